@@ -192,7 +192,7 @@ def test_opencode_without_a_key_says_little_so_what_it_may_be_is_added() -> None
         "opencode", json.dumps({"type": "error", "error": {"data": {"message": error_text}}}), exit_code=1
     )
     assert (agent_verdict.how, "set the key of the model's provider" in agent_verdict.message) == (
-        How.FAILED,
+        StepOutcome.FAILED,
         True,
     )
 

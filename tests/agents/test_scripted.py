@@ -65,7 +65,9 @@ def test_it_plays_the_script_beside_the_plan(tmp_path: Path) -> None:
     agent_call = scripted(
         tmp_path, {"echo_prompt": "prompt", "say": "working"}, {"result": "done", "cost_usd": 0.1}
     )
-    assert verdict_of(agent_call, started(agent_call)) == Verdict(how=StepOutcome.DONE, result="done", cost=100_000)
+    assert verdict_of(agent_call, started(agent_call)) == Verdict(
+        how=StepOutcome.DONE, result="done", cost=100_000
+    )
     assert (tmp_path / "prompt").read_text(encoding="utf-8") == "Do it"
 
 
