@@ -2,8 +2,8 @@
 
 Messages of the model have an id. goose's own messages (an error, a request for confirmation) are assistant
 messages without an id, and nothing else distinguishes them from an answer. goose reports its usage as the total
-of the conversation; see `totals`. Weft chooses the names of conversations. goose stores one as soon as it has a
-message, so a conversation can be resumed even if its process was killed.
+of the conversation; see `token_totals`. Weft chooses the names of conversations. goose stores one as soon as it
+has a message, so a conversation can be resumed even if its process was killed.
 """
 
 from collections.abc import Mapping

@@ -10,8 +10,8 @@ single files.
 
 METIS also sees folders, as nodes without load that are linked to their contents.
 
-What "clearly" means depends on the parts. Parts that are split again need good names most of all; `moving` later
-brings single files to the right leaf. Parts that become leaves should be cohesive.
+What "clearly" means depends on the parts. Parts that are split again need good names most of all; `reassignment`
+later brings single files to the right leaf. Parts that become leaves should be cohesive.
 
 **Termination.** METIS cuts anything in two, even files that are all linked to each other. Files from anywhere
 therefore count only if more links stay inside the parts than chance would leave there. A folder of unrelated files
