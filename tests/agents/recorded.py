@@ -45,8 +45,8 @@ def call_of(use: str, **more: Any) -> AgentCall:
 
 def judged(use: str, text: str, *, session: str | None = None, **more: Any) -> Verdict:
     """What is made of an end with this output, or with this in its file."""
-    told = {"stdout": "All is done.\n", "result_file": text} if use in LEAVE_A_FILE else {"stdout": text}
-    return adapter_of(use).judge(call_of(use, session=session), ended(**{**told, **more}))
+    streams = {"stdout": "All is done.\n", "result_file": text} if use in LEAVE_A_FILE else {"stdout": text}
+    return adapter_of(use).judge(call_of(use, session=session), ended(**{**streams, **more}))
 
 
 def verdict(use: str, name: str, **more: Any) -> Verdict:

@@ -1,4 +1,4 @@
-"""What agents need to be let in: only looked for, never told."""
+"""Credentials of agents are detected, and their values are never read."""
 
 from pathlib import Path
 
@@ -28,13 +28,13 @@ def test_what_lets_an_agent_in_gets_to_it(use: str) -> None:
 def test_what_it_can_do_is_what_the_reference_says(use: str) -> None:
     _, _, reads, tells = ABLE[use]
     assert ADAPTERS[use].reads_only == bool(reads)
-    assert [*ACCESS[use].tells] == [word for word in ("cost", "tokens") if word in tells]
+    assert [*ACCESS[use].reports] == [word for word in ("cost", "tokens") if word in tells]
 
 
 @pytest.mark.parametrize("use", USES)
 def test_how_to_sign_in_names_the_variable_that_is_looked_for(use: str) -> None:
-    said = adapter_of(use).PROGRAM.sign_in  # type: ignore[attr-defined]
-    assert ACCESS[use].variables[0].removeprefix("*") in said
+    advice = adapter_of(use).PROGRAM.sign_in  # type: ignore[attr-defined]
+    assert ACCESS[use].variables[0].removeprefix("*") in advice
 
 
 def test_a_variable_that_is_set_is_a_sign_and_an_empty_one_is_none() -> None:

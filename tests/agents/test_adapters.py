@@ -28,10 +28,10 @@ def test_every_program_that_is_looked_for_has_an_adapter_and_a_way_to_install_it
 
 def test_an_adapter_is_loaded_only_when_it_is_needed() -> None:
     code = "import sys; import weft.agents.adapters; print(sorted(set(sys.argv[1:]) & set(sys.modules)))"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code, *ADAPTERS.values()], capture_output=True, text=True, check=True
     )
-    assert done.stdout == "[]\n"
+    assert process.stdout == "[]\n"
 
 
 def test_one_that_is_known_but_not_built_in_says_what_to_use_instead(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,6 +40,6 @@ def test_one_that_is_known_but_not_built_in_says_what_to_use_instead(monkeypatch
         adapter_of("acp")
 
 
-def test_one_that_is_unknown_is_told_with_what_was_probably_meant() -> None:
+def test_one_that_is_unknown_is_reported_with_what_was_probably_meant() -> None:
     with pytest.raises(InputError, match="no adapter 'scriptd'; did you mean 'scripted'"):
         adapter_of("scriptd")

@@ -20,8 +20,8 @@ def judged(**given) -> Verdict:
 
 
 def output_of(argv: tuple[str, ...]) -> list[str]:
-    done = subprocess.run(argv, capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
+    process = subprocess.run(argv, capture_output=True, text=True, check=True)
+    return process.stdout.splitlines()
 
 
 # --- how it is called ---
@@ -32,28 +32,28 @@ def test_the_prompt_is_its_standard_input() -> None:
 
 
 def test_an_argv_gets_the_arguments_at_its_end() -> None:
-    made = invoke(call(agent={"command": ("coder", "-p"), "args": ("x y",)}))
-    assert made.argv == ("coder", "-p", "x y")
+    invocation = invoke(call(agent={"command": ("coder", "-p"), "args": ("x y",)}))
+    assert invocation.argv == ("coder", "-p", "x y")
 
 
 @pytest.mark.parametrize("text", ["printf '%s\\n'", "printf '%s\\n'  \n", "cat /dev/null; printf '%s\\n'"])
 def test_text_gets_the_arguments_at_its_end_as_they_are(text: str) -> None:
-    made = invoke(call(agent={"command": text, "args": AWKWARD}))
-    assert output_of(made.argv) == list(AWKWARD)
+    invocation = invoke(call(agent={"command": text, "args": AWKWARD}))
+    assert output_of(invocation.argv) == list(AWKWARD)
 
 
 def test_text_may_say_where_its_arguments_go() -> None:
-    made = invoke(call(agent={"command": "printf '%s\\n' \"$@\" end", "args": ("a b",)}))
-    assert output_of(made.argv) == ["a b", "end"]
+    invocation = invoke(call(agent={"command": "printf '%s\\n' \"$@\" end", "args": ("a b",)}))
+    assert output_of(invocation.argv) == ["a b", "end"]
 
 
 def test_text_without_arguments_is_left_as_it_is() -> None:
     assert invoke(call(agent={"command": "echo x &"})).argv == ("/bin/sh", "-c", "echo x &", "sh")
 
 
-def test_model_conversation_and_permissions_are_told_in_the_environment() -> None:
-    made = invoke(call(model="large", session="s1", fork=True, read_only=True))
-    assert made.env == {
+def test_model_conversation_and_permissions_are_passed_in_the_environment() -> None:
+    invocation = invoke(call(model="large", session="s1", fork=True, read_only=True))
+    assert invocation.env == {
         "WEFT_MODEL": "large",
         "WEFT_SESSION": "s1",
         "WEFT_FORK": "1",
@@ -61,7 +61,7 @@ def test_model_conversation_and_permissions_are_told_in_the_environment() -> Non
     }
 
 
-def test_what_is_not_so_is_not_told() -> None:
+def test_what_is_not_so_is_not_reported() -> None:
     assert invoke(call()).env == {}
 
 
@@ -96,11 +96,11 @@ def test_an_exit_code_is_a_failure_with_the_last_words() -> None:
     assert verdict.result == "so far"
 
 
-def test_last_words_are_cut_where_nobody_reads_on() -> None:
+def test_long_last_words_are_shortened() -> None:
     assert len(judged(exit_code=1, stderr="x" * 10_000).message) < 400
 
 
-def test_an_exit_code_alone_is_told_alone() -> None:
+def test_an_exit_code_alone_is_reported_alone() -> None:
     assert judged(exit_code=3).message == "exit code 3"
 
 
@@ -112,7 +112,7 @@ def test_a_signal_is_a_failure(number: int, said: str) -> None:
     assert (verdict.how, verdict.message) == (StepOutcome.FAILED, said)
 
 
-def test_what_was_ended_has_no_exit_code_and_still_tells_its_cost() -> None:
+def test_what_was_ended_has_no_exit_code_and_still_reports_its_cost() -> None:
     verdict = judged(exit_code=None, result_file='{"cost_usd": 1}')
     assert (verdict.how, verdict.message, verdict.cost) == (StepOutcome.FAILED, "no exit code", 1_000_000)
 
@@ -138,19 +138,19 @@ def test_a_limit_in_the_result_file_counts_whatever_the_exit_code(code: int) -> 
     assert verdict.message == "it met a usage limit"
 
 
-def test_a_limit_with_an_error_is_told_in_its_words() -> None:
+def test_a_limit_with_an_error_is_reported_in_its_words() -> None:
     verdict = judged(result_file='{"limited_for": 60, "error": "until noon"}')
     assert (verdict.how, verdict.message) == (StepOutcome.LIMITED, "until noon")
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_a_limit_told_in_a_failed_agent_s_output_waits_for_a_quarter_of_an_hour(stream: str) -> None:
+def test_a_limit_in_a_failed_agent_s_output_waits_for_a_quarter_of_an_hour(stream: str) -> None:
     verdict = judged(exit_code=1, **{stream: "Error: HTTP 429 Too Many Requests\n"})
     assert (verdict.how, verdict.until) == (StepOutcome.LIMITED, NOW + 900)
     assert verdict.message == "it met a usage limit: Error: HTTP 429 Too Many Requests"
 
 
-def test_a_limit_told_as_an_error_in_the_result_file_counts_with_exit_code_0() -> None:
+def test_a_limit_reported_as_an_error_in_the_result_file_counts_with_exit_code_0() -> None:
     assert judged(result_file='{"error": "usage limit reached"}').how is StepOutcome.LIMITED
 
 
@@ -163,13 +163,13 @@ def test_output_about_limits_is_no_limit_if_the_error_is_another_one() -> None:
     assert judged(stdout="HTTP 429 Too Many Requests", result_file=report).how is StepOutcome.FAILED
 
 
-def test_a_result_file_that_is_not_understood_changes_nothing_and_is_told() -> None:
+def test_a_result_file_that_is_not_understood_changes_nothing_and_is_reported() -> None:
     assert judged(stdout="fine\n", result_file="{") == Verdict(
-        how=StepOutcome.DONE, result="fine", message="in its result file, there is something that is not JSON"
+        how=StepOutcome.DONE, result="fine", message="in its result file, the contents are not JSON"
     )
 
 
-def test_what_is_wrong_in_the_result_file_is_told_behind_the_failure() -> None:
+def test_what_is_wrong_in_the_result_file_is_reported_behind_the_failure() -> None:
     verdict = judged(exit_code=3, result_file='{"tokens": -1, "cost_usd": 2}')
     assert verdict.message == (
         "exit code 3; in its result file, `tokens` must be a whole number from 0 to 1,000,000,000,000, "
@@ -182,8 +182,8 @@ def test_what_is_wrong_in_the_result_file_is_told_behind_the_failure() -> None:
 
 
 def test_what_is_in_its_report_so_far_is_what_it_has_spent() -> None:
-    told = json.dumps({"cost_usd": 0.5, "tokens": {"input": 3, "output": 4}})
-    assert progress(call(), told) == Progress(cost=500_000, tokens=7, usage=Usage(input=3, output=4))
+    report = json.dumps({"cost_usd": 0.5, "tokens": {"input": 3, "output": 4}})
+    assert progress(call(), report) == Progress(cost=500_000, tokens=7, usage=Usage(input=3, output=4))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"cost_usd": -1}', '{"result": "done"}'])
@@ -193,4 +193,4 @@ def test_a_report_without_a_cost_says_nothing_of_it(text: str) -> None:
 
 def test_both_adapters_tell_in_the_result_file() -> None:
     adapters = map(adapter_of, ("command", "scripted"))
-    assert [is_metered(one) and one.PROGRESS_IN for one in adapters] == ["result_file"] * 2
+    assert [is_metered(adapter) and adapter.PROGRESS_IN for adapter in adapters] == ["result_file"] * 2

@@ -1,4 +1,4 @@
-"""Which conversation can be gone on with, as outputs of agents' programs tell it."""
+"""The conversations that can be resumed, by the outputs of agents' programs."""
 
 import pytest
 
@@ -15,13 +15,13 @@ TELL_EARLY = {
 
 
 @pytest.mark.parametrize("use", TELL_EARLY)
-def test_one_that_was_killed_after_its_first_line_has_told_its_conversation(use: str) -> None:
+def test_one_that_was_killed_after_its_first_line_has_reported_its_conversation(use: str) -> None:
     first = output(use, "good").splitlines(keepends=True)[0]
-    found = judged(use, first, exit_code=None, signal=9)
-    assert (found.how, found.session) == (StepOutcome.FAILED, TELL_EARLY[use])
+    agent_verdict = judged(use, first, exit_code=None, signal=9)
+    assert (agent_verdict.how, agent_verdict.session) == (StepOutcome.FAILED, TELL_EARLY[use])
 
 
 @pytest.mark.parametrize("use", sorted({*TELL_EARLY, "pi"} - {"gemini"}))
 @pytest.mark.parametrize("name", ["limited", "broken"])
-def test_what_a_limit_or_a_broken_line_cut_short_can_be_gone_on_with(use: str, name: str) -> None:
+def test_what_a_limit_or_a_broken_line_cut_short_can_be_resumed(use: str, name: str) -> None:
     assert verdict(use, name, exit_code=1).session is not None

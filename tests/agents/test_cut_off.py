@@ -1,9 +1,8 @@
-"""Outputs of programs that were ended at work, and of one whose command left a child behind.
+"""Outputs of programs that were stopped while they worked, and of one with a command that left a child behind.
 
-`hang` is a model that never answers and `loop` one that is never done, each until the time was up; `ended` was
-asked to end (SIGTERM) while a command ran. What is known by then counts: the conversation, for whoever goes on
-with it, and what was spent. Aider has no commands. Gemini CLI notices by itself that it goes in circles, and gives
-up: see `circles`.
+`hang` is a model that never answers, and `loop` one that never finishes, each until the timeout; `ended` received
+SIGTERM while a command ran. The facts known by then count: the conversation, so that it can be resumed, and the
+spending. Aider has no commands. Gemini CLI detects loops by itself and gives up: see `circles`.
 """
 
 from typing import Any
@@ -23,7 +22,7 @@ ENDS = dict.fromkeys(USES, (BY_SIGTERM, "killed by SIGTERM")) | {
     "gemini": ({"exit_code": 0}, "exit code 0"),
     "vibe": ({"exit_code": 3}, "terminated"),
 }
-"""How each ends when it is asked to, and by which words that is told."""
+"""The way each program ends after SIGTERM, and the message about it."""
 NOISE = {
     "gemini": "YOLO mode is enabled. All tool calls will be automatically approved.\n",
     "vibe": "Reading API keys from the system keyring\nStopped: terminated\n",
@@ -81,17 +80,21 @@ LEFT_A_CHILD = {
 
 
 def cut_off(use: str, name: str, **how: Any) -> Verdict:
-    told = {"stderr": NOISE.get(use, ""), **left(use, name), **how}
-    return adapter_of(use).judge(call_of(use), ended(**told))
+    streams = {"stderr": NOISE.get(use, ""), **left(use, name), **how}
+    return adapter_of(use).judge(call_of(use), ended(**streams))
 
 
 @pytest.mark.parametrize(("use", "name"), KNOWN)
 def test_one_that_was_ended_has_failed_and_what_is_known_by_then_counts(use: str, name: str) -> None:
     how, words = ENDS[use]
-    found = cut_off(use, name, **how)
-    assert (found.how, words in found.message, found.until) == (StepOutcome.FAILED, True, None)
-    assert (found.cost, found.tokens, found.session) == KNOWN[use, name]
-    assert (found.usage or Usage()).total == (found.tokens or 0)
+    agent_verdict = cut_off(use, name, **how)
+    assert (agent_verdict.how, words in agent_verdict.message, agent_verdict.until) == (
+        StepOutcome.FAILED,
+        True,
+        None,
+    )
+    assert (agent_verdict.cost, agent_verdict.tokens, agent_verdict.session) == KNOWN[use, name]
+    assert (agent_verdict.usage or Usage()).total == (agent_verdict.tokens or 0)
 
 
 @pytest.mark.parametrize("end", [{"exit_code": 0}, {"exit_code": None, "signal": 9}], ids=["0", "SIGKILL"])
@@ -100,31 +103,31 @@ def test_one_that_was_ended_is_not_done_whatever_its_end(use: str, name: str, en
     assert cut_off(use, name, **end).how is StepOutcome.FAILED
 
 
-@pytest.mark.parametrize(("use", "name"), [one for one in KNOWN if is_metered(adapter_of(one[0]))])
-def test_what_was_spent_by_then_is_what_was_told_at_work(use: str, name: str) -> None:
+@pytest.mark.parametrize(("use", "name"), [case for case in KNOWN if is_metered(adapter_of(case[0]))])
+def test_what_was_spent_by_then_is_what_was_reported_at_work(use: str, name: str) -> None:
     adapter = adapter_of(use)
     assert is_metered(adapter)
-    told = adapter.progress(call_of(use), output(use, name))
-    assert (told and told.cost, told and told.tokens) == KNOWN[use, name][:2]
+    progress = adapter.progress(call_of(use), output(use, name))
+    assert (progress and progress.cost, progress and progress.tokens) == KNOWN[use, name][:2]
 
 
 @pytest.mark.parametrize("use", LEFT_A_CHILD)
 def test_a_child_that_a_command_left_behind_is_no_failure_of_the_work(use: str) -> None:
-    found = verdict(use, "child")
-    assert (found.how, found.message, found.tokens) == (StepOutcome.DONE, "", 2_100)
-    assert (found.cost, found.session) == LEFT_A_CHILD[use]
+    agent_verdict = verdict(use, "child")
+    assert (agent_verdict.how, agent_verdict.message, agent_verdict.tokens) == (StepOutcome.DONE, "", 2_100)
+    assert (agent_verdict.cost, agent_verdict.session) == LEFT_A_CHILD[use]
 
 
-def test_claude_whose_output_is_not_whole_has_told_no_tokens() -> None:
+def test_claude_whose_output_is_not_whole_has_reported_no_tokens() -> None:
     text = f"{output('claude', 'loop')}\n[… 1,234,567 bytes left out …]\n"
-    found = adapter_of("claude").judge(call_of("claude"), ended(exit_code=143, stdout=text))
-    assert (found.tokens, found.session) == (None, CLAUDE)
+    agent_verdict = adapter_of("claude").judge(call_of("claude"), ended(exit_code=143, stdout=text))
+    assert (agent_verdict.tokens, agent_verdict.session) == (None, CLAUDE)
 
 
 def test_pi_that_ended_by_itself_after_a_call_is_not_done() -> None:
     text = f'{output("pi", "ended")}{{"type":"agent_end"}}\n\n{{"type":"weft_exit","code":0}}\n'
-    found = adapter_of("pi").judge(call_of("pi"), ended(stdout=text))
-    assert (found.how, found.message) == (
+    agent_verdict = adapter_of("pi").judge(call_of("pi"), ended(stdout=text))
+    assert (agent_verdict.how, agent_verdict.message) == (
         StepOutcome.FAILED,
         "its last message ended with the reason `toolUse`",
     )

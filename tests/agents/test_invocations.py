@@ -50,15 +50,15 @@ def test_the_program_that_is_called_is_the_one_that_is_looked_for(use: str) -> N
 @pytest.mark.parametrize("use", sorted(set(USES) - {"mini-swe-agent"}))
 def test_the_prompt_is_never_on_the_command_line(use: str) -> None:
     prompt = "- x" * 100_000
-    found = invoked(use, prompt=prompt)
-    assert found.stdin == prompt
-    assert prompt not in found.argv
+    invocation = invoked(use, prompt=prompt)
+    assert invocation.stdin == prompt
+    assert prompt not in invocation.argv
 
 
 def test_mini_swe_agent_takes_the_prompt_as_an_argument_as_long_as_one_may_be() -> None:
     prompt = "-" + "ä" * (LONGEST_PROMPT // 2 - 1)
-    found = invoked("mini-swe-agent", prompt=prompt)
-    assert (found.argv[-1], found.stdin) == (f"--task={prompt}", None)
+    invocation = invoked("mini-swe-agent", prompt=prompt)
+    assert (invocation.argv[-1], invocation.stdin) == (f"--task={prompt}", None)
     with pytest.raises(InputError, match=r"bytes, and mini-SWE-agent takes it as an argument.*another agent"):
         invoked("mini-swe-agent", prompt=prompt + "ä")
 
@@ -84,8 +84,8 @@ def test_one_that_has_a_mode_for_reading_is_called_with_it(use: str) -> None:
 
 
 def test_opencode_may_neither_edit_nor_call_a_shell_if_it_is_to_read_whatever_the_plan_sets() -> None:
-    found = invoked("opencode", read_only=True, agent={"env": {"OPENCODE_PERMISSION": "{}"}})
-    assert found.env["OPENCODE_PERMISSION"] == '{"edit":"deny","bash":"deny"}'
+    invocation = invoked("opencode", read_only=True, agent={"env": {"OPENCODE_PERMISSION": "{}"}})
+    assert invocation.env["OPENCODE_PERMISSION"] == '{"edit":"deny","bash":"deny"}'
     assert "OPENCODE_PERMISSION" not in invoked("opencode").env
 
 
@@ -96,7 +96,7 @@ def test_one_that_has_none_is_called_as_ever(use: str) -> None:
 
 
 @pytest.mark.parametrize("use", sorted(RESUMED))
-def test_a_conversation_is_gone_on_with(use: str) -> None:
+def test_a_conversation_is_resumed(use: str) -> None:
     assert has(invoked(use, session="S"), RESUMED[use])
     assert not has(invoked(use), RESUMED[use][:1]) or use == "goose"
 
@@ -117,7 +117,7 @@ def test_a_fork_leaves_the_conversation_as_it_is(use: str) -> None:
 
 
 @pytest.mark.parametrize("use", ["codex", "goose"])
-def test_what_a_conversation_has_used_is_not_told_to_the_program(use: str) -> None:
+def test_the_usage_mark_is_not_passed_to_the_program(use: str) -> None:
     assert has(invoked(use, session="S#1/2/3"), RESUMED[use])
 
 
@@ -174,7 +174,7 @@ def test_an_adapter_is_a_module_with_both_functions(use: str) -> None:
     assert callable(adapter.judge)
 
 
-@pytest.mark.parametrize("name", sorted(name for name, known in ADAPTERS.items() if known.reads_only))
+@pytest.mark.parametrize("name", sorted(name for name, adapter in ADAPTERS.items() if adapter.reads_only))
 def test_an_adapter_that_has_a_mode_for_reading_uses_it(name: str) -> None:
     invoke, agent = adapter_of(name).invoke, {"use": name, "model": "m"}
     assert invoke(call(agent=agent, read_only=True)) != invoke(call(agent=agent))

@@ -47,9 +47,9 @@ def of_error(use: str, name: str) -> Verdict:
 
 @pytest.mark.parametrize("use", USES)
 def test_a_good_end_is_done_with_what_it_cost(use: str) -> None:
-    found = verdict(use, "good")
-    assert (found.how, found.message, found.until) == (StepOutcome.DONE, "", None)
-    assert (found.cost, found.tokens, found.session) == EXPECTED[use]
+    agent_verdict = verdict(use, "good")
+    assert (agent_verdict.how, agent_verdict.message, agent_verdict.until) == (StepOutcome.DONE, "", None)
+    assert (agent_verdict.cost, agent_verdict.tokens, agent_verdict.session) == EXPECTED[use]
 
 
 @pytest.mark.parametrize("use", USES)
@@ -59,50 +59,50 @@ def test_the_result_is_the_last_message(use: str) -> None:
 
 @pytest.mark.parametrize("use", USES)
 def test_the_kinds_of_tokens_come_to_their_sum(use: str) -> None:
-    found = verdict(use, "good")
-    assert found.usage is not None
-    assert found.usage.total == found.tokens
+    agent_verdict = verdict(use, "good")
+    assert agent_verdict.usage is not None
+    assert agent_verdict.usage.total == agent_verdict.tokens
 
 
 @pytest.mark.parametrize("use", USES)
 def test_without_a_key_it_failed_and_it_is_said_which_variable_to_set(use: str) -> None:
-    found = of_error(use, "refused")
-    assert found.how is StepOutcome.FAILED
-    assert KEYS[use] in found.message
+    agent_verdict = of_error(use, "refused")
+    assert agent_verdict.how is StepOutcome.FAILED
+    assert KEYS[use] in agent_verdict.message
 
 
 @pytest.mark.parametrize("use", USES)
 def test_a_model_that_does_not_exist_is_a_failure_that_names_it_and_who_chose_it(use: str) -> None:
-    told = output(use, "no_model")
-    ends = {"stdout": "", "result_file": told} if use in LEAVE_A_FILE else {"stdout": told}
+    text = output(use, "no_model")
+    ends = {"stdout": "", "result_file": text} if use in LEAVE_A_FILE else {"stdout": text}
     by_agent = call_of(use, agent={"model": "gone-1"}, model="gone-1")
     by_step = call_of(use, agent={"model": "other"}, model="gone-1")
-    found = [
+    verdicts = [
         adapter_of(use).judge(call, ended(exit_code=EXIT_CODES[use], **ends)) for call in (by_agent, by_step)
     ]
-    assert [one.how for one in found] == [StepOutcome.FAILED] * 2
-    assert "the model 'gone-1' is that of the agent 'coder'; name a model" in found[0].message
-    assert "the model 'gone-1' is that of the step or its subplan; name a model" in found[1].message
+    assert [agent_verdict.how for agent_verdict in verdicts] == [StepOutcome.FAILED] * 2
+    assert "the model 'gone-1' is that of the agent 'coder'; name a model" in verdicts[0].message
+    assert "the model 'gone-1' is that of the step or its subplan; name a model" in verdicts[1].message
 
 
 @pytest.mark.parametrize("use", USES)
-def test_a_usage_limit_whose_end_nobody_told_is_waited_for_as_any(use: str) -> None:
-    found = of_error(use, "limited")
-    assert (found.how, found.until) == (StepOutcome.LIMITED, NOW + UNKNOWN)
-    assert found.message.startswith("it met a usage limit: ")
+def test_a_usage_limit_without_a_reported_end_has_the_default_length(use: str) -> None:
+    agent_verdict = of_error(use, "limited")
+    assert (agent_verdict.how, agent_verdict.until) == (StepOutcome.LIMITED, NOW + UNKNOWN)
+    assert agent_verdict.message.startswith("it met a usage limit: ")
 
 
 @pytest.mark.parametrize("use", USES)
-def test_the_end_of_a_usage_limit_is_taken_from_what_was_told(use: str) -> None:
-    found = of_error(use, "limited_until")
-    assert (found.how, found.until) == (StepOutcome.LIMITED, NOW + 30)
+def test_the_end_of_a_usage_limit_is_taken_from_the_output(use: str) -> None:
+    agent_verdict = of_error(use, "limited_until")
+    assert (agent_verdict.how, agent_verdict.until) == (StepOutcome.LIMITED, NOW + 30)
 
 
 @pytest.mark.parametrize("use", USES)
 def test_a_server_that_is_broken_is_no_failure_of_the_work(use: str) -> None:
-    found = of_error(use, "broken")
-    assert found.how is StepOutcome.INFRA
-    assert found.message.startswith("the model could not be reached: ")
+    agent_verdict = of_error(use, "broken")
+    assert agent_verdict.how is StepOutcome.INFRA
+    assert agent_verdict.message.startswith("the model could not be reached: ")
 
 
 @pytest.mark.parametrize("use", sorted({*USES} - {"opencode"}))  # which tries again for ever
@@ -137,10 +137,10 @@ def test_one_that_was_never_done_and_gave_up_is_not_done_whatever_the_exit_code(
         ),
     ],
 )
-def test_several_that_make_their_files_at_once_are_begun_again(use: str, said: str) -> None:
-    found = judged(use, "", exit_code=1, stderr=said)
-    assert found.how is StepOutcome.INFRA
-    assert found.message.startswith("its own files were in use: ")
+def test_several_that_make_their_files_at_once_are_started_again(use: str, said: str) -> None:
+    agent_verdict = judged(use, "", exit_code=1, stderr=said)
+    assert agent_verdict.how is StepOutcome.INFRA
+    assert agent_verdict.message.startswith("its own files were in use: ")
 
 
 @pytest.mark.parametrize("name", ["refused", "limited", "limited_until", "broken"])
@@ -151,34 +151,39 @@ def test_an_error_counts_whatever_the_exit_code(use: str, name: str) -> None:
 
 @pytest.mark.parametrize("use", sorted(set(USES) - {"pi"}))
 def test_an_exit_code_counts_whatever_was_said(use: str) -> None:
-    found = verdict(use, "good", exit_code=3, stderr="oh no\n")
-    assert found.how is StepOutcome.FAILED
-    assert "reported success, but ended with exit code 3: oh no" in found.message
-    assert found.tokens == EXPECTED[use][1]
+    agent_verdict = verdict(use, "good", exit_code=3, stderr="oh no\n")
+    assert agent_verdict.how is StepOutcome.FAILED
+    assert "reported success, but ended with exit code 3: oh no" in agent_verdict.message
+    assert agent_verdict.tokens == EXPECTED[use][1]
 
 
 @pytest.mark.parametrize("use", USES)
 def test_one_that_says_nothing_is_not_done(use: str) -> None:
-    found = adapter_of(use).judge(call_of(use), ended(exit_code=0))
-    assert found.how is StepOutcome.FAILED
-    assert found.message.endswith(": its work may be half done")
-    assert " ended (exit code 0) without " in found.message
-    assert (found.cost, found.tokens, found.usage, found.session) == (None, None, None, None)
+    agent_verdict = adapter_of(use).judge(call_of(use), ended(exit_code=0))
+    assert agent_verdict.how is StepOutcome.FAILED
+    assert agent_verdict.message.endswith(": its work may be half done")
+    assert " ended (exit code 0) without " in agent_verdict.message
+    assert (agent_verdict.cost, agent_verdict.tokens, agent_verdict.usage, agent_verdict.session) == (
+        None,
+        None,
+        None,
+        None,
+    )
 
 
 @pytest.mark.parametrize("use", USES)
 def test_one_that_was_killed_is_not_done(use: str) -> None:
     text = output(use, "good")
-    found = judged(use, text[: len(text) // 2], exit_code=None, signal=9)
-    assert found.how is StepOutcome.FAILED
-    assert "killed by SIGKILL" in found.message
+    agent_verdict = judged(use, text[: len(text) // 2], exit_code=None, signal=9)
+    assert agent_verdict.how is StepOutcome.FAILED
+    assert "killed by SIGKILL" in agent_verdict.message
 
 
 @pytest.mark.parametrize("use", USES)
-def test_the_last_words_of_one_that_was_cut_off_are_told(use: str) -> None:
-    found = judged(use, "", stdout="", exit_code=1, stderr="Starting\nNo such option: --frob\n")
-    assert found.how is StepOutcome.FAILED
-    assert found.message.startswith("Starting No such option: --frob (")
+def test_the_last_words_of_one_that_was_cut_off_are_reported(use: str) -> None:
+    agent_verdict = judged(use, "", stdout="", exit_code=1, stderr="Starting\nNo such option: --frob\n")
+    assert agent_verdict.how is StepOutcome.FAILED
+    assert agent_verdict.message.startswith("Starting No such option: --frob (")
 
 
 @pytest.mark.parametrize("use", USES)
@@ -189,10 +194,10 @@ def test_last_words_may_tell_of_a_limit_or_a_missing_key(use: str) -> None:
 
 
 @pytest.mark.parametrize("use", USES)
-def test_a_program_that_is_not_there_is_told_with_how_to_install_it(use: str) -> None:
-    found = judged(use, "", stdout="", exit_code=127, stderr="sh: 1: it: not found\n")
-    assert found.how is StepOutcome.INFRA
-    assert found.message.endswith(f"not found; to install it, type: {ADAPTERS[use].install}")
+def test_a_program_that_is_not_there_is_reported_with_how_to_install_it(use: str) -> None:
+    agent_verdict = judged(use, "", stdout="", exit_code=127, stderr="sh: 1: it: not found\n")
+    assert agent_verdict.how is StepOutcome.INFRA
+    assert agent_verdict.message.endswith(f"not found; to install it, type: {ADAPTERS[use].install}")
 
 
 @pytest.mark.parametrize("use", LINES)
@@ -207,7 +212,9 @@ def test_whatever_stands_around_the_events_changes_nothing(use: str) -> None:
         "{}",
         "\ufffd\x00",
     ]
-    mixed = "\n".join(f"{one}\n\x1b[0mnoise {line}\r" for one, line in zip(garbage * 9, lines, strict=False))
+    mixed = "\n".join(
+        f"{event}\n\x1b[0mnoise {line}\r" for event, line in zip(garbage * 9, lines, strict=False)
+    )
     assert judged(use, mixed) == verdict(use, "good")
 
 
@@ -244,10 +251,10 @@ def test_no_output_is_too_strange_to_be_judged(use: str, text: str) -> None:
 def test_an_output_that_is_damaged_is_judged_nevertheless(use: str, data: st.DataObject) -> None:
     text = output(use, data.draw(st.sampled_from(["good", "refused", "limited_until", "broken"])))
     start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
-    other = data.draw(st.text(string.printable + '{}[]":,\\', max_size=20))
-    found = judged(use, text[:start] + other + text[end:])
-    assert found.how in StepOutcome
-    assert found.cost is None or found.cost >= 0
+    replacement = data.draw(st.text(string.printable + '{}[]":,\\', max_size=20))
+    agent_verdict = judged(use, text[:start] + replacement + text[end:])
+    assert agent_verdict.how in StepOutcome
+    assert agent_verdict.cost is None or agent_verdict.cost >= 0
 
 
 VALUES = st.recursive(
@@ -270,8 +277,8 @@ def test_an_event_may_hold_anything(use: str, data: st.DataObject) -> None:
     text = "\n".join(map(json.dumps, lines))
     assert judged(use, text).how in StepOutcome
     adapter = adapter_of(use)
-    told = adapter.progress(call_of(use), text) if is_metered(adapter) else None
-    assert told is None or (told.tokens or 0) >= 0
+    progress = adapter.progress(call_of(use), text) if is_metered(adapter) else None
+    assert progress is None or (progress.tokens or 0) >= 0
 
 
 GARBAGE = (
@@ -285,6 +292,11 @@ GARBAGE = (
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("text", GARBAGE, ids=range(len(GARBAGE)))
 def test_garbage_is_never_taken_for_work_that_is_done(use: str, text: str) -> None:
-    told = ended(stdout=text, result_file=text, stderr=text)
-    found = adapter_of(use).judge(call_of(use), told)
-    assert (found.how, found.cost, found.tokens, found.session) == (StepOutcome.FAILED, None, None, None)
+    end = ended(stdout=text, result_file=text, stderr=text)
+    agent_verdict = adapter_of(use).judge(call_of(use), end)
+    assert (agent_verdict.how, agent_verdict.cost, agent_verdict.tokens, agent_verdict.session) == (
+        StepOutcome.FAILED,
+        None,
+        None,
+        None,
+    )

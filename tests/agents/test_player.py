@@ -21,8 +21,8 @@ class Stage:
     def play(self, *rules: Any, prompt: bytes = b"Do it", **environ: str) -> int:
         script = self.folder / "script.json"
         script.write_text(json.dumps(rules), encoding="utf-8")
-        told = {"WEFT_RESULT": str(self.result_file), **environ}
-        return main([str(script)], told, io.BytesIO(prompt))
+        variables = {"WEFT_RESULT": str(self.result_file), **environ}
+        return main([str(script)], variables, io.BytesIO(prompt))
 
     def do(self, *actions: dict[str, Any]) -> int:
         return self.play({"do": actions})
@@ -68,13 +68,13 @@ def test_a_rule_is_passed_over_once_a_file_is_there(stage: Stage) -> None:
 def test_that_no_rule_fits_is_a_failure_that_says_what_was_asked_for(stage: Stage) -> None:
     rule = {"step": "x", "do": []}
     assert stage.play(rule, WEFT_SUBPLAN="a/b", WEFT_STEP="code", WEFT_ATTEMPT="2") == 1
-    said = "error: FILE: none of the 1 rules fits subplan 'a/b', step 'code', attempt 2\n"
-    assert stage.output() == ("", said)
+    message = "error: FILE: none of the 1 rules fits subplan 'a/b', step 'code', attempt 2\n"
+    assert stage.output() == ("", message)
 
 
 def test_a_script_that_is_wrong_is_exit_code_2(stage: Stage) -> None:
     assert stage.do({"shout": "x"}) == 2
-    assert stage.output()[1].startswith("error: FILE: rule 1, action 1: there is no key 'shout'")
+    assert stage.output()[1].startswith("error: FILE: rule 1, action 1: unknown key 'shout'")
 
 
 @pytest.mark.parametrize("argv", [[], ["a", "b"]])
@@ -86,7 +86,7 @@ def test_the_player_takes_one_script(stage: Stage, argv: list[str]) -> None:
 # --- deeds ---
 
 
-def test_it_says_what_it_is_told_to_in_utf_8(stage: Stage) -> None:
+def test_it_prints_text_in_utf_8(stage: Stage) -> None:
     assert stage.do({"say": "Grüße"}, {"say": "half: \ud800"}) == 0
     assert stage.output() == ("Grüße\nhalf: ?\n", "")
 
@@ -101,13 +101,13 @@ def test_it_writes_appends_and_deletes_files(stage: Stage) -> None:
         {"delete": ["old", "older"]},
     )
     assert stage.output() == ("", "")
-    made = {
+    files = {
         str(file.relative_to(stage.folder)): file.read_bytes()
         for file in stage.folder.rglob("*")
         if file.is_file()
     }
-    del made["script.json"]
-    assert made == {"a/b/new": b"one\r\ntwo", "plain": b"x", "other/new": b"three", "t/1": b""}
+    del files["script.json"]
+    assert files == {"a/b/new": b"one\r\ntwo", "plain": b"x", "other/new": b"three", "t/1": b""}
 
 
 def test_it_keeps_the_prompt_it_got(stage: Stage) -> None:
@@ -123,8 +123,8 @@ def test_it_runs_commands(stage: Stage, command: str | list[str]) -> None:
 
 def test_a_command_that_fails_fails_the_play(stage: Stage) -> None:
     assert stage.do({"run": "exit 3"}, {"say": "after"}) == 1
-    said = "error: FILE: rule 1, action 1, `run`: 'exit 3' ended with exit code 3\n"
-    assert stage.output() == ("", said)
+    message = "error: FILE: rule 1, action 1, `run`: 'exit 3' ended with exit code 3\n"
+    assert stage.output() == ("", message)
 
 
 def test_a_deed_that_cannot_be_done_fails_the_play(stage: Stage) -> None:
@@ -178,7 +178,7 @@ def test_without_a_result_file_nothing_is_reported(stage: Stage) -> None:
     assert list(stage.folder.iterdir()) == [script]
 
 
-def test_a_failure_is_reported_and_told(stage: Stage) -> None:
+def test_a_failure_is_reported_and_reported(stage: Stage) -> None:
     assert stage.do({"cost_usd": 1}, {"fail": "no idea"}) == 1
     assert stage.report == {"cost_usd": 1, "error": "no idea"}
     assert stage.output() == ("", "no idea\n")
@@ -189,5 +189,5 @@ def test_a_limit_is_reported(stage: Stage) -> None:
     assert stage.report == {"limited_for": 60}
 
 
-def test_it_exits_as_it_is_told_to(stage: Stage) -> None:
+def test_it_exits_with_the_code_of_the_script(stage: Stage) -> None:
     assert stage.do({"exit": 42}) == 42

@@ -82,9 +82,9 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     await place.leave()
 
 
-async def test_one_that_ignores_to_be_asked_is_killed_and_what_it_told_counts(bench: Bench) -> None:
-    told = OUTPUTS / "opencode" / "good.jsonl"
-    launch = bench.start("opencode", f"trap '' TERM\nsed '$d' {told}\n{bench.place.gate('tool')}")
+async def test_one_that_ignores_sigterm_is_killed_and_its_report_counts(bench: Bench) -> None:
+    output_file = OUTPUTS / "opencode" / "good.jsonl"
+    launch = bench.start("opencode", f"trap '' TERM\nsed '$d' {output_file}\n{bench.place.gate('tool')}")
     await bench.place.reached("tool")
     bench.host.stop(bench.name(launch))
     end, fact = await bench.end(launch)
@@ -112,7 +112,7 @@ async def test_one_that_hangs_or_never_ends_is_ended_when_its_time_is_up(bench: 
     assert bench.place.processes() == []
 
 
-async def test_ten_at_once_are_told_apart(bench: Bench) -> None:
+async def test_ten_at_once_are_distinguished(bench: Bench) -> None:
     names = [f"r.{number}.1" for number in range(1, 11)]
     for name in names:
         bench.place.gate(name)
@@ -122,7 +122,7 @@ async def test_ten_at_once_are_told_apart(bench: Bench) -> None:
         await bench.place.reached(name)
     for name in names:
         bench.place.release(name)
-    found = await ends(bench.host, len(names))
-    facts = [bench.judged(launch, found[bench.name(launch)])[1] for launch in launches]
+    job_ends = await ends(bench.host, len(names))
+    facts = [bench.judged(launch, job_ends[bench.name(launch)])[1] for launch in launches]
     assert [fact.how for fact in facts] == [StepOutcome.DONE] * 10
     assert len({fact.session for fact in facts}) == 10

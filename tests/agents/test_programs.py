@@ -28,40 +28,42 @@ def test_claude_counts_the_tokens_of_all_its_models() -> None:
     assert verdict("claude", "good").usage == Usage(input=1_700, output=100, cached_input=300)
 
 
-def test_claude_without_models_counts_what_it_tells_of_itself() -> None:
+def test_claude_without_models_counts_what_it_reports_of_itself() -> None:
     text = output("claude", "good").replace("modelUsage", "other")
     assert judged("claude", text).usage == Usage(input=1_600, output=80, cached_input=300)
 
 
-def test_claude_tells_while_it_works_what_its_messages_took_each_once() -> None:
+def test_claude_reports_while_it_works_what_its_messages_took_each_once() -> None:
     text = "".join(output("claude", "good").splitlines(keepends=True)[:-1])
     usage = Usage(input=1_900, output=2)
     assert claude.progress(call_of("claude"), text) == Progress(tokens=1_902, usage=usage)
     assert claude.progress(call_of("claude"), "") is None
 
 
-def test_a_conversation_that_claude_does_not_have_is_told_with_what_to_do() -> None:
-    found = verdict("claude", "no_session", exit_code=1)
-    assert found.how is StepOutcome.FAILED
-    assert "No conversation found" in found.message
-    assert "take `resume` out of the step" in found.message
-    assert found.session is None
+def test_a_conversation_that_claude_does_not_have_is_reported_with_what_to_do() -> None:
+    agent_verdict = verdict("claude", "no_session", exit_code=1)
+    assert agent_verdict.how is StepOutcome.FAILED
+    assert "No conversation found" in agent_verdict.message
+    assert "take `resume` out of the step" in agent_verdict.message
+    assert agent_verdict.session is None
 
 
 def test_claude_without_a_login_says_what_to_do() -> None:
-    found = verdict("claude", "no_login", exit_code=1)
-    assert (found.how, "set ANTHROPIC_API_KEY" in found.message) == (StepOutcome.FAILED, True)
+    agent_verdict = verdict("claude", "no_login", exit_code=1)
+    assert (agent_verdict.how, "set ANTHROPIC_API_KEY" in agent_verdict.message) == (StepOutcome.FAILED, True)
 
 
 def test_claude_as_root_says_what_to_do() -> None:
-    said = "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons\n"
-    found = judged("claude", "", exit_code=1, stderr=said)
-    assert (found.how, "IS_SANDBOX" in found.message) == (StepOutcome.FAILED, True)
+    error_text = (
+        "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons\n"
+    )
+    agent_verdict = judged("claude", "", exit_code=1, stderr=error_text)
+    assert (agent_verdict.how, "IS_SANDBOX" in agent_verdict.message) == (StepOutcome.FAILED, True)
 
 
 def test_an_end_of_claude_that_is_neither_well_nor_explained_is_a_failure() -> None:
-    found = judged("claude", '{"type":"result","subtype":"error_max_turns","is_error":true}')
-    assert (found.how, found.message) == (StepOutcome.FAILED, "it ended with error_max_turns")
+    agent_verdict = judged("claude", '{"type":"result","subtype":"error_max_turns","is_error":true}')
+    assert (agent_verdict.how, agent_verdict.message) == (StepOutcome.FAILED, "it ended with error_max_turns")
     assert judged("claude", '{"type":"result"}').message == "it ended with an error"
     assert verdict("claude", "too_many").message == "Reached maximum number of turns (3)"
 
@@ -73,10 +75,10 @@ def test_codex_counts_cached_tokens_once() -> None:
     assert verdict("codex", "good").usage == Usage(input=1_500, output=100, cached_input=500)
 
 
-def test_codex_tells_totals_of_the_conversation_and_the_rest_is_of_the_call() -> None:
-    found = verdict("codex", "good", session="S#1000/60/500")
-    assert found.usage == Usage(input=500, output=40, cached_input=0)
-    assert found.session == "0193c0de-0002-7000-8000-00000000c0de#1500/100/500"
+def test_codex_reports_totals_of_the_conversation_and_the_rest_is_of_the_call() -> None:
+    agent_verdict = verdict("codex", "good", session="S#1000/60/500")
+    assert agent_verdict.usage == Usage(input=500, output=40, cached_input=0)
+    assert agent_verdict.session == "0193c0de-0002-7000-8000-00000000c0de#1500/100/500"
     assert verdict("codex", "good", session="S").tokens is None
 
 
@@ -93,8 +95,8 @@ def test_a_stream_that_breaks_off_is_no_failure_of_the_work() -> None:
 
 
 def test_codex_without_its_variable_says_what_to_do() -> None:
-    found = verdict("codex", "no_key", exit_code=1)
-    assert (found.how, "set CODEX_API_KEY" in found.message) == (StepOutcome.FAILED, True)
+    agent_verdict = verdict("codex", "no_key", exit_code=1)
+    assert (agent_verdict.how, "set CODEX_API_KEY" in agent_verdict.message) == (StepOutcome.FAILED, True)
 
 
 def test_an_error_of_codex_before_any_turn_is_the_reason() -> None:
@@ -102,7 +104,7 @@ def test_an_error_of_codex_before_any_turn_is_the_reason() -> None:
     assert judged("codex", '{"type":"turn.failed"}', exit_code=1).message == "it did not say why"
 
 
-def test_codex_has_no_usage_that_is_told_before_the_end() -> None:
+def test_codex_has_no_usage_that_is_reported_before_the_end() -> None:
     assert not hasattr(codex, "progress")
 
 
@@ -118,7 +120,7 @@ def test_gemini_without_an_explanation_failed() -> None:
     assert judged("gemini", '{"type":"result","status":"success"}').tokens is None
 
 
-def test_gemini_keeps_no_conversation_in_which_nobody_has_answered() -> None:
+def test_gemini_keeps_no_conversation_without_an_answer() -> None:
     assert verdict("gemini", "refused", exit_code=1).session is None
     begun = output("gemini", "good").splitlines(keepends=True)[0]
     assert judged("gemini", begun, exit_code=None, signal=9).session is not None
@@ -128,9 +130,9 @@ def test_gemini_that_gave_up_on_a_limit_waits_for_its_end() -> None:
     assert verdict("gemini", "over_quota", exit_code=173).how is StepOutcome.LIMITED
 
 
-def test_gemini_that_went_in_circles_says_so_and_tells_what_it_took() -> None:
-    found = verdict("gemini", "circles")
-    assert (found.message, found.tokens) == ("Loop detected, stopping execution", 2_100)
+def test_gemini_that_went_in_circles_says_so_and_reports_what_it_took() -> None:
+    agent_verdict = verdict("gemini", "circles")
+    assert (agent_verdict.message, agent_verdict.tokens) == ("Loop detected, stopping execution", 2_100)
 
 
 def test_an_error_that_gemini_has_overcome_does_not_count() -> None:
@@ -140,9 +142,9 @@ def test_an_error_that_gemini_has_overcome_does_not_count() -> None:
 
 
 def test_gemini_without_a_login_says_what_to_do() -> None:
-    said = "Please set an Auth method in your settings.json or specify GEMINI_API_KEY\n"
-    found = judged("gemini", "", exit_code=41, stderr=said)
-    assert (found.how, "set GEMINI_API_KEY" in found.message) == (StepOutcome.FAILED, True)
+    error_text = "Please set an Auth method in your settings.json or specify GEMINI_API_KEY\n"
+    agent_verdict = judged("gemini", "", exit_code=41, stderr=error_text)
+    assert (agent_verdict.how, "set GEMINI_API_KEY" in agent_verdict.message) == (StepOutcome.FAILED, True)
 
 
 # --- opencode ---
@@ -150,8 +152,8 @@ def test_gemini_without_a_login_says_what_to_do() -> None:
 
 def test_opencode_adds_up_its_steps_also_while_it_works() -> None:
     usage = Usage(input=1_710, output=100, cached_input=300)
-    told = opencode.progress(call_of("opencode"), output("opencode", "good"))
-    assert told == Progress(cost=7_000, tokens=2_110, usage=usage)
+    progress = opencode.progress(call_of("opencode"), output("opencode", "good"))
+    assert progress == Progress(cost=7_000, tokens=2_110, usage=usage)
     assert opencode.progress(call_of("opencode"), "") is None
 
 
@@ -162,13 +164,21 @@ def test_opencode_with_a_model_without_a_price_has_an_unknown_cost() -> None:
 
 @pytest.mark.parametrize("use", ["opencode", "pi", "aider"])
 def test_what_cannot_be_added_up_any_more_is_unknown(use: str) -> None:
-    found = judged(use, gap(output(use, "good")))
-    assert (found.how, found.cost, found.tokens, found.usage) == (StepOutcome.DONE, None, None, None)
+    agent_verdict = judged(use, gap(output(use, "good")))
+    assert (agent_verdict.how, agent_verdict.cost, agent_verdict.tokens, agent_verdict.usage) == (
+        StepOutcome.DONE,
+        None,
+        None,
+        None,
+    )
 
 
 def test_a_last_step_of_opencode_that_was_too_long_is_a_failure() -> None:
-    found = verdict("opencode", "too_long")
-    assert (found.how, found.message) == (StepOutcome.FAILED, "its last step ended with the reason `length`")
+    agent_verdict = verdict("opencode", "too_long")
+    assert (agent_verdict.how, agent_verdict.message) == (
+        StepOutcome.FAILED,
+        "its last step ended with the reason `length`",
+    )
 
 
 def test_an_error_of_opencode_without_a_status_is_a_failure() -> None:
@@ -177,11 +187,14 @@ def test_an_error_of_opencode_without_a_status_is_a_failure() -> None:
 
 
 def test_opencode_without_a_key_says_little_so_what_it_may_be_is_added() -> None:
-    said = "Unexpected server error. Check server logs for details."
-    found = judged(
-        "opencode", json.dumps({"type": "error", "error": {"data": {"message": said}}}), exit_code=1
+    error_text = "Unexpected server error. Check server logs for details."
+    agent_verdict = judged(
+        "opencode", json.dumps({"type": "error", "error": {"data": {"message": error_text}}}), exit_code=1
     )
-    assert (found.how, "set the key of the model's provider" in found.message) == (StepOutcome.FAILED, True)
+    assert (agent_verdict.how, "set the key of the model's provider" in agent_verdict.message) == (
+        StepOutcome.FAILED,
+        True,
+    )
 
 
 # --- goose ---
@@ -197,18 +210,18 @@ def test_opencode_without_a_key_says_little_so_what_it_may_be_is_added() -> None
     ],
 )
 def test_what_goose_says_in_its_own_name_is_an_error(name: str, how: StepOutcome, said: str) -> None:
-    found = verdict("goose", name)
-    assert (found.how, found.result) == (how, "")
-    assert found.message.startswith(said)
+    agent_verdict = verdict("goose", name)
+    assert (agent_verdict.how, agent_verdict.result) == (how, "")
+    assert agent_verdict.message.startswith(said)
 
 
 def test_tokens_of_goose_count_also_after_an_error() -> None:
     assert verdict("goose", "late").tokens == 1_050
 
 
-def test_goose_tells_totals_of_the_conversation_and_the_rest_is_of_the_call() -> None:
-    found = verdict("goose", "good", session="S#1500/40/0")
-    assert (found.tokens, found.session) == (560, "S#2000/100/0")
+def test_goose_reports_totals_of_the_conversation_and_the_rest_is_of_the_call() -> None:
+    agent_verdict = verdict("goose", "good", session="S#1500/40/0")
+    assert (agent_verdict.tokens, agent_verdict.session) == (560, "S#2000/100/0")
 
 
 def test_an_error_event_of_goose_is_an_error() -> None:
@@ -218,9 +231,9 @@ def test_an_error_event_of_goose_is_an_error() -> None:
 
 
 def test_goose_without_a_provider_says_what_to_do() -> None:
-    said = "error: No provider configured. Run 'goose configure' first.\n"
-    found = judged("goose", "", exit_code=1, stderr=said)
-    assert (found.how, "set GOOSE_PROVIDER" in found.message) == (StepOutcome.FAILED, True)
+    error_text = "error: No provider configured. Run 'goose configure' first.\n"
+    agent_verdict = judged("goose", "", exit_code=1, stderr=error_text)
+    assert (agent_verdict.how, "set GOOSE_PROVIDER" in agent_verdict.message) == (StepOutcome.FAILED, True)
 
 
 # --- pi ---
@@ -240,8 +253,8 @@ def test_the_exit_code_of_pi_is_taken_from_behind_the_pipe() -> None:
     text = output("pi", "good").replace('"code":0', '"code":3')
     assert (judged("pi", text).how, "exit code 3" in judged("pi", text).message) == (StepOutcome.FAILED, True)
     assert verdict("pi", "missing", stderr="sh: pi: not found\n").how is StepOutcome.INFRA
-    found = verdict("pi", "no_key", stderr="No API key found for the selected model.\n")
-    assert (found.how, "set the key" in found.message) == (StepOutcome.FAILED, True)
+    agent_verdict = verdict("pi", "no_key", stderr="No API key found for the selected model.\n")
+    assert (agent_verdict.how, "set the key" in agent_verdict.message) == (StepOutcome.FAILED, True)
 
 
 def test_a_message_of_pi_that_was_too_long_is_a_failure() -> None:
@@ -265,13 +278,15 @@ def test_what_pi_says_twice_is_filtered_and_the_rest_comes_through(tmp_path: Pat
         {"type": "turn_end", "message": {}},
         {"type": "agent_end", "messages": [{"role": "assistant", "content": "x" * 100_000}]},
     ]
-    text = "\n".join(json.dumps(one, separators=(",", ":")) for one in events)
+    text = "\n".join(json.dumps(event, separators=(",", ":")) for event in events)
     (tmp_path / "events").write_text(text, encoding="utf-8")
     env = program(tmp_path, "pi", f"cat >{tmp_path}/prompt; cat {tmp_path}/events; exit 7")
     invocation = pi.invoke(call_of("pi", prompt="Do it"))
-    done = subprocess.run(invocation.argv, input="Do it", env=env, capture_output=True, text=True, check=True)
-    kept = [json.loads(line) for line in done.stdout.splitlines() if line]
-    assert kept == [events[0], events[3], {"type": "agent_end"}, {"type": "weft_exit", "code": 7}]
+    process = subprocess.run(
+        invocation.argv, input="Do it", env=env, capture_output=True, text=True, check=True
+    )
+    kept_events = [json.loads(line) for line in process.stdout.splitlines() if line]
+    assert kept_events == [events[0], events[3], {"type": "agent_end"}, {"type": "weft_exit", "code": 7}]
     assert (tmp_path / "prompt").read_text() == "Do it"
 
 
@@ -297,16 +312,16 @@ def test_vibe_counts_cached_tokens_once() -> None:
 
 
 def test_vibe_that_stopped_at_a_limit_of_its_own_is_not_done() -> None:
-    found = verdict("vibe", "stopped", exit_code=3)
-    assert (found.how, found.message) == (StepOutcome.FAILED, "it ended with turn_limit")
-    assert (found.cost, found.tokens) == (11_250, 3_150)
+    agent_verdict = verdict("vibe", "stopped", exit_code=3)
+    assert (agent_verdict.how, agent_verdict.message) == (StepOutcome.FAILED, "it ended with turn_limit")
+    assert (agent_verdict.cost, agent_verdict.tokens) == (11_250, 3_150)
 
 
 def test_what_vibe_leaves_gets_to_where_a_report_is_looked_for(tmp_path: Path) -> None:
     result = tmp_path / "x.result.json"
     env = program(tmp_path, "vibe", 'cat; mkdir -p "$6" || exit; echo "$@" >"$6/export.json"; exit 3')
     call = call_of("vibe", result_file=str(result))
-    done = subprocess.run(
+    process = subprocess.run(
         vibe.invoke(call).argv,
         input="Do it",
         env={**env, "WEFT_RESULT": str(result)},
@@ -314,13 +329,13 @@ def test_what_vibe_leaves_gets_to_where_a_report_is_looked_for(tmp_path: Path) -
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (3, "Do it")
+    assert (process.returncode, process.stdout) == (3, "Do it")
     assert result.read_text().endswith("-p\n")
 
 
 def test_a_vibe_that_is_missing_leaves_nothing(tmp_path: Path) -> None:
     result = tmp_path / "x.result.json"
-    done = subprocess.run(
+    process = subprocess.run(
         vibe.invoke(call_of("vibe", result_file=str(result))).argv,
         input="Do it",
         env={"PATH": str(tmp_path), "WEFT_RESULT": str(result)},
@@ -328,7 +343,7 @@ def test_a_vibe_that_is_missing_leaves_nothing(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert (done.returncode, result.exists()) == (127, False)
+    assert (process.returncode, result.exists()) == (127, False)
 
 
 # --- mini-swe-agent ---
@@ -336,8 +351,8 @@ def test_a_vibe_that_is_missing_leaves_nothing(tmp_path: Path) -> None:
 
 def test_of_a_long_story_of_mini_swe_agent_the_end_is_enough() -> None:
     text = output("mini-swe-agent", "good")
-    found = judged("mini-swe-agent", text[len(text) // 2 :])
-    assert (found.how, found.result, found.cost, found.tokens) == (
+    agent_verdict = judged("mini-swe-agent", text[len(text) // 2 :])
+    assert (agent_verdict.how, agent_verdict.result, agent_verdict.cost, agent_verdict.tokens) == (
         StepOutcome.DONE,
         "All is done.",
         None,
@@ -357,14 +372,14 @@ def test_a_model_whose_price_mini_swe_agent_does_not_know_has_an_unknown_cost() 
 
 
 def test_mini_swe_agent_that_stopped_at_a_limit_of_its_own_is_not_done() -> None:
-    found = verdict("mini-swe-agent", "too_many")
-    assert (found.how, found.message) == (StepOutcome.FAILED, "LimitsExceeded")
+    agent_verdict = verdict("mini-swe-agent", "too_many")
+    assert (agent_verdict.how, agent_verdict.message) == (StepOutcome.FAILED, "LimitsExceeded")
 
 
 @pytest.mark.parametrize("messages", ["[]", '[{"role": "assistant"}]', "7"])
-def test_a_story_that_tells_no_tokens_leaves_them_unknown(messages: str) -> None:
-    told = ended(result_file=f'{{"info": {{}}, "messages": {messages}}}', exit_code=1)
-    assert mini_swe_agent.judge(call_of("mini-swe-agent"), told).tokens is None
+def test_a_story_that_reports_no_tokens_leaves_them_unknown(messages: str) -> None:
+    end = ended(result_file=f'{{"info": {{}}, "messages": {messages}}}', exit_code=1)
+    assert mini_swe_agent.judge(call_of("mini-swe-agent"), end).tokens is None
 
 
 # --- aider ---
@@ -382,8 +397,8 @@ def test_an_answer_of_aider_begins_behind_what_it_says_of_itself() -> None:
 
 
 def test_aider_with_a_model_without_a_price_has_an_unknown_cost() -> None:
-    found = verdict("aider", "unpriced")
-    assert (found.how, found.cost, found.tokens) == (StepOutcome.DONE, None, 12_050)
+    agent_verdict = verdict("aider", "unpriced")
+    assert (agent_verdict.how, agent_verdict.cost, agent_verdict.tokens) == (StepOutcome.DONE, None, 12_050)
 
 
 @pytest.mark.parametrize(("name", "how"), [("late", StepOutcome.INFRA), ("gave_up", StepOutcome.FAILED)])

@@ -15,8 +15,8 @@ REFERENCE = (Path(__file__).parents[2] / "docs" / "reference" / "agents.md").rea
 
 def rows(heading: str) -> dict[str, list[str]]:
     table = REFERENCE.partition(f"| {heading} |")[2].partition("\n\n")[0]
-    found = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
-    return {first.strip("`"): rest for first, *rest in found}
+    table_rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
+    return {first.strip("`"): rest for first, *rest in table_rows}
 
 
 CALLED = rows("`use` | install | tried with | how it is called")

@@ -29,12 +29,12 @@ def test_its_plans_load_without_a_warning() -> None:
 
 def play(folder: Path, subplan: str, *, attempt: int = 1, prompt: str = "Go") -> str | None:
     (folder / "demo.script.yaml").write_text(SCRIPT, encoding="utf-8")
-    told = {
+    variables = {
         "WEFT_SUBPLAN": subplan,
         "WEFT_ATTEMPT": str(attempt),
         "WEFT_RESULT": str(folder / "result.json"),
     }
-    assert main([str(folder / "demo.script.yaml")], told, io.BytesIO(prompt.encode())) == 0
+    assert main([str(folder / "demo.script.yaml")], variables, io.BytesIO(prompt.encode())) == 0
     return read_report((folder / "result.json").read_text(encoding="utf-8"), at=0.0).result
 
 
@@ -57,10 +57,10 @@ def test_every_key_of_the_report_that_it_lists_is_known_and_none_is_missing() ->
     listed = first_column("key | value | meaning")
     assert listed == ["result", "cost_usd", "tokens", "session", "error", "limited_until", "limited_for"]
     text = "{" + ", ".join(f'"{key}": {{}}' for key in listed) + "}"
-    assert not [told for told in read_report(text, at=0.0).problems if "no key" in told]
+    assert not [problem for problem in read_report(text, at=0.0).problems if "unknown key" in problem]
 
 
-def test_it_lists_what_a_step_is_told() -> None:
+def test_it_lists_the_variables_of_a_step() -> None:
     identity = StepIdentity(run="", subplan="", step="", attempt=1, job="", result_file="", plan_dir="")
     listed = first_column("variable | what it says")
     assert listed[:7] == list(identity.variables())

@@ -105,7 +105,7 @@ def test_a_script_is_a_list_of_rules(tmp_path: Path, rules: object) -> None:
         ({"do": ["say"]}, "rule 2, action 1 must be a mapping such as {say: Hello}"),
         (
             {"do": [], "stepp": "x"},
-            f"rule 2: there is no key 'stepp'; there are {', '.join(CONDITIONS)}, do",
+            f"rule 2: unknown key 'stepp'; allowed are {', '.join(CONDITIONS)}, do",
         ),
         ({"do": [], "step": 5}, "rule 2: `step` must be text, not 5"),
         ({"do": [], "attempt": "1"}, 'rule 2: `attempt` must be a whole number from 0 on, not "1"'),
@@ -120,13 +120,15 @@ def test_a_script_is_a_list_of_rules(tmp_path: Path, rules: object) -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_rule_is_told_with_its_number(tmp_path: Path, rule: object, said: str) -> None:
+def test_what_is_wrong_with_a_rule_is_reported_with_its_number(
+    tmp_path: Path, rule: object, said: str
+) -> None:
     assert error_of(write(tmp_path, [{"do": []}, rule])) == f"FILE: {said}"
 
 
-def test_an_action_that_is_not_known_is_told_with_those_there_are(tmp_path: Path) -> None:
-    said = error_of(write(tmp_path, [{"do": [{"say": "x"}, {"shout": "x"}]}]))
-    assert said == f"FILE: rule 1, action 2: there is no key 'shout'; there are {', '.join(ACTIONS)}"
+def test_an_action_that_is_not_known_is_reported_with_those_there_are(tmp_path: Path) -> None:
+    message = error_of(write(tmp_path, [{"do": [{"say": "x"}, {"shout": "x"}]}]))
+    assert message == f"FILE: rule 1, action 2: unknown key 'shout'; allowed are {', '.join(ACTIONS)}"
 
 
 @pytest.mark.parametrize(
@@ -151,19 +153,19 @@ def test_an_action_that_is_not_known_is_told_with_those_there_are(tmp_path: Path
         ("ignore_sigterm", 1, "true or false"),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_told(tmp_path: Path, name: str, value: object, words: str) -> None:
-    said = error_of(write(tmp_path, [{"do": [{name: value}]}]))
-    assert said == f"FILE: rule 1, action 1: `{name}` must be {words}, not {json.dumps(value)}"
+def test_a_value_of_the_wrong_kind_is_reported(tmp_path: Path, name: str, value: object, words: str) -> None:
+    message = error_of(write(tmp_path, [{"do": [{name: value}]}]))
+    assert message == f"FILE: rule 1, action 1: `{name}` must be {words}, not {json.dumps(value)}"
 
 
 # --- files that are no scripts ---
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     assert error_of(str(tmp_path / "none.json")) == "FILE: cannot read it: no such file or directory"
 
 
-def test_a_file_that_is_not_text_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "script.json"
     file.write_bytes(b"\xff")
     assert error_of(str(file)) == "FILE: the file is not text in UTF-8"
@@ -186,13 +188,13 @@ def test_a_file_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None
         ),
     ],
 )
-def test_json_that_is_wrong_is_told_with_the_place(tmp_path: Path, text: str, said: str) -> None:
+def test_json_that_is_wrong_is_reported_with_the_place(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "script.json"
     file.write_text(text, encoding="utf-8")
     assert error_of(str(file)) == said
 
 
-def test_json_that_is_nested_without_end_is_told(tmp_path: Path) -> None:
+def test_json_that_is_nested_without_end_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "script.json"
     file.write_text("[" * 100_000, encoding="utf-8")
     assert "this is not JSON that can be used" in error_of(str(file))
@@ -206,7 +208,7 @@ def test_json_that_is_nested_without_end_is_told(tmp_path: Path) -> None:
         ("- do: [{sleep: .inf}]\n", "any value of JSON"),
     ],
 )
-def test_yaml_that_is_wrong_is_told_with_the_place(tmp_path: Path, text: str, said: str) -> None:
+def test_yaml_that_is_wrong_is_reported_with_the_place(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "script.yaml"
     file.write_text(text, encoding="utf-8")
     message = error_of(str(file))

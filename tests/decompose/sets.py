@@ -76,27 +76,27 @@ def leaf_waits(whole: Part) -> dict[int, set[int]]:
     """For each leaf, by number, those that it depends on, or a group around it does."""
     leaves = {id(leaf): number for number, leaf in enumerate(whole.leaves())}
     parts = dict(_by_path("", whole))
-    found = dict[int, set[int]]()
+    earlier_leaves = dict[int, set[int]]()
     for path, part in parts.items():
         around = path.rpartition("/")[0]
         others = [parts[name if name.startswith("/") else f"{around}/{name}"] for name in part.depends_on]
         for leaf in part.leaves():
-            found.setdefault(leaves[id(leaf)], set()).update(
-                leaves[id(one)] for other in others for one in other.leaves()
+            earlier_leaves.setdefault(leaves[id(leaf)], set()).update(
+                leaves[id(one)] for dependency in others for one in dependency.leaves()
             )
-    return found
+    return earlier_leaves
 
 
 def _by_path(path: str, part: Part) -> Iterator[tuple[str, Part]]:
     yield path, part
-    for one in part.parts:
-        yield from _by_path(f"{path}/{one.id}", one)
+    for child in part.parts:
+        yield from _by_path(f"{path}/{child.id}", child)
 
 
 def reached(links: Mapping[int, set[int]], start: int) -> set[int]:
-    found, to_go = set[int](), [start]
+    reached_files, to_go = set[int](), [start]
     while to_go:
-        new = links[to_go.pop()] - found
-        found |= new
+        new = links[to_go.pop()] - reached_files
+        reached_files |= new
         to_go += new
-    return found
+    return reached_files

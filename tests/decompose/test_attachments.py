@@ -35,8 +35,8 @@ def test_an_attachment_goes_where_most_commits_and_references_lead() -> None:
         ("store/m1.py", "img/logo.png"),
         ("cli/m0.py", "img/logo.png"),
     )
-    found, strays = without_strays(signals("img/logo.png", commits=commits))
-    assert (leaf_of(decompose(found, FOUR), "img/logo.png"), strays) == ("store", ())
+    kept_signals, strays = without_strays(signals("img/logo.png", commits=commits))
+    assert (leaf_of(decompose(kept_signals, FOUR), "img/logo.png"), strays) == ("store", ())
 
 
 def test_the_nearest_folder_with_work_decides_and_the_leaf_with_most_files_in_it() -> None:
@@ -46,16 +46,18 @@ def test_the_nearest_folder_with_work_decides_and_the_leaf_with_most_files_in_it
 
 
 def test_an_attachment_without_work_around_it_is_a_stray() -> None:
-    found, strays = without_strays(signals("img/a.png", "changes/1.feature.md", "store/b.png", "NOTICE"))
+    kept_signals, strays = without_strays(
+        signals("img/a.png", "changes/1.feature.md", "store/b.png", "NOTICE")
+    )
     assert strays == ("changes/1.feature.md", "img/a.png")
-    assert [found.paths[file] for file in found.attachments] == ["NOTICE", "store/b.png"]
+    assert [kept_signals.paths[file] for file in kept_signals.attachments] == ["NOTICE", "store/b.png"]
 
 
 def test_what_a_program_made_follows_its_references() -> None:
     sources = [Source(path=path, size=40, text=b"import made.model\n" * ("cli" in path)) for path in CODE]
-    made = Source(path="made/model.py", size=0, is_asset=True)
-    found, strays = without_strays(signals_of([*sources, made], {}))
-    assert (leaf_of(decompose(found, FOUR), "made/model.py"), strays) == ("cli", ())
+    generated = Source(path="made/model.py", size=0, is_asset=True)
+    kept_signals, strays = without_strays(signals_of([*sources, generated], {}))
+    assert (leaf_of(decompose(kept_signals, FOUR), "made/model.py"), strays) == ("cli", ())
 
 
 def test_little_prose_is_attached_and_much_is_work() -> None:
@@ -66,21 +68,21 @@ def test_little_prose_is_attached_and_much_is_work() -> None:
         sources += [
             Source(path=path, size=tokens) for path in pages
         ]  # a token is four bytes, and there are four
-        found, strays = without_strays(signals_of(sources, {}))
-        assert (found.attachments == (), strays) == (is_work, ())
-        assert ("docs" in {part.id for part in decompose(found, FOUR).parts}) is is_work
+        kept_signals, strays = without_strays(signals_of(sources, {}))
+        assert (kept_signals.attachments == (), strays) == (is_work, ())
+        assert ("docs" in {part.id for part in decompose(kept_signals, FOUR).parts}) is is_work
 
 
 def test_where_all_files_are_pictures_they_are_the_work() -> None:
     paths = [f"{folder}/{number}.png" for folder in "ab" for number in range(4)]
-    found, strays = without_strays(signals_of([Source(path=path, size=9) for path in paths], {}))
-    assert [part.id for part in decompose(found, FOUR).parts] == ["a", "b"]
+    kept_signals, strays = without_strays(signals_of([Source(path=path, size=9) for path in paths], {}))
+    assert [part.id for part in decompose(kept_signals, FOUR).parts] == ["a", "b"]
     assert strays == ()
 
 
 def test_notes_count_no_tokens() -> None:
-    found = signals_of([Source(path="CHANGELOG.md", size=4_000_000), Source(path="a.py", size=4)], {})
-    assert found.tokens == (0, 1)
+    kept_signals = signals_of([Source(path="CHANGELOG.md", size=4_000_000), Source(path="a.py", size=4)], {})
+    assert kept_signals.tokens == (0, 1)
 
 
 def test_what_is_a_note() -> None:

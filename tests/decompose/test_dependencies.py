@@ -1,4 +1,4 @@
-"""Which slices wait for which, how briefly that is told, and which may get in each other's way."""
+"""Dependencies between slices, their brief form, and risks."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,21 +20,21 @@ def tree(*uses: str, together: Sequence[tuple[str, str]] = (), shape: Shape = SH
 
 
 def waits(whole: Part, path: str = "") -> Mapping[str, tuple[str, ...]]:
-    found = {f"{path}/{one.id}": one.depends_on for one in whole.parts if one.depends_on}
-    for one in whole.parts:
-        found |= waits(one, f"{path}/{one.id}")
-    return found
+    dependencies = {f"{path}/{child.id}": child.depends_on for child in whole.parts if child.depends_on}
+    for child in whole.parts:
+        dependencies |= waits(child, f"{path}/{child.id}")
+    return dependencies
 
 
 def test_a_leaf_waits_only_for_what_it_uses() -> None:
     assert waits(tree("a/x1 b/y1")) == {"/a/x": ("/b/y",)}
 
 
-def test_what_is_beside_is_told_by_its_id() -> None:
+def test_what_is_beside_is_reported_by_its_id() -> None:
     assert waits(tree("a/x1 a/y1", "c/1 a/y1")) == {"/a/x": ("y",), "/c": ("/a/y",)}
 
 
-def test_who_waits_for_all_of_a_group_waits_for_the_group() -> None:
+def test_a_leaf_that_waits_for_all_of_a_group_waits_for_the_group() -> None:
     assert waits(tree("c/1 b/x1", "c/2 b/y1")) == {"/c": ("b",)}
 
 
@@ -43,7 +43,7 @@ def test_what_all_of_a_group_wait_for_the_group_does() -> None:
 
 
 def test_a_group_waits_for_a_group_only_if_all_wait_for_all() -> None:
-    every = [f"a/{one} b/{other}" for one in ("x1", "y1") for other in ("x1", "y1")]
+    every = [f"a/{later} b/{earlier}" for later in ("x1", "y1") for earlier in ("x1", "y1")]
     assert waits(tree(*every)) == {"/a": ("b",)}
     assert waits(tree(*every[:3])) == {"/a": ("/b/x",), "/a/x": ("/b",)}
 
@@ -91,5 +91,5 @@ def test_references_are_shown_before_what_only_changed_together_and_not_all_of_t
     )
 
 
-def test_one_leaf_waits_for_nobody() -> None:
+def test_a_single_leaf_waits_for_no_other() -> None:
     assert tree("a b", shape=["a", "b"]).depends_on == ()  # type: ignore[arg-type]

@@ -121,7 +121,9 @@ def test_folders_with_too_few_files_join_those_they_are_linked_to() -> None:
 
 def test_links_split_what_folders_do_not() -> None:
     ring = [(number, (number + 1) % 20) for number in range(20)]
-    uses = tuple((f"flat/{side}{one:02}.py", f"flat/{side}{two:02}.py") for side in "ab" for one, two in ring)
+    uses = tuple(
+        (f"flat/{side}{first:02}.py", f"flat/{side}{two:02}.py") for side in "ab" for first, two in ring
+    )
     whole = decompose(files(*(user for user, _used in uses), uses=uses), Limits())
     assert [{path[5] for path in part.files} for part in whole.parts] == [{"a"}, {"b"}]
 
@@ -159,7 +161,7 @@ def test_a_file_beyond_all_measure_is_one_agent_s_and_no_more() -> None:
 
 
 def test_nothing_is_printed_where_a_plan_is_expected(capfd: pytest.CaptureFixture[str]) -> None:
-    """One file that outweighs all others together, in more parts than can be had."""
+    """One file outweighs all others together, and more parts are requested than are possible."""
     ring = tuple((number, (number + 1) % 60) for number in range(60))
     tokens = (10_000_000, *(10,) * 59)
     paths = tuple(f"flat/{number:02}.py" for number in range(60))
@@ -194,7 +196,7 @@ print(encode(decompose(signals, Limits(max_files_per_subplan=8))).decode())
 
 
 def test_another_process_with_other_hashes_gives_the_same_bytes() -> None:
-    said = {
+    outputs = {
         subprocess.run(
             [sys.executable, "-c", PROGRAM],
             env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": "tests"},
@@ -203,5 +205,5 @@ def test_another_process_with_other_hashes_gives_the_same_bytes() -> None:
         ).stdout
         for seed in ("1", "2")
     }
-    assert len(said) == 1
-    assert b"risks" in said.pop()
+    assert len(outputs) == 1
+    assert b"risks" in outputs.pop()

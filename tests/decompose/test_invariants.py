@@ -60,8 +60,8 @@ def test_a_group_of_one_and_too_many_levels_are_said() -> None:
     leaf = Part(id="a", title="t", files=("x",), tokens=1)
     for _level in range(3):
         leaf = replace(leaf, parts=(leaf,))
-    said = [*find_violations(leaf, Signals(paths=("x",), tokens=(1,)), Limits())]
-    assert said[:2] == ["everything: it is 3 levels deep", "everything: it has one part only"]
+    violations = [*find_violations(leaf, Signals(paths=("x",), tokens=(1,)), Limits())]
+    assert violations[:2] == ["everything: it is 3 levels deep", "everything: it has one part only"]
 
 
 def test_an_order_through_others_is_enough() -> None:
@@ -76,7 +76,7 @@ def test_an_order_through_others_is_enough() -> None:
     assert [*find_violations(whole, files, Limits(min_files_per_subplan=2))] == []
 
 
-def test_that_a_reference_gave_way_is_told_as_that() -> None:
+def test_that_a_reference_gave_way_is_reported_as_that() -> None:
     tree = Tree(SHAPE, signals_for(SHAPE, uses=[("c/1", "s/m1"), ("s/m2", "c/2")]))
     (risk,) = tree.whole.risks
     whole = replace(tree.whole, risks=(replace(risk, circle=False),))

@@ -60,8 +60,8 @@ def test_the_stem_of_a_file(path: str, expected: str) -> None:
 
 
 def test_a_part_is_called_by_the_topmost_folder_that_is_its_own() -> None:
-    found = files("src/app/web/live/a.py", "src/app/store/b.py")
-    assert ids(found, ["src/app/web/live/a.py"], ["src/app/store/b.py"]) == ["web", "store"]
+    file_set = files("src/app/web/live/a.py", "src/app/store/b.py")
+    assert ids(file_set, ["src/app/web/live/a.py"], ["src/app/store/b.py"]) == ["web", "store"]
 
 
 def test_folders_of_one_name_are_taken_together() -> None:
@@ -76,7 +76,7 @@ def test_a_small_folder_is_no_name_for_a_part_that_is_mostly_elsewhere() -> None
     assert ids(files(*net, *others), net, others) == ["net", "plan"]
 
 
-def test_of_two_that_are_called_the_same_one_adds_what_tells_it_from_the_other() -> None:
+def test_of_two_with_the_same_name_one_adds_a_distinguishing_name() -> None:
     net = several("src/net", 6)
     explore = [*several("src/net/explore", 2), *several("src/net", 5, 6)]
     plan = several("src/plan", 12)
@@ -87,14 +87,14 @@ def test_src_and_tests_are_names_only_for_what_is_nearly_all_there() -> None:
     sources, tests = several("src/net", 8), several("tests/net", 8)
     assert ids(files(*sources, *tests), sources, tests) == ["src", "tests"]
     mixed = [*several("src/net", 4, 8), *several("tests/net", 4, 8)]
-    other = [*several("src/plan", 5), *several("lib/a", 3)]
-    assert ids(files(*mixed, *other), mixed, other) == ["net", "plan"]
+    second_part = [*several("src/plan", 5), *several("lib/a", 3)]
+    assert ids(files(*mixed, *second_part), mixed, second_part) == ["net", "plan"]
 
 
 def test_what_is_all_that_is_in_src_says_no_more_than_src() -> None:
-    one = [*several("src/pkg/a", 3), *several("src/pkg/b", 3), *several("tests/c", 3)]
-    other = several("tests/d", 9)
-    assert ids(files(*one, *other), one, other) == ["c", "d"]
+    first_part = [*several("src/pkg/a", 3), *several("src/pkg/b", 3), *several("tests/c", 3)]
+    second_part = several("tests/d", 9)
+    assert ids(files(*first_part, *second_part), first_part, second_part) == ["c", "d"]
 
 
 def test_the_folder_that_a_group_of_parts_is_in_names_none_of_them() -> None:
@@ -103,8 +103,10 @@ def test_the_folder_that_a_group_of_parts_is_in_names_none_of_them() -> None:
 
 
 def test_what_all_parts_share_names_none() -> None:
-    one, other = [*several("x", 8), "x/a/q.py"], [*several("x", 8, 8), "x/b/r.py"]
-    assert ids(files(*one, *other, uses=(("x/f00.py", "x/f03.py"),)), one, other) == ["f03", "r"]
+    first_part, second_part = [*several("x", 8), "x/a/q.py"], [*several("x", 8, 8), "x/b/r.py"]
+    assert ids(
+        files(*first_part, *second_part, uses=(("x/f00.py", "x/f03.py"),)), first_part, second_part
+    ) == ["f03", "r"]
 
 
 def test_much_of_a_folder_that_others_have_files_of_too_is_a_name() -> None:
@@ -114,16 +116,18 @@ def test_much_of_a_folder_that_others_have_files_of_too_is_a_name() -> None:
 
 
 def test_parts_of_one_folder_are_called_by_the_file_that_most_use() -> None:
-    found = files("x/a.py", "x/b.py", "x/c.py", "x/d.py", uses=(("x/a.py", "x/b.py"), ("x/c.py", "x/d.py")))
-    assert ids(found, ["x/a.py", "x/b.py"], ["x/c.py", "x/d.py"]) == ["b", "d"]
+    file_set = files(
+        "x/a.py", "x/b.py", "x/c.py", "x/d.py", uses=(("x/a.py", "x/b.py"), ("x/c.py", "x/d.py"))
+    )
+    assert ids(file_set, ["x/a.py", "x/b.py"], ["x/c.py", "x/d.py"]) == ["b", "d"]
 
 
 def test_ids_come_from_paths_and_only_where_these_say_nothing_from_symbols() -> None:
-    found = named(files("x/a.py", "x/index.py"), a="Alpha", index="Face")
-    assert ids(found, ["x/a.py"], ["x/index.py"]) == ["a", "face"]
+    file_set = named(files("x/a.py", "x/index.py"), a="Alpha", index="Face")
+    assert ids(file_set, ["x/a.py"], ["x/index.py"]) == ["a", "face"]
 
 
-def test_equal_names_are_told_apart() -> None:
+def test_equal_names_are_distinguished() -> None:
     paths = [f"{folder}/same.py" for folder in ("A", "a", "a ", "á")]
     assert ids(files(*paths), *([path] for path in paths)) == ["a", "a-same", "a-2", "a-3"]
 
@@ -167,17 +171,17 @@ def test_a_title_says_where_and_what(paths: list[str], expected: str) -> None:
 
 
 def test_a_folder_that_is_all_here_says_more_than_a_larger_one_of_which_little_is() -> None:
-    here = [*several("src/net", 6), *several("tests/net", 4), *several("src/plan", 2)]
-    found = files(*here, *several("src/plan", 30, 2), *several("tests/plan", 30))
-    assert title(found, *here) == "src/net, tests/net, src/plan"
+    own_files = [*several("src/net", 6), *several("tests/net", 4), *several("src/plan", 2)]
+    file_set = files(*own_files, *several("src/plan", 30, 2), *several("tests/plan", 30))
+    assert title(file_set, *own_files) == "src/net, tests/net, src/plan"
 
 
-def test_a_folder_of_which_others_have_some_too_is_told_with_its_most_used_files() -> None:
-    here = [*several("src/app", 4), *several("tests/app", 4)]
+def test_a_folder_of_which_others_have_some_too_is_reported_with_its_most_used_files() -> None:
+    own_files = [*several("src/app", 4), *several("tests/app", 4)]
     links = [("tests/app/f00.py", "src/app/f01.py"), ("tests/app/f01.py", "src/app/f01.py")]
-    found = files(*here, *several("src/app", 9, 4), *several("tests/app", 9, 4), uses=tuple(links))
-    assert title(found, *here) == "src/app, tests/app: f01"
-    assert title(named(found, f01="Doctor"), *here) == "src/app, tests/app: Doctor"
+    file_set = files(*own_files, *several("src/app", 9, 4), *several("tests/app", 9, 4), uses=tuple(links))
+    assert title(file_set, *own_files) == "src/app, tests/app: f01"
+    assert title(named(file_set, f01="Doctor"), *own_files) == "src/app, tests/app: Doctor"
 
 
 def test_what_is_long_is_cut_between_folders() -> None:
@@ -200,19 +204,19 @@ def test_a_file_whose_name_says_nothing_is_called_by_whatever_others_take() -> N
 
 @given(signals(most=30))
 def test_a_title_is_a_line_whatever_the_paths_are(found: Signals) -> None:
-    said = title(found)
-    assert said.isprintable()
-    assert said
+    title_line = title(found)
+    assert title_line.isprintable()
+    assert title_line
 
 
 def test_many_files_are_not_named_after_one_of_them() -> None:
     """However many use it: a group that is most of a package has the name of the package."""
     modules, others = several("src/shop", 60), several("src/shop", 3, 60)
-    found = files(*modules, *others, uses=tuple((module, modules[0]) for module in modules[1:]))
-    assert ids(found, modules, others) == ["shop", "f60"]
+    file_set = files(*modules, *others, uses=tuple((module, modules[0]) for module in modules[1:]))
+    assert ids(file_set, modules, others) == ["shop", "f60"]
 
 
 def test_code_names_a_part_before_settings_and_hidden_files() -> None:
-    found = files(".env", ".flake8", "Makefile", "setup.py", "src/a/m.py", "src/a/n.py")
-    assert Names.of(found).ids([[0, 1, 2, 3], [4, 5]]) == ["setup", "src"]
-    assert Names.of(found).title([0, 1, 2, 3]) == "setup, Makefile, .env and 1 more"
+    file_set = files(".env", ".flake8", "Makefile", "setup.py", "src/a/m.py", "src/a/n.py")
+    assert Names.of(file_set).ids([[0, 1, 2, 3], [4, 5]]) == ["setup", "src"]
+    assert Names.of(file_set).title([0, 1, 2, 3]) == "setup, Makefile, .env and 1 more"

@@ -8,12 +8,14 @@ def after(parts: int, *uses: tuple[int, int], **times: int) -> dict[int, list[in
     references = dict.fromkeys(uses, 1) | {(int(pair[1]), int(pair[2])): n for pair, n in times.items()}
     order = compute_order(parts, references)
     place = {part: at for at, part in enumerate(order.used_first)}
-    found = {one: [other for other in range(parts) if order.is_after(one, other)] for one in range(parts)}
-    assert all(place[other] < place[one] for one, others in found.items() for other in others)
-    return {one: others for one, others in found.items() if others}
+    predecessors = {
+        one: [earlier for earlier in range(parts) if order.is_after(one, earlier)] for one in range(parts)
+    }
+    assert all(place[earlier] < place[one] for one, others in predecessors.items() for earlier in others)
+    return {one: others for one, others in predecessors.items() if others}
 
 
-def test_who_uses_comes_after_what_is_used_and_what_that_uses() -> None:
+def test_a_part_comes_after_what_it_uses_directly_and_indirectly() -> None:
     assert after(4, (0, 1), (2, 0)) == {0: [1], 2: [0, 1]}
 
 

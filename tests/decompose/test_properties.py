@@ -55,7 +55,7 @@ def test_ids_are_valid_and_siblings_have_different_ones(given_files: Signals, li
 
 @given(signals(), LIMITS)
 def test_no_leaf_waits_for_what_it_does_not_use(given_files: Signals, limits: Limits) -> None:
-    """Nor through others. That it waits for what it uses, or that this is told, is one of the invariants."""
+    """Neither directly nor through others. The invariants check that a part waits for what it uses."""
     whole = decompose(given_files, limits)
     leaf_of = {path: number for number, leaf in enumerate(whole.leaves()) for path in leaf.files}
     own = [leaf_of[path] for path in given_files.paths]
@@ -67,7 +67,7 @@ def test_no_leaf_waits_for_what_it_does_not_use(given_files: Signals, limits: Li
 
 
 @given(signals(), LIMITS)
-def test_files_in_a_circle_are_together_or_it_is_told(given_files: Signals, limits: Limits) -> None:
+def test_files_in_a_circle_are_together_or_it_is_reported(given_files: Signals, limits: Limits) -> None:
     whole = decompose(given_files, limits)
     loads = build_graph(given_files, limits).loads
     leaf_of = {path: number for number, leaf in enumerate(whole.leaves()) for path in leaf.files}
@@ -77,8 +77,12 @@ def test_files_in_a_circle_are_together_or_it_is_told(given_files: Signals, limi
         assert len({leaf_of[name] for name in names}) == 1 or not small
         for group in all_parts(whole):
             torn = {part.id for part in group.parts if names.intersection(part.files)}
-            told = {frozenset((risk.first, risk.second)) for risk in group.risks if risk.circle}
-            assert len(torn) < 2 or not names.issubset(group.files) or any(pair <= torn for pair in told)
+            reported_pairs = {frozenset((risk.first, risk.second)) for risk in group.risks if risk.circle}
+            assert (
+                len(torn) < 2
+                or not names.issubset(group.files)
+                or any(pair <= torn for pair in reported_pairs)
+            )
 
 
 @given(signals(), LIMITS)

@@ -25,14 +25,14 @@ def signals_for(
         paths=tuple(paths),
         tokens=tuple((tokens or {}).get(path, 100) for path in paths),
         uses=tuple(sorted((at(user), at(used)) for user, used in uses)),
-        together=tuple(sorted((*sorted((at(one), at(other))), 3) for one, other in together)),  # type: ignore[misc]
+        together=tuple(sorted((*sorted((at(first), at(second))), 3) for first, second in together)),  # type: ignore[misc]
     )
 
 
 def part_of(name: str, shape: "Shape | Sequence[str]") -> Part:
     if not isinstance(shape, Mapping):
         return Part(id=name, title=f"Title of {name}", files=tuple(shape), tokens=0)
-    parts = tuple(part_of(one, inside) for one, inside in shape.items())
+    parts = tuple(part_of(child, inside) for child, inside in shape.items())
     files = tuple(sorted(path for part in parts for path in part.files))
     return Part(id=name, title=f"Title of {name}", files=files, tokens=0, parts=parts)
 
@@ -55,9 +55,9 @@ class Tree:
         return self.refining.refined(self.whole, scope, answer)
 
     def refined(self, answer: object) -> Refined:
-        taken = self.answered(answer)
-        assert isinstance(taken, Refined), taken
-        return taken
+        result = self.answered(answer)
+        assert isinstance(result, Refined), result
+        return result
 
     def faults(self, answer: object) -> list[str]:
         refused = self.answered(answer)

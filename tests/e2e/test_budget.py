@@ -120,7 +120,7 @@ def test_what_cannot_be_read_costs_nothing_breaks_nothing_and_is_told(project: P
     (end,) = outcome.of("step_finished", "a", "work")
     assert (end.cost, end.data["message"]) == (
         None,
-        "in its result file, there is something that is not JSON",
+        "in its result file, the contents are not JSON",
     )
     assert (outcome.events[-1].cost, outcome.events[-1].data["unknown_costs"]) == (0, 1)
 

@@ -48,11 +48,11 @@ def can_reach(successors: dict[Tokens, dict[int, Tokens]], start: Tokens, end: T
 
 @st.composite
 def workflows(draw: st.DrawFn) -> PlainNet:
-    """Nets from i to o, most of which go wrong somewhere."""
+    """Nets from i to o; most of them are not sound."""
     places = ["i", "a", "b", "c", "o"]
     sides = st.lists(st.sampled_from(places), min_size=1, max_size=2).map(" + ".join)
     rules = draw(st.lists(st.tuples(sides, sides), min_size=1, max_size=6))
-    return net_of("\n".join(f"{taken} > {given}" for taken, given in rules), {"o": 0, "i": 1})
+    return net_of("\n".join(f"{inputs} > {outputs}" for inputs, outputs in rules), {"o": 0, "i": 1})
 
 
 @given(workflows())
@@ -134,9 +134,9 @@ def test_a_net_that_is_wrong_from_the_start_is_refuted_by_the_empty_trace() -> N
 
 
 def test_dead_transitions_are_named_and_have_no_trace() -> None:
-    one = judge("i > o\n a > b", {"i": 1})
-    assert (one.answer, one.trace) == (Answer.REFUTED, ())
-    assert one.why == "the transition 't2' is enabled in none of the 2 states"
+    verdict = judge("i > o\n a > b", {"i": 1})
+    assert (verdict.answer, verdict.trace) == (Answer.REFUTED, ())
+    assert verdict.why == "the transition 't2' is enabled in none of the 2 states"
     two = judge("i > o\n a > b\n 2 i > o", {"i": 1})
     assert two.why == "the transitions 't2', 't3' are enabled in none of the 2 states"
 

@@ -39,8 +39,8 @@ class Naive:
 
 
 def naive_search(net: PlainNet, limit: int) -> Naive:
-    seen = Naive([dict(enumerate(net.initial))], [0])
-    for at, marking in enumerate(seen.markings):
+    search = Naive([dict(enumerate(net.initial))], [0])
+    for at, marking in enumerate(search.markings):
         enabled = [t for t, arcs in enumerate(net.inputs) if all(marking[p] >= w for p, w in arcs)]
         for transition in enabled:
             after = dict(marking)
@@ -48,17 +48,17 @@ def naive_search(net: PlainNet, limit: int) -> Naive:
                 after[place] -= weight
             for place, weight in net.outputs[transition]:
                 after[place] += weight
-            if after not in seen.markings:
-                if len(seen.markings) == limit:
-                    seen.complete = False
-                    return seen
-                seen.markings.append(after)
-                seen.depths.append(seen.depths[at] + 1)
-        seen.edges += len(enabled)
-        seen.fired.update(enabled)
+            if after not in search.markings:
+                if len(search.markings) == limit:
+                    search.complete = False
+                    return search
+                search.markings.append(after)
+                search.depths.append(search.depths[at] + 1)
+        search.edges += len(enabled)
+        search.fired.update(enabled)
         if not enabled:
-            seen.dead.append(at)
-    return seen
+            search.dead.append(at)
+    return search
 
 
 WEIGHT = st.sampled_from([1, 1, 1, 1, 2, 3, 40])
@@ -88,16 +88,16 @@ def nets(draw: st.DrawFn) -> PlainNet:
 @given(net=nets())
 @settings(max_examples=150)
 def test_counts_and_bounds_are_those_of_the_naive_search(*, use_numpy: bool, net: PlainNet) -> None:
-    seen, naive = explore(net, max_states=LIMIT, use_numpy=use_numpy), naive_search(net, LIMIT)
-    assert (seen.states, seen.complete) == (len(naive.markings), naive.complete)
-    assert seen.place_bounds == {id_: naive.most(place) for place, id_ in enumerate(net.place_ids)}
-    assert seen.place_bound == max(seen.place_bounds.values())
-    assert seen.marking_bound == max(sum(marking.values()) for marking in naive.markings)
+    exploration, naive = explore(net, max_states=LIMIT, use_numpy=use_numpy), naive_search(net, LIMIT)
+    assert (exploration.states, exploration.complete) == (len(naive.markings), naive.complete)
+    assert exploration.place_bounds == {id_: naive.most(place) for place, id_ in enumerate(net.place_ids)}
+    assert exploration.place_bound == max(exploration.place_bounds.values())
+    assert exploration.marking_bound == max(sum(marking.values()) for marking in naive.markings)
     if naive.complete:
-        assert (seen.edges, seen.deadlocks) == (naive.edges, len(naive.dead))
-        assert seen.why == f"all {seen.states:,} states"
+        assert (exploration.edges, exploration.deadlocks) == (naive.edges, len(naive.dead))
+        assert exploration.why == f"all {exploration.states:,} states"
     else:
-        assert seen.why == f"unknown after {LIMIT} states (the limit on states)"
+        assert exploration.why == f"unknown after {LIMIT} states (the limit on states)"
 
 
 @ENGINES
@@ -106,9 +106,9 @@ def test_counts_and_bounds_are_those_of_the_naive_search(*, use_numpy: bool, net
 def test_dead_transitions_are_those_that_never_fire_and_none_are_named_when_unknown(
     *, use_numpy: bool, net: PlainNet
 ) -> None:
-    seen, naive = explore(net, max_states=LIMIT, use_numpy=use_numpy), naive_search(net, LIMIT)
+    exploration, naive = explore(net, max_states=LIMIT, use_numpy=use_numpy), naive_search(net, LIMIT)
     never = tuple(id_ for t, id_ in enumerate(net.transition_ids) if t not in naive.fired)
-    assert seen.dead_transitions == (never if naive.complete else ())
+    assert exploration.dead_transitions == (never if naive.complete else ())
 
 
 @ENGINES
@@ -118,17 +118,21 @@ def test_the_first_deadlock_is_the_nearest_and_its_trace_leads_there(
     *, use_numpy: bool, net: PlainNet
 ) -> None:
     naive = naive_search(net, LIMIT)
-    for seen in (
+    for exploration in (
         explore(net, max_states=LIMIT, use_numpy=use_numpy),
         find_deadlock(net, max_states=LIMIT, use_numpy=use_numpy),
     ):
         if naive.dead:
-            assert seen.deadlock_trace is not None
-            assert seen.first_deadlock == net.marking(replay(net, seen.deadlock_trace))
-            assert seen.first_deadlock == net.marking(naive.markings[naive.dead[0]].values())
-            assert len(seen.deadlock_trace) == naive.depths[naive.dead[0]]
+            assert exploration.deadlock_trace is not None
+            assert exploration.first_deadlock == net.marking(replay(net, exploration.deadlock_trace))
+            assert exploration.first_deadlock == net.marking(naive.markings[naive.dead[0]].values())
+            assert len(exploration.deadlock_trace) == naive.depths[naive.dead[0]]
         elif naive.complete:
-            assert (seen.first_deadlock, seen.deadlock_trace, seen.deadlocks) == (None, None, 0)
+            assert (exploration.first_deadlock, exploration.deadlock_trace, exploration.deadlocks) == (
+                None,
+                None,
+                0,
+            )
 
 
 @ENGINES
@@ -139,14 +143,16 @@ def test_what_is_searched_for_is_found_by_a_shortest_trace(
 ) -> None:
     naive = naive_search(net, LIMIT)
     target = data.draw(st.integers(0, len(naive.markings) - 1))
-    wanted = net.marking(naive.markings[target].values())
-    seen = explore(net, find=lambda marking: marking == wanted, max_states=LIMIT, use_numpy=use_numpy)
-    assert seen.found == wanted
-    assert seen.found_trace is not None
-    assert net.marking(replay(net, seen.found_trace)) == wanted
-    assert len(seen.found_trace) == naive.depths[target]
-    assert not seen.complete
-    assert seen.why == f"found after {seen.states:,} states"
+    target_marking = net.marking(naive.markings[target].values())
+    exploration = explore(
+        net, find=lambda marking: marking == target_marking, max_states=LIMIT, use_numpy=use_numpy
+    )
+    assert exploration.found == target_marking
+    assert exploration.found_trace is not None
+    assert net.marking(replay(net, exploration.found_trace)) == target_marking
+    assert len(exploration.found_trace) == naive.depths[target]
+    assert not exploration.complete
+    assert exploration.why == f"found after {exploration.states:,} states"
 
 
 @given(net=nets(), limit=st.integers(1, LIMIT))
@@ -154,8 +160,8 @@ def test_what_is_searched_for_is_found_by_a_shortest_trace(
 def test_a_limit_never_makes_a_partial_search_complete(net: PlainNet, limit: int) -> None:
     naive = naive_search(net, limit)
     for use_numpy in (False, True):
-        seen = explore(net, max_states=limit, use_numpy=use_numpy)
-        assert (seen.complete, seen.states) == (naive.complete, len(naive.markings))
+        exploration = explore(net, max_states=limit, use_numpy=use_numpy)
+        assert (exploration.complete, exploration.states) == (naive.complete, len(naive.markings))
 
 
 @given(net=nets(), max_bytes=st.integers(1, 200_000))
@@ -165,14 +171,18 @@ def test_a_limit_on_memory_gives_the_whole_answer_or_says_that_it_does_not(
 ) -> None:
     naive = naive_search(net, LIMIT)
     for use_numpy in (False, True):
-        seen = explore(net, max_states=LIMIT, max_bytes=max_bytes, use_numpy=use_numpy)
-        assert 1 <= seen.states <= len(naive.markings)
-        if seen.complete:
-            assert (naive.complete, seen.states, seen.edges) == (True, len(naive.markings), naive.edges)
-        elif "memory" in seen.why:
-            assert seen.dead_transitions == ()
+        exploration = explore(net, max_states=LIMIT, max_bytes=max_bytes, use_numpy=use_numpy)
+        assert 1 <= exploration.states <= len(naive.markings)
+        if exploration.complete:
+            assert (naive.complete, exploration.states, exploration.edges) == (
+                True,
+                len(naive.markings),
+                naive.edges,
+            )
+        elif "memory" in exploration.why:
+            assert exploration.dead_transitions == ()
         else:
-            assert (naive.complete, seen.states) == (False, LIMIT)
+            assert (naive.complete, exploration.states) == (False, LIMIT)
 
 
 @pytest.mark.parametrize(
@@ -192,22 +202,32 @@ def test_both_engines_meet_the_markings_in_the_same_order(net: PlainNet) -> None
 
 @ENGINES
 def test_nothing_but_the_initial_marking_is_seen_of_an_empty_net(*, use_numpy: bool) -> None:
-    seen = explore(net_of("", {}), use_numpy=use_numpy)
-    assert (seen.states, seen.edges, seen.deadlocks, seen.deadlock_trace) == (1, 0, 1, ())
-    assert (seen.place_bound, seen.marking_bound, seen.complete) == (0, 0, True)
+    exploration = explore(net_of("", {}), use_numpy=use_numpy)
+    assert (exploration.states, exploration.edges, exploration.deadlocks, exploration.deadlock_trace) == (
+        1,
+        0,
+        1,
+        (),
+    )
+    assert (exploration.place_bound, exploration.marking_bound, exploration.complete) == (0, 0, True)
 
 
 @ENGINES
 def test_a_transition_that_changes_nothing_is_an_edge_and_no_deadlock(*, use_numpy: bool) -> None:
-    seen = explore(net_of("> \n 2 a > 2 a", {"a": 2}), use_numpy=use_numpy)
-    assert (seen.states, seen.edges, seen.deadlocks, seen.complete) == (1, 2, 0, True)
+    exploration = explore(net_of("> \n 2 a > 2 a", {"a": 2}), use_numpy=use_numpy)
+    assert (exploration.states, exploration.edges, exploration.deadlocks, exploration.complete) == (
+        1,
+        2,
+        0,
+        True,
+    )
 
 
 @ENGINES
 def test_a_place_counts_far_beyond_the_width_it_began_with(*, use_numpy: bool) -> None:
-    seen = explore(net_of("a > 3 b\n b > c", {"a": 50}), use_numpy=use_numpy)
-    assert seen.place_bounds == {"a": 50, "b": 150, "c": 150}
-    assert seen.states == sum(3 * fired + 1 for fired in range(51))
+    exploration = explore(net_of("a > 3 b\n b > c", {"a": 50}), use_numpy=use_numpy)
+    assert exploration.place_bounds == {"a": 50, "b": 150, "c": 150}
+    assert exploration.states == sum(3 * fired + 1 for fired in range(51))
 
 
 @ENGINES
@@ -222,29 +242,29 @@ def test_a_place_counts_far_beyond_the_width_it_began_with(*, use_numpy: bool) -
 def test_numbers_that_no_machine_word_holds_are_counted_right(
     *, use_numpy: bool, rules: str, initial: dict[str, int], bound: int
 ) -> None:
-    seen = explore(net_of(rules, initial), max_states=20, use_numpy=use_numpy)
-    assert (seen.states, seen.complete, seen.place_bound) == (20, False, bound)
+    exploration = explore(net_of(rules, initial), max_states=20, use_numpy=use_numpy)
+    assert (exploration.states, exploration.complete, exploration.place_bound) == (20, False, bound)
 
 
 @ENGINES
 def test_a_sum_of_tokens_that_outgrows_a_word_on_the_way_is_counted_right(*, use_numpy: bool) -> None:
     w = 1 << 61
-    seen = explore(net_of(f"> {w} a + {w} b + {w} c + {w} d", {}), max_states=3, use_numpy=use_numpy)
-    assert (seen.place_bound, seen.marking_bound) == (2 * w, 8 * w)
+    exploration = explore(net_of(f"> {w} a + {w} b + {w} c + {w} d", {}), max_states=3, use_numpy=use_numpy)
+    assert (exploration.place_bound, exploration.marking_bound) == (2 * w, 8 * w)
 
 
 def test_numpy_takes_over_when_many_markings_wait_and_begins_again() -> None:
     counts: list[int] = []
-    seen = explore(philosophers(10), progress=counts.append)
+    exploration = explore(philosophers(10), progress=counts.append)
     assert counts != sorted(counts)
-    assert (seen.states, counts[-1]) == (3**10, 3**10)
+    assert (exploration.states, counts[-1]) == (3**10, 3**10)
 
 
-def test_python_goes_on_when_markings_come_one_by_one() -> None:
+def test_python_continues_when_markings_come_one_by_one() -> None:
     counts: list[int] = []
-    seen = explore(net_of("a > b", {"a": 30_000}), progress=counts.append)
+    exploration = explore(net_of("a > b", {"a": 30_000}), progress=counts.append)
     assert counts == sorted(counts)
-    assert (seen.states, counts[-1]) == (30_001, 30_001)
+    assert (exploration.states, counts[-1]) == (30_001, 30_001)
 
 
 def test_no_marking_is_looked_at_twice_when_numpy_takes_over() -> None:
@@ -267,11 +287,14 @@ def test_more_states_than_32_bits_count_may_be_allowed() -> None:
 def test_the_limit_on_memory_ends_the_search_before_it_is_passed(*, use_numpy: bool, max_bytes: int) -> None:
     explore(philosophers(2), use_numpy=use_numpy)  # what is imported is not counted
     tracemalloc.start()
-    seen = explore(kanban(4), max_bytes=max_bytes, use_numpy=use_numpy)
+    exploration = explore(kanban(4), max_bytes=max_bytes, use_numpy=use_numpy)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert not seen.complete
-    assert seen.why == f"unknown after {seen.states:,} states (the limit on memory: {max_bytes >> 20} MiB)"
+    assert not exploration.complete
+    assert (
+        exploration.why
+        == f"unknown after {exploration.states:,} states (the limit on memory: {max_bytes >> 20} MiB)"
+    )
     assert max_bytes / 8 < peak <= max_bytes
 
 
@@ -280,15 +303,15 @@ def test_the_old_table_counts_while_its_markings_go_to_a_larger_one(max_bytes: i
     # Between powers of two: there, both tables together are what passes the limit, and nothing else.
     explore(philosophers(2), use_numpy=True)
     tracemalloc.start()
-    seen = explore(kanban(4), max_bytes=max_bytes, use_numpy=True)
+    exploration = explore(kanban(4), max_bytes=max_bytes, use_numpy=True)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert not seen.complete
+    assert not exploration.complete
     assert peak <= max_bytes + 16_384  # the limit is on arrays: rules and layout, some 10 kB, come on top
 
 
 @ENGINES
-def test_a_move_to_wider_fields_is_not_begun_without_memory_for_it(*, use_numpy: bool) -> None:
+def test_a_move_to_wider_fields_is_not_started_without_memory_for_it(*, use_numpy: bool) -> None:
     counter = net_of("> a", {})
     reasons = {explore(counter, max_bytes=n, use_numpy=use_numpy).why for n in range(2_000, 60_000, 4_000)}
     assert len(reasons) > 10
@@ -297,18 +320,18 @@ def test_a_move_to_wider_fields_is_not_begun_without_memory_for_it(*, use_numpy:
 
 @ENGINES
 def test_the_two_deadlocks_of_the_philosophers_are_all_left_or_all_right(*, use_numpy: bool) -> None:
-    seen = find_deadlock(philosophers(5), use_numpy=use_numpy)
-    assert seen.found is not None
-    assert seen.found == seen.first_deadlock
-    assert set(seen.found.tokens) in ({f"A{i}" for i in range(5)}, {f"B{i}" for i in range(5)})
-    assert seen.found_trace == seen.deadlock_trace
-    assert len(seen.found_trace or ()) == 5
-    assert not seen.complete
+    exploration = find_deadlock(philosophers(5), use_numpy=use_numpy)
+    assert exploration.found is not None
+    assert exploration.found == exploration.first_deadlock
+    assert set(exploration.found.tokens) in ({f"A{i}" for i in range(5)}, {f"B{i}" for i in range(5)})
+    assert exploration.found_trace == exploration.deadlock_trace
+    assert len(exploration.found_trace or ()) == 5
+    assert not exploration.complete
 
 
 def test_no_deadlock_is_known_only_after_all_states() -> None:
-    seen = find_deadlock(kanban(2))
-    assert (seen.found, seen.complete, seen.why) == (None, True, "all 4,600 states")
+    exploration = find_deadlock(kanban(2))
+    assert (exploration.found, exploration.complete, exploration.why) == (None, True, "all 4,600 states")
     cut = find_deadlock(kanban(2), max_states=1_000)
     assert (cut.found, cut.complete) == (None, False)
     assert cut.why == "unknown after 1,000 states (the limit on states)"
@@ -325,9 +348,9 @@ def test_a_net_with_outcomes_is_unfolded_first() -> None:
         action="work",
     )
     net = Net([Place(id=PlaceId("todo"), tokens=1), Place(id=PlaceId("done"))], [work])
-    seen = explore(net, find=lambda marking: marking["done"] == 1)
-    assert seen.found_trace == ("work.start", "work.ok")
-    assert set(seen.place_bounds) == {"todo", "done", "work.running"}
+    exploration = explore(net, find=lambda marking: marking["done"] == 1)
+    assert exploration.found_trace == ("work.start", "work.ok")
+    assert set(exploration.place_bounds) == {"todo", "done", "work.running"}
     assert find_deadlock(net).deadlock_trace == ("work.start", "work.ok")
 
 

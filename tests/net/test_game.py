@@ -86,7 +86,7 @@ def test_an_illegal_move_raises_and_changes_nothing(net: Net, data: st.DataObjec
 
 
 @given(nets(), st.data())
-def test_a_game_goes_on_from_a_marking_that_went_through_json(net: Net, data: st.DataObject) -> None:
+def test_a_game_continues_from_a_marking_that_went_through_json(net: Net, data: st.DataObject) -> None:
     game = TokenGame(net)
     for _ in range(data.draw(st.integers(0, 8))):
         enabled = list(game.enabled())

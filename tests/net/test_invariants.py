@@ -29,11 +29,11 @@ def steps_with_pool(count: int, *, leaky: int | None = None) -> Net:
     places = [Place(id=PlaceId("slots"), kind=PlaceKind.POOL, tokens=3)]
     transitions = []
     for number in range(count):
-        ready, done, failed = (PlaceId(f"{number}.{what}") for what in ("ready", "done", "lost"))
-        places += [Place(id=ready, tokens=1), Place(id=done), Place(id=failed)]
+        ready, completed, failed = (PlaceId(f"{number}.{state}") for state in ("ready", "done", "lost"))
+        places += [Place(id=ready, tokens=1), Place(id=completed), Place(id=failed)]
         returned = () if number == leaky else (Arc(PlaceId("slots")),)
         outcomes = (
-            Outcome(name=OutcomeName("ok"), outputs=(Arc(done), Arc(PlaceId("slots")))),
+            Outcome(name=OutcomeName("ok"), outputs=(Arc(completed), Arc(PlaceId("slots")))),
             Outcome(name=OutcomeName("failed"), outputs=(Arc(failed), *returned)),
         )
         transitions.append(
@@ -95,7 +95,7 @@ def test_a_weight_for_a_place_that_does_not_exist_is_an_error() -> None:
         check_invariant(unfold(steps_with_pool(1)), {PlaceId("elsewhere"): 1})
 
 
-def test_counts_of_transitions_that_change_a_place_are_told() -> None:
+def test_counts_of_transitions_that_change_a_place_are_reported() -> None:
     net = refined_workflow(Random(0), 0)
     assert unbalanced_place(net, [2]) == (0, -2)
     assert unbalanced_place(net, [0]) is None
@@ -167,15 +167,15 @@ def minimal_supports(matrix: list[dict[int, int]]) -> set[frozenset[int]]:
 
     In a smallest set the factors are unique, so the rows have one rank less than they are many.
     """
-    found: set[frozenset[int]] = set()
+    supports: set[frozenset[int]] = set()
     for size in range(1, len(matrix) + 1):
         for rows in map(frozenset, combinations(range(len(matrix)), size)):
-            if any(smaller <= rows for smaller in found):
+            if any(smaller <= rows for smaller in supports):
                 continue
             chosen = [matrix[row] for row in sorted(rows)]
             if rank(chosen) == size - 1 and has_positive_factors(chosen):
-                found.add(rows)
-    return found
+                supports.add(rows)
+    return supports
 
 
 def has_positive_factors(rows: list[dict[int, int]]) -> bool:
@@ -193,12 +193,12 @@ def test_minimal_invariants_are_those_of_the_definition_where_factors_are_small(
     for _ in range(400):
         net = random_net(rng)
         matrix = incidence(net)
-        found = t_invariants(net)
-        if len(matrix) > 4 or any(factor > 9 for row in found for factor in row.values()):
+        invariants = t_invariants(net)
+        if len(matrix) > 4 or any(factor > 9 for row in invariants for factor in row.values()):
             continue
         numbers = {id_: n for n, id_ in enumerate(net.transition_ids)}
-        assert {frozenset(numbers[id_] for id_ in row) for row in found} == minimal_supports(matrix)
-        compared += len(found)
+        assert {frozenset(numbers[id_] for id_ in row) for row in invariants} == minimal_supports(matrix)
+        compared += len(invariants)
     assert compared > 50
 
 

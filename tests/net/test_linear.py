@@ -14,17 +14,19 @@ Matrix = list[list[int]]
 
 def rank_with_fractions(matrix: Matrix) -> int:
     rows = [[Fraction(entry) for entry in row] for row in matrix]
-    found = 0
+    rank_so_far = 0
     for column in range(len(rows[0]) if rows else 0):
-        pivot = next((r for r in range(found, len(rows)) if rows[r][column]), None)
+        pivot = next((r for r in range(rank_so_far, len(rows)) if rows[r][column]), None)
         if pivot is None:
             continue
-        rows[found], rows[pivot] = rows[pivot], rows[found]
-        for other in range(found + 1, len(rows)):
-            factor = rows[other][column] / rows[found][column]
-            rows[other] = [a - factor * b for a, b in zip(rows[other], rows[found], strict=True)]
-        found += 1
-    return found
+        rows[rank_so_far], rows[pivot] = rows[pivot], rows[rank_so_far]
+        for row_number in range(rank_so_far + 1, len(rows)):
+            factor = rows[row_number][column] / rows[rank_so_far][column]
+            rows[row_number] = [
+                a - factor * b for a, b in zip(rows[row_number], rows[rank_so_far], strict=True)
+            ]
+        rank_so_far += 1
+    return rank_so_far
 
 
 def sparse(matrix: Matrix) -> list[dict[int, int]]:
@@ -45,9 +47,11 @@ def test_the_rank_of_products_is_exact_although_entries_are_large() -> None:
     rng = Random(3)
     for _ in range(200):
         inner = rng.randint(1, 4)
-        left = [[rng.randint(-9, 9) for _ in range(inner)] for _ in range(8)]
+        left_factor = [[rng.randint(-9, 9) for _ in range(inner)] for _ in range(8)]
         right = [[rng.randint(-9, 9) * 7**9 for _ in range(8)] for _ in range(inner)]
-        product = [[sum(a * b[k] for a, b in zip(row, right, strict=True)) for k in range(8)] for row in left]
+        product = [
+            [sum(a * b[k] for a, b in zip(row, right, strict=True)) for k in range(8)] for row in left_factor
+        ]
         assert rank(sparse(product)) == rank_with_fractions(product) <= inner
 
 

@@ -12,8 +12,8 @@ def place(id_: str, tokens: int = 0) -> Place:
 
 
 def transition(id_: str, takes: tuple[Arc, ...] = (), **outcomes: tuple[Arc, ...]) -> Transition:
-    made = tuple(Outcome(name=OutcomeName(name), outputs=arcs) for name, arcs in outcomes.items())
-    return Transition(id=TransitionId(id_), inputs=takes, outcomes=made)
+    outcome_structs = tuple(Outcome(name=OutcomeName(name), outputs=arcs) for name, arcs in outcomes.items())
+    return Transition(id=TransitionId(id_), inputs=takes, outcomes=outcome_structs)
 
 
 def arc(place_id: str, weight: int = 1) -> Arc:
@@ -29,10 +29,10 @@ def test_a_net_made_from_the_parts_of_a_net_is_equal_to_it(net: Net) -> None:
 
 def test_nets_that_differ_in_one_arc_are_not_equal() -> None:
     places = [place("a"), place("b")]
-    one = Net(places, [transition("t", (arc("a"),), done=(arc("b"),))])
+    first_net = Net(places, [transition("t", (arc("a"),), done=(arc("b"),))])
     two = Net(places, [transition("t", (arc("a"),), done=(arc("b", 2),))])
-    assert one != two
-    assert one != "a net"
+    assert first_net != two
+    assert first_net != "a net"
 
 
 def test_a_net_does_not_change() -> None:
@@ -102,7 +102,7 @@ def test_a_builder_makes_the_net_that_its_parts_would() -> None:
     pool = builder.add_place("pool", kind=PlaceKind.POOL, tokens=2)
     names = (OutcomeName("done"),)
     builder.add_transition("t", ((a, 1), (pool, 2)), names, (((pool, 2),),), action="work", priority=7)
-    made = Transition(
+    built = Transition(
         id=TransitionId("t"),
         inputs=(arc("a"), arc("pool", 2)),
         outcomes=(Outcome(name=OutcomeName("done"), outputs=(arc("pool", 2),)),),
@@ -110,7 +110,7 @@ def test_a_builder_makes_the_net_that_its_parts_would() -> None:
         priority=7,
     )
     pool_place = Place(id=PlaceId("pool"), kind=PlaceKind.POOL, tokens=2)
-    assert builder.build() == Net([place("a", 1), pool_place], [made])
+    assert builder.build() == Net([place("a", 1), pool_place], [built])
 
 
 def test_a_marking_forgets_zeros_and_compares_by_content() -> None:

@@ -53,9 +53,9 @@ def test_adding_a_packed_difference_leads_from_one_marking_to_the_other(case: An
 
 @given(layouts_with(2))
 def test_a_sum_too_big_sets_the_guard_of_its_field_and_that_field_grows(case: Any) -> None:
-    layout, one, other = case
-    sums = [a + b for a, b in zip(one, other, strict=True)]
-    words = [a + b for a, b in zip(layout.pack(one), layout.pack(other), strict=True)]
+    layout, first, second = case
+    sums = [a + b for a, b in zip(first, second, strict=True)]
+    words = [a + b for a, b in zip(layout.pack(first), layout.pack(second), strict=True)]
     grown = tuple(width + (total >= 1 << width) for width, total in zip(layout.widths, sums, strict=True))
     wider = layout.wider(words)
     assert wider.word_bits == layout.word_bits
@@ -88,12 +88,12 @@ def test_moving_to_a_wider_layout_keeps_the_marking(case: Any, data: st.DataObje
 @given(WIDTHS)
 def test_no_field_straddles_a_word(widths: tuple[int, ...]) -> None:
     layout = Layout(widths, 24)
-    taken = [0] * layout.words
+    used_bits = [0] * layout.words
     for (word, shift), width in zip(layout.spots, widths, strict=True):
         field = ((2 << width) - 1) << shift
         assert field < 1 << 24
-        assert not taken[word] & field
-        taken[word] |= field
+        assert not used_bits[word] & field
+        used_bits[word] |= field
 
 
 def test_a_field_that_fits_no_word_is_refused() -> None:
@@ -116,11 +116,11 @@ def test_fields_start_as_wide_as_the_initial_marking_and_the_heaviest_arc() -> N
 
 
 def test_the_effect_of_a_loop_is_what_it_takes_and_the_difference() -> None:
-    ((taken, change),) = effects(net_of("3 a + b > a + 2 b", {}))
-    assert (taken, change) == (((0, 3), (1, 1)), ((0, -2), (1, 1)))
+    ((inputs, change),) = effects(net_of("3 a + b > a + 2 b", {}))
+    assert (inputs, change) == (((0, 3), (1, 1)), ((0, -2), (1, 1)))
 
 
 def test_what_the_transitions_do_takes_no_more_room_than_their_arcs() -> None:
     steps = 4_000
     chain = net_of("\n".join(f"p{n} > p{n + 1}" for n in range(steps)), {"p0": 1})
-    assert sum(len(taken) + len(change) for taken, change in effects(chain)) == 3 * steps
+    assert sum(len(inputs) + len(change) for inputs, change in effects(chain)) == 3 * steps

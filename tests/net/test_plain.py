@@ -80,10 +80,10 @@ def test_the_unfolding_can_do_exactly_what_the_net_can(net: Net, data: st.DataOb
             game.finish(firing, outcome)
             id_ = net.transition_ids[firing.transition]
             fire(id_ if move == "fire" and len(names) == 1 else f"{id_}.{outcome}")
-        here, there = game.marking(), unfolded.marking()
-        assert all(there[place] == here[place] for place in net.place_ids)
-        running = {f"{t}.running": count for t, count in here.running.items()}
-        assert {p: n for p, n in there.tokens.items() if p not in net.place_ids} == running
+        marking, unfolded_marking = game.marking(), unfolded.marking()
+        assert all(unfolded_marking[place] == marking[place] for place in net.place_ids)
+        running = {f"{t}.running": count for t, count in marking.running.items()}
+        assert {p: n for p, n in unfolded_marking.tokens.items() if p not in net.place_ids} == running
 
 
 def test_the_skeleton_is_the_net_without_its_pools() -> None:
@@ -95,9 +95,9 @@ def test_the_skeleton_is_the_net_without_its_pools() -> None:
         initial=(1, 2, 0),
         place_kinds=(PlaceKind.CONTROL, PlaceKind.POOL, PlaceKind.CONTROL),
     )
-    left = plain.skeleton()
-    assert left.place_ids == ("a", "b")
-    assert (left.inputs, left.outputs, left.initial) == ((((0, 1),),), (((1, 1),),), (1, 0))
+    skeleton = plain.skeleton()
+    assert skeleton.place_ids == ("a", "b")
+    assert (skeleton.inputs, skeleton.outputs, skeleton.initial) == ((((0, 1),),), (((1, 1),),), (1, 0))
 
 
 def test_a_verdict_is_not_a_yes_or_no() -> None:

@@ -106,8 +106,8 @@ def random_clusters(rng: Random, *, loops: bool) -> PlainNet:
 def random_workflows(seed: int, count: int) -> list[tuple[PlainNet, WorkflowNet]]:
     """Workflow nets, sound and unsound, with and without cycles, some of them not free-choice."""
     rng = Random(seed)
-    found: list[tuple[PlainNet, WorkflowNet]] = []
-    while len(found) < count:
+    workflows: list[tuple[PlainNet, WorkflowNet]] = []
+    while len(workflows) < count:
         kind = rng.randrange(5)
         if kind == 0:
             net = refined_workflow(rng, rng.randint(0, 12))
@@ -118,8 +118,8 @@ def random_workflows(seed: int, count: int) -> list[tuple[PlainNet, WorkflowNet]
         shape = workflow_net(net)
         if isinstance(shape, WorkflowNet):
             start = tuple(int(place == shape.source) for place in range(len(net.place_ids)))
-            found.append((replace(net, initial=start), shape))
-    return found
+            workflows.append((replace(net, initial=start), shape))
+    return workflows
 
 
 # Against the states
@@ -127,7 +127,7 @@ def random_workflows(seed: int, count: int) -> list[tuple[PlainNet, WorkflowNet]
 
 @pytest.mark.parametrize("seed", [101, 102, 103, 104])
 def test_verdicts_agree_with_the_states_of_random_workflow_nets(seed: int) -> None:
-    seen: Counter[tuple[bool, bool, bool | None]] = Counter()
+    counts: Counter[tuple[bool, bool, bool | None]] = Counter()
     for net, shape in random_workflows(seed, 750):
         states = States(net, shape.sink)
         expected = states.sound()
@@ -135,7 +135,7 @@ def test_verdicts_agree_with_the_states_of_random_workflow_nets(seed: int) -> No
         verdict = result.verdict
         assert result.workflow_net
         assert result.free_choice == free_choice(net).holds
-        seen[result.free_choice, acyclic(net), expected] += 1
+        counts[result.free_choice, acyclic(net), expected] += 1
         if expected is not None:
             assert verdict.answer is (Answer.PROVED if expected else Answer.REFUTED), (seed, net, verdict)
         if verdict.answer is Answer.REFUTED and states.complete:
@@ -143,9 +143,9 @@ def test_verdicts_agree_with_the_states_of_random_workflow_nets(seed: int) -> No
             # Only a dead transition is shown by its name alone.
             assert states.bad(tokens) or (not verdict.trace and "enabled in none" in verdict.why)
     for without_cycle in (True, False):
-        assert seen[True, without_cycle, True] > 50
-        assert seen[True, without_cycle, False] > 30
-    assert seen[False, True, False] + seen[False, False, False] > 30
+        assert counts[True, without_cycle, True] > 50
+        assert counts[True, without_cycle, False] > 30
+    assert counts[False, True, False] + counts[False, False, False] > 30
 
 
 def test_for_free_choice_nets_without_cycles_a_trace_is_always_found_without_a_search() -> None:
@@ -206,8 +206,10 @@ def test_choices_that_must_agree_but_are_free_to_differ_are_refuted_by_a_run_whe
     verdict = soundness(net, max_states=1).verdict
     assert verdict.answer is Answer.REFUTED
     assert "nothing can fire, but tokens are left in" in verdict.why
-    left = {net.place_ids[place] for place, tokens in enumerate(replay(net, verdict.trace)) if tokens}
-    assert left in ({"a", "d"}, {"b", "c"})
+    marked_places = {
+        net.place_ids[place] for place, tokens in enumerate(replay(net, verdict.trace)) if tokens
+    }
+    assert marked_places in ({"a", "d"}, {"b", "c"})
 
 
 def test_a_join_after_a_choice_is_stuck() -> None:

@@ -1,4 +1,4 @@
-"""What the shape of a net tells: free choice, workflow nets, clusters, cycles, siphons."""
+"""Structural properties of a net: free choice, workflow nets, clusters, cycles, siphons."""
 
 from itertools import combinations
 from random import Random
@@ -79,13 +79,13 @@ def test_a_weight_other_than_one_is_not_free_choice() -> None:
 
 
 def test_free_choice_is_what_its_definition_says_on_random_nets() -> None:
-    seen = set()
+    answers = set()
     for net in random_nets(2000):
         presets = [frozenset(place for place, _ in arcs) for arcs in net.inputs]
         expected = all(a == b or not a & b for a, b in combinations(presets, 2))
         assert free_choice(net).holds == expected
-        seen.add(expected)
-    assert seen == {True, False}
+        answers.add(expected)
+    assert answers == {True, False}
 
 
 # Workflow nets
@@ -122,7 +122,7 @@ def test_a_single_place_is_the_smallest_workflow_net() -> None:
 
 
 def test_a_workflow_net_is_what_its_definition_says_on_random_nets() -> None:
-    seen = {True: 0, False: 0}
+    answers = {True: 0, False: 0}
     for net in random_nets(1500):
         wires = wiring(net)
         sources = [p for p, producers in enumerate(wires.producers) if not producers]
@@ -137,19 +137,19 @@ def test_a_workflow_net_is_what_its_definition_says_on_random_nets() -> None:
             == nodes
         )
         assert isinstance(workflow_net(net), WorkflowNet) == expected
-        seen[expected] += 1
-    assert min(seen.values()) > 200
+        answers[expected] += 1
+    assert min(answers.values()) > 200
 
 
 def reachable(net: PlainNet, start: tuple[str, int], *, forward: bool) -> set[tuple[str, int]]:
     arcs = {(("p", p), ("t", t)) for t, row in enumerate(net.inputs) for p, _ in row}
     arcs |= {(("t", t), ("p", p)) for t, row in enumerate(net.outputs) for p, _ in row}
-    found = {start}
+    reached = {start}
     while True:
-        more = {(b if forward else a) for a, b in arcs if (a if forward else b) in found} - found
+        more = {(b if forward else a) for a, b in arcs if (a if forward else b) in reached} - reached
         if not more:
-            return found
-        found |= more
+            return reached
+        reached |= more
 
 
 def test_a_long_chain_is_walked_without_recursion() -> None:
@@ -164,17 +164,17 @@ def test_a_long_chain_is_walked_without_recursion() -> None:
 
 
 def test_clusters_join_places_with_their_consumers_and_transitions_with_their_inputs() -> None:
-    found = clusters(sketched(("i", "a b"), ("a b", "o"), ("b c", "o"), ("", "c")))
-    assert found.places == [[0], [1, 2, 4], [3], []]
-    assert found.transitions == [[0], [1, 2], [], [3]]
-    assert found.of_place == [0, 1, 1, 2, 1]
-    assert found.of_transition == [0, 1, 1, 3]
-    assert len(found) == 4
+    result = clusters(sketched(("i", "a b"), ("a b", "o"), ("b c", "o"), ("", "c")))
+    assert result.places == [[0], [1, 2, 4], [3], []]
+    assert result.transitions == [[0], [1, 2], [], [3]]
+    assert result.of_place == [0, 1, 1, 2, 1]
+    assert result.of_transition == [0, 1, 1, 3]
+    assert len(result) == 4
 
 
 def test_clusters_are_the_finest_partition_closed_under_input_arcs() -> None:
     for net in random_nets(500):
-        found = clusters(net)
+        result = clusters(net)
         nodes = {("p", p): {("p", p)} for p in range(len(net.place_ids))}
         nodes |= {("t", t): {("t", t)} for t in range(len(net.transition_ids))}
         for transition, arcs in enumerate(net.inputs):
@@ -183,12 +183,12 @@ def test_clusters_are_the_finest_partition_closed_under_input_arcs() -> None:
                 for node in merged:
                     nodes[node] = merged
         expected = {frozenset(group) for group in nodes.values()}
-        groups = zip(found.places, found.transitions, strict=True)
+        groups = zip(result.places, result.transitions, strict=True)
         assert {
             frozenset([*(("p", p) for p in ps), *(("t", t) for t in ts)]) for ps, ts in groups
         } == expected
-        assert all(p in found.places[c] for p, c in enumerate(found.of_place))
-        assert all(t in found.transitions[c] for t, c in enumerate(found.of_transition))
+        assert all(p in result.places[c] for p, c in enumerate(result.of_place))
+        assert all(t in result.transitions[c] for t, c in enumerate(result.of_transition))
 
 
 # Cycles

@@ -22,17 +22,17 @@ def steps(
     priorities: list[int] | None = None,
     again: bool = False,
 ) -> Net:
-    """Independent steps, each with its claims on the pools; `again`: each is ready anew when it ends."""
+    """Independent steps with claims on pools. With `again`, each is ready again when it ends."""
     builder = NetBuilder()
     numbers = [
         builder.add_place(f"pool{n}", kind=PlaceKind.POOL, tokens=size) for n, size in enumerate(pools)
     ]
     for n, claim in enumerate(claims):
         ready = builder.add_place(f"ready{n}", tokens=1)
-        taken = tuple((numbers[pool], weight) for pool, weight in claim.items())
-        given_back = (*taken, (ready, 1)) if again else taken
+        claim_arcs = tuple((numbers[pool], weight) for pool, weight in claim.items())
+        given_back = (*claim_arcs, (ready, 1)) if again else claim_arcs
         builder.add_transition(
-            f"step{n}", ((ready, 1), *taken), DONE, (given_back,), action="work",
+            f"step{n}", ((ready, 1), *claim_arcs), DONE, (given_back,), action="work",
             priority=priorities[n] if priorities else 0,
         )  # fmt: skip
     return builder.build()
@@ -111,11 +111,15 @@ class Scene:
             ready = builder.add_place(f"ready{n}", tokens=rng.randint(1, 2))
             for rival in range(rng.choice([1, 1, 2])):
                 claim = {pool: rng.randint(1, 3) for pool in range(len(pools)) if rng.random() < 0.6}
-                taken = tuple((pools[pool], weight) for pool, weight in claim.items())
+                claim_arcs = tuple((pools[pool], weight) for pool, weight in claim.items())
                 following = ((builder.add_place(f"after{n}.{rival}"), 1),)
-                given = (*taken, *following)
+                output_arcs = (*claim_arcs, *following)
                 builder.add_transition(
-                    f"step{n}.{rival}", ((ready, 1), *taken), DONE, (given,), priority=rng.randint(0, 2)
+                    f"step{n}.{rival}",
+                    ((ready, 1), *claim_arcs),
+                    DONE,
+                    (output_arcs,),
+                    priority=rng.randint(0, 2),
                 )
                 more = tuple((pools[pool], 1) for pool in range(len(pools)) if rng.random() < 0.5)
                 builder.add_transition(
@@ -194,7 +198,7 @@ def test_when_a_wide_claim_ends_all_that_fit_in_its_place_begin() -> None:
 
 
 def starts_of_the_first(agenda: Agenda, in_flight: list[Firing]) -> int:
-    """How often transition 0 begins in 60 rounds, in each of which the oldest firing ends."""
+    """Returns how often transition 0 starts in 60 rounds; the oldest firing ends in each round."""
     starts = 0
     for _ in range(60):
         agenda.finish(in_flight.pop(0), 0)
@@ -293,7 +297,7 @@ def test_a_reserved_claim_begins_as_soon_as_it_fits_whatever_else_runs() -> None
     assert starts_of_the_first(Agenda(game, patience=2), narrow) >= 3
 
 
-def test_a_reservation_ends_when_its_claim_has_begun() -> None:
+def test_a_reservation_ends_when_its_claim_has_started() -> None:
     # Two wide ones behind two narrow ones that overlap: once the first has got in, the narrow get theirs.
     game = TokenGame(steps([{0: 2}, {0: 2}, {0: 1}, {0: 1}], [2], again=True))
     agenda = Agenda(game, patience=2)
@@ -308,7 +312,7 @@ def test_a_reservation_ends_when_its_claim_has_begun() -> None:
     assert {2, 3} <= set(begun[first_wide + 1 :])
 
 
-def test_a_reservation_ends_when_nobody_wants_it_any_more() -> None:
+def test_a_reservation_ends_when_it_is_not_needed_any_more() -> None:
     builder = NetBuilder()
     pool = builder.add_place("pool", kind=PlaceKind.POOL, tokens=2)
     ready = [builder.add_place(f"ready{n}", tokens=1) for n in range(4)]
@@ -316,10 +320,10 @@ def test_a_reservation_ends_when_nobody_wants_it_any_more() -> None:
     skip = builder.add_transition("skip", ((ready[0], 1),), DONE, ((),))
     for n in (1, 2):
         builder.add_transition(f"n{n}", ((ready[n], 1), (pool, 1)), DONE, (((pool, 1), (ready[n], 1)),))
-    other = builder.add_transition("other", ((ready[3], 1),), DONE, ((),))
+    rival = builder.add_transition("other", ((ready[3], 1),), DONE, ((),))
     game = TokenGame(builder.build())
     in_flight = [game.begin(2), game.begin(3)]
-    game.begin(other)  # goes on all the time, so that a reservation is not given up for lack of anything else
+    game.begin(rival)  # goes on all the time, so that a reservation is not given up for lack of anything else
     agenda = Agenda(game, manual=[skip], patience=1)
     begin_all(agenda)
     agenda.finish(in_flight.pop(), 0)
@@ -332,10 +336,10 @@ def test_a_reservation_ends_when_nobody_wants_it_any_more() -> None:
 def test_in_a_cycle_low_priority_gets_its_turn() -> None:
     # One token goes round and round through "again"; "once" competes for it at the lowest priority.
     builder = NetBuilder()
-    here = builder.add_place("here", tokens=1)
+    place = builder.add_place("here", tokens=1)
     end = builder.add_place("end")
-    builder.add_transition("again", ((here, 1),), DONE, (((here, 1),),), priority=9)
-    builder.add_transition("once", ((here, 1),), DONE, (((end, 1),),), priority=0)
+    builder.add_transition("again", ((place, 1),), DONE, (((place, 1),),), priority=9)
+    builder.add_transition("once", ((place, 1),), DONE, (((end, 1),),), priority=0)
     agenda = Agenda(TokenGame(builder.build()))
     fired = []
     while (firing := agenda.next()) is not None:
@@ -364,8 +368,8 @@ def test_transitions_left_to_the_caller_are_offered_but_never_chosen() -> None:
 def test_a_claim_larger_than_its_pool_never_holds_the_others_back() -> None:
     agenda = Agenda(TokenGame(steps([{0: 3}, *[{0: 1}] * 6], [2])), patience=1)
     in_flight = begin_all(agenda)
-    for left in (4, 3, 2, 1, 0, 0):
-        assert len(in_flight) == 2 if left else in_flight
+    for remaining in (4, 3, 2, 1, 0, 0):
+        assert len(in_flight) == 2 if remaining else in_flight
         agenda.finish(in_flight.pop(0), 0)
         in_flight += begin_all(agenda)
     assert in_flight == []
@@ -393,7 +397,7 @@ def test_a_reservation_for_room_that_never_comes_is_given_up_when_nothing_runs()
 
 
 @given(nets(max_places=5, max_transitions=5), st.data())
-def test_what_is_begun_was_enabled_and_the_best_of_its_kind(net: Net, data: st.DataObject) -> None:
+def test_what_is_started_was_enabled_and_the_best_of_its_kind(net: Net, data: st.DataObject) -> None:
     game = TokenGame(net)
     agenda = Agenda(game)
     in_flight: list[Firing] = []

@@ -9,9 +9,12 @@ from weft.testing.nets import PUBLISHED, Published, net_of
 
 @pytest.mark.parametrize(("name", "n"), PUBLISHED)
 def test_the_whole_state_space_has_the_published_size(name: str, n: int) -> None:
-    seen = explore(getattr(nets, name)(n))
-    assert seen.complete
-    assert Published(seen.states, seen.edges, seen.place_bound, seen.marking_bound) == PUBLISHED[name, n]
+    exploration = explore(getattr(nets, name)(n))
+    assert exploration.complete
+    assert (
+        Published(exploration.states, exploration.edges, exploration.place_bound, exploration.marking_bound)
+        == PUBLISHED[name, n]
+    )
 
 
 @pytest.mark.parametrize(
@@ -19,23 +22,29 @@ def test_the_whole_state_space_has_the_published_size(name: str, n: int) -> None
 )
 @pytest.mark.parametrize("use_numpy", [False, True])
 def test_both_engines_find_the_published_figures(*, name: str, n: int, use_numpy: bool) -> None:
-    seen = explore(getattr(nets, name)(n), use_numpy=use_numpy)
-    assert Published(seen.states, seen.edges, seen.place_bound, seen.marking_bound) == PUBLISHED[name, n]
+    exploration = explore(getattr(nets, name)(n), use_numpy=use_numpy)
+    assert (
+        Published(exploration.states, exploration.edges, exploration.place_bound, exploration.marking_bound)
+        == PUBLISHED[name, n]
+    )
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 6])
 def test_philosophers_have_three_to_the_n_states_and_two_deadlocks(n: int) -> None:
-    seen = explore(nets.philosophers(n))
-    assert (seen.states, seen.deadlocks) == (3**n, 2)
+    exploration = explore(nets.philosophers(n))
+    assert (exploration.states, exploration.deadlocks) == (3**n, 2)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_building_houses_ends_with_nothing_left(n: int) -> None:
-    seen = explore(nets.house_construction(n))
-    assert (seen.deadlocks, seen.first_deadlock) == (1, nets.house_construction(n).marking([0] * 26))
+    exploration = explore(nets.house_construction(n))
+    assert (exploration.deadlocks, exploration.first_deadlock) == (
+        1,
+        nets.house_construction(n).marking([0] * 26),
+    )
 
 
-def test_kanban_and_the_manufacturing_system_go_on_for_ever() -> None:
+def test_kanban_and_the_manufacturing_system_run_for_ever() -> None:
     assert explore(nets.kanban(2)).deadlocks == explore(nets.fms(1)).deadlocks == 0
 
 

@@ -29,7 +29,7 @@ class Access(Struct, frozen=True, kw_only=True):
     variables: tuple[str, ...] = ()
     """Any one of them is enough; the usual one comes first. `*_API_KEY` matches every name with that ending."""
     logins: tuple[Login, ...] = ()
-    tells: tuple[str, ...] = ()
+    reports: tuple[str, ...] = ()
     """The kinds of spending that it reports: cost, tokens."""
 
 
@@ -45,41 +45,43 @@ ACCESS = {
             "CLAUDE_CODE_USE_VERTEX",
         ),
         logins=(Login(".credentials.json", ".claude", "CLAUDE_CONFIG_DIR"),),
-        tells=_ALL,
+        reports=_ALL,
     ),
     "codex": Access(
         variables=("CODEX_API_KEY",),
         logins=(Login("auth.json", ".codex", "CODEX_HOME"),),
-        tells=("tokens",),
+        reports=("tokens",),
     ),
     "gemini": Access(
         variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"),
         logins=(Login("oauth_creds.json", ".gemini"),),
-        tells=("tokens",),
+        reports=("tokens",),
     ),
     "opencode": Access(
         variables=(ANY_KEY,),
         logins=(Login("opencode/auth.json", ".local/share", "XDG_DATA_HOME"),),
-        tells=_ALL,
+        reports=_ALL,
     ),
     "goose": Access(
         variables=(ANY_KEY,),
         logins=(Login("goose/config.yaml", ".config", "XDG_CONFIG_HOME"),),
-        tells=("tokens",),
+        reports=("tokens",),
     ),
-    "vibe": Access(variables=("MISTRAL_API_KEY",), logins=(Login(".env", ".vibe", "VIBE_HOME"),), tells=_ALL),
+    "vibe": Access(
+        variables=("MISTRAL_API_KEY",), logins=(Login(".env", ".vibe", "VIBE_HOME"),), reports=_ALL
+    ),
     "pi": Access(
         variables=(ANY_KEY,),
         logins=(Login("auth.json", ".pi/agent", "PI_CODING_AGENT_DIR"),),
-        tells=_ALL,
+        reports=_ALL,
     ),
-    "aider": Access(variables=(ANY_KEY,), logins=(Login(".aider.conf.yml", ""),), tells=_ALL),
+    "aider": Access(variables=(ANY_KEY,), logins=(Login(".aider.conf.yml", ""),), reports=_ALL),
     "mini-swe-agent": Access(
         variables=(ANY_KEY,),
         logins=(Login("mini-swe-agent/.env", ".config", "XDG_CONFIG_HOME"),),
-        tells=_ALL,
+        reports=_ALL,
     ),
-    "builtin": Access(variables=(chat.KEY, chat.BASE, messages.KEY, messages.BASE), tells=("tokens",)),
+    "builtin": Access(variables=(chat.KEY, chat.BASE, messages.KEY, messages.BASE), reports=("tokens",)),
 }
 """The agents that call models themselves. `command`, `scripted` and `acp` have credentials of their own kind."""
 
@@ -88,6 +90,7 @@ def find_credentials(use: str, environ: Mapping[str, str]) -> Iterator[str]:
     """Yields the names of the variables and files that hold credentials for the agent, never their values."""
     access = ACCESS[use]
     for name in access.variables:
+        # The agent works with many providers; any key may be the right one.
         if name == ANY_KEY:
             yield from (
                 variable

@@ -16,7 +16,7 @@ from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
 PROGRAM = Program(
     use="aider",
     name="Aider",
-    end="a line that tells its tokens",
+    end="a line with its token count",
     sign_in="set the key of the model's provider, such as OPENAI_API_KEY or ANTHROPIC_API_KEY",
 )
 _FLAGS = (

@@ -1,7 +1,7 @@
 """Codex CLI: `codex exec --json`, a stream of JSON events that ends in `turn.completed` or `turn.failed`.
 
 Events and items called `error` also occur in successful runs: for requests that Codex retried, or for a model it
-does not know. Codex reports its usage as the total of the conversation; see `totals`.
+does not know. Codex reports its usage as the total of the conversation; see `token_totals`.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Any command as an agent: it reads the prompt from standard input and writes the result to standard output.
 
-A command can report more, such as its cost, as JSON in the file that WEFT_RESULT names; see `report`.
+A command can report more, such as its cost, as JSON in the file that WEFT_RESULT names; see `result_file`.
 """
 
 import signal

@@ -2,8 +2,8 @@
 
 Messages of the model have an id. goose's own messages (an error, a request for confirmation) are assistant
 messages without an id, and nothing else distinguishes them from an answer. goose reports its usage as the total
-of the conversation; see `totals`. Weft chooses the names of conversations. goose stores one as soon as it has a
-message, so a conversation can be resumed even if its process was killed.
+of the conversation; see `token_totals`. Weft chooses the names of conversations. goose stores one as soon as it
+has a message, so a conversation can be resumed even if its process was killed.
 """
 
 from collections.abc import Mapping
@@ -97,6 +97,7 @@ def _find_failure(
         return Failure(text=error_text)
     if (is_from_goose and result) or result.startswith(_ERROR_PREFIX):
         return Failure(text=result.removeprefix(_ERROR_PREFIX).partition(_RETRY_SUFFIX)[0].strip())
+    # goose writes `complete` after errors as well, but without a token count.
     if complete_event and complete_event.get("total_tokens") is None:
         return Failure(text="it reported no tokens at its end, which is how goose ends after an error")
     return None

@@ -95,6 +95,7 @@ def _parse_error(event: Mapping[str, Any], at: float) -> Failure:
     )
     if text.startswith(_UNEXPLAINED):
         text += f" (that is all it says, also if there is no key: {PROGRAM.sign_in})"
+    # The header may also be a date, which is ignored: the limit then has the default length.
     wait = as_text(value_at(data, "responseHeaders", "retry-after"))
     until = at + int(wait) if wait.isascii() and wait.isdecimal() and len(wait) < len("1000000000") else None
     return Failure(text=text, status=read_count(value_at(data, "statusCode")), until=until)

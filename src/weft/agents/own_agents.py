@@ -1,4 +1,4 @@
-"""Judge the agents that are Weft's own programs. They report through `reporting`."""
+"""Judge the agents that are Weft's own programs. They report through `result_writer`."""
 
 from msgspec.structs import replace
 

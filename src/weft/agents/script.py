@@ -161,6 +161,7 @@ def _load_values(file: str) -> object:
             data = stream.read(MOST_BYTES + 1)
     except OSError as error:
         raise FileFormatError(f"cannot read it: {(error.strerror or '').lower()}", file=file) from None
+    # One byte more than allowed was read, to tell a long file from one of exactly that size.
     if len(data) > MOST_BYTES:
         raise FileFormatError(f"the file is too large; allowed are {MOST_BYTES:,} bytes", file=file)
     try:
@@ -236,6 +237,6 @@ def _actions(where: str, values: list[object]) -> Iterator[Action]:
 def _check(where: str, name: str, value: object, kinds: dict[str, Kind]) -> None:
     kind = kinds.get(name)
     if kind is None:
-        raise ValueError(f"{where}: there is no key {name!r}; there are {', '.join(kinds)}")
+        raise ValueError(f"{where}: unknown key {name!r}; allowed are {', '.join(kinds)}")
     if not kind.fits(value):
         raise ValueError(f"{where}: `{name}` must be {kind.words}, not {json.dumps(value)[:60]}")

@@ -180,5 +180,6 @@ def _largest(counts: Counter[int]) -> int:
 def _bonds(signals: Signals, attachments: Collection[int]) -> Iterator[tuple[int, int, int]]:
     """Yields an attachment, a file of the work, and the weight of their link."""
     for first, second, weight in (*((a, b, _REFERENCE) for a, b in signals.uses), *signals.together):
+        # Links between two attachments say nothing about the work that they belong to.
         if (first in attachments) != (second in attachments):
             yield (first, second, weight) if first in attachments else (second, first, weight)

@@ -98,6 +98,7 @@ class _Dependencies:
         if not node.parts:
             yield node.first
             return
+        # References decide the order; common changes only cause risks.
         (uses, used_inside), (together, inside) = (self._sort_links(node, each_links) for each_links in links)
         order = compute_order(len(node.parts), {pair: len(pair_links) for pair, pair_links in uses.items()})
         for (user, used), pair_links in uses.items():
@@ -184,6 +185,7 @@ class _Dependencies:
                 pairs = {
                     (first_file, second_file) if first < second else (second_file, first_file): strength
                     for first_file, second_file, strength in links
+                    # Common changes are harmless if one of the two leaves waits for the other.
                     if strength == _REFERENCE or not self._are_in_order(first_file, second_file)
                 }
                 pair_strengths = (

@@ -20,6 +20,7 @@ def find_violations(whole: Part, signals: Signals, limits: Limits) -> Iterator[s
         least=min(limits.min_files_per_subplan, len(signals.paths)),
     )
     violations = [*checks.check_part(whole, "everything")]
+    # The order can be checked only in a tree that is otherwise valid.
     yield from violations or find_order_violations(whole, signals)
 
 

@@ -93,6 +93,7 @@ class Names(Struct, frozen=True, kw_only=True):
         inside = self._count_by_folder(group)
         shown = self._choose_folders(inside, len(group))
         at_the_top = sum(self.own_folder[file] == 0 for file in group)
+        # Without a telling folder, the most used files name the part.
         if not shown or 2 * at_the_top > len(group):
             return _to_printable_line(_list_some(self._labels(group), len(group)))
         elsewhere = self._count_other_folders(group, shown)
@@ -108,6 +109,7 @@ class Names(Struct, frozen=True, kw_only=True):
         is_small = 2 * size <= len(self.paths)
 
         def rank(folder: int) -> tuple[bool, float, int]:
+            # A folder with nearly all files, such as `src`, cannot distinguish a small part.
             is_everything = is_small and 10 * self.sizes[folder] >= 9 * len(self.paths)
             return is_everything, -(inside[folder] ** 2) / self.sizes[folder], -folder
 
@@ -259,6 +261,7 @@ class Names(Struct, frozen=True, kw_only=True):
         files, depths = Counter[str](), dict[str, int]()
         for folder, number in self._count_by_folder(group).items():
             *parents, name = self.folders[folder].split("/")
+            # A name is counted once per path: `a/x/b/x` is one folder called x.
             if name not in parents and (name in _USUAL or not self.usual[folder]):
                 files[name] += number
                 depths[name] = min(len(parents), depths.get(name, len(parents)))
@@ -313,6 +316,7 @@ def _distinguish_equal_names(
 
 def _most_distinctive(group: _FilesByName, everywhere: Counter[str], others: int) -> tuple[float, str]:
     leads = dict[str, float]()
+    # A single group has no siblings from which a name could distinguish it.
     for name, files in group.files.items() if others else ():
         elsewhere = (everywhere[name] - files) / others
         lead = files / group.size - elsewhere

@@ -13,6 +13,7 @@ from weft.decompose.model import Part, Signals
 def find_order_violations(whole: Part, signals: Signals) -> Iterator[str]:
     """Yields a sentence for each violation; each starts with the part."""
     tree = _Tree(whole)
+    # Unknown names would make the walk fail.
     if faults := [*tree.find_unknown_dependencies()]:
         yield from faults
         return

@@ -23,6 +23,7 @@ def decompose(signals: Signals, limits: Limits) -> Part:
     graph = build_graph(work, limits)
     tree = build_tree(graph, work.uses, limits)
     leaves = [*tree.leaves()]
+    # Attachments join after the split, so that they do not influence it.
     joined = assign_attachments(signals, [[work.paths[file] for file in leaf] for leaf in leaves])
     parts = _Parts(
         tokens=dict(zip(signals.paths, signals.tokens, strict=True)),

@@ -81,6 +81,7 @@ def topological(side: Side) -> list[int] | None:
     for gates in feeds:
         for gate in gates:
             pending[cluster_of[gate]] += 1
+    # The closing transition feeds the start; this cycle is intended.
     pending[side.start] = 0
     order = [side.start]
     for cluster in order:
@@ -194,6 +195,7 @@ def _eliminate(
     while queue:
         cost, cluster = heappop(queue)
         actual = len(into[cluster]) * len(out_of[cluster])
+        # The cost has grown since the entry was made: queue the cluster again.
         if actual > cost:
             heappush(queue, (actual, cluster))
             continue

@@ -118,6 +118,7 @@ class TokenGame:
             for consumer, needed in consumers[place]:
                 if after < needed <= before:
                     missing[consumer] += 1
+        # Pools update no consumer; the agenda looks at them before each start.
         for pool, weight in self.claims[transition]:
             tokens[pool] -= weight
         self._serial = serial = self._serial + 1
@@ -193,6 +194,7 @@ def _consumers(net: Net, control_inputs: list[Arcs]) -> list[tuple[tuple[int, in
     """For each control place: (transition, weight of its arc from here)."""
     consumers: list[list[tuple[int, int]]] = [[] for _ in net.place_ids]
     for number, arcs in enumerate(control_inputs):
+        # Most arcs have weight 1 and share one tuple, which saves memory in large nets.
         entry = (number, 1)
         for place, weight in arcs:
             consumers[place].append(entry if weight == 1 else (number, weight))

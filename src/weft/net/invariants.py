@@ -149,6 +149,7 @@ def _farkas(matrix: Sequence[Mapping[int, int]], limit: int) -> list[_Row]:
         new_rows = [row for row in rows if column not in row.rest]
         gains = [row for row in rows if row.rest.get(column, 0) > 0]
         losses = [row for row in rows if row.rest.get(column, 0) < 0]
+        # Checked before the sums are built: the product may be enormous.
         if len(new_rows) + len(gains) * len(losses) > limit:
             raise TooManyInvariantsError(
                 f"the search for minimal invariants needs more than {limit:,} rows at a time; "

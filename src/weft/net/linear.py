@@ -72,6 +72,7 @@ class _Elimination:
         pivot = self._pivot_column(row)
         entry = row.pop(pivot)
         for row_number in columns.pop(pivot):
+            # A pivot of ±1 clears the column without multiplication of the other row.
             if entry in {1, -1}:
                 factor = -entry * self._rows[row_number].pop(pivot)
             else:

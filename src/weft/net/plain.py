@@ -94,6 +94,7 @@ def unfold(net: Net) -> PlainNet:
             running = rows.add_running_place(f"{id_}.running")
             rows.add_transition(f"{id_}.start", inputs, running)
             inputs = running
+        # One outcome needs no choice, so the transition keeps its own name.
         elif len(outcomes) == 1:
             rows.add_transition(id_, inputs, outcomes[0][1])
             continue

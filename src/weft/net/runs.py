@@ -122,6 +122,7 @@ def _run_choices(
     After some firings the choices in `home`, which lead to the sink, replace `choose`.
     """
     game = _ClusterGame(circuit)
+    # Long enough to fire every transition several times.
     patience = 4 * len(circuit.net.transition_ids) + 200
     trace: list[int] = []
     while game.ready and not game.tokens[circuit.sink] and len(trace) < 4 * patience:

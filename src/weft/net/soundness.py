@@ -83,7 +83,7 @@ def _find_shape(net: PlainNet) -> WorkflowNet | NotAWorkflowNet:
     pools = [place for place, kind in enumerate(net.place_kinds) if kind is PlaceKind.POOL]
     if pools:
         why = (
-            f"a net with pools is no workflow net ({_list_places(net, pools)}): "
+            f"a net with pools is not a workflow net ({_list_places(net, pools)}): "
             "strip them with skeleton(), and check their conservation apart"
         )
         return NotAWorkflowNet(why=why)
@@ -96,6 +96,7 @@ def _by_states(net: PlainNet, shape: WorkflowNet, max_states: int, reason: str) 
 
 
 def _search_states(net: PlainNet, shape: WorkflowNet, max_states: int) -> Verdict:
+    # A search in such a net would not get far in reasonable time.
     if len(net.place_ids) * len(net.transition_ids) > MAX_CELLS:
         return Verdict(answer=Answer.UNKNOWN, why="the net is too large for a search through its states")
     from weft.net.behaviour import sound_by_states  # noqa: PLC0415 - a search is rare, and its imports are many
@@ -127,6 +128,7 @@ def _rank_theorem(circuit: Circuit) -> Verdict:
     net = circuit.net
     failed = _missing_invariant(circuit)
     rank_found, expected = 0, len(circuit.clusters) - 1
+    # The rank costs most, so it is computed only if the invariants exist.
     if failed is None:
         rank_found = rank(incidence(net))
         siphon = unmarked_siphon(net, net.initial, circuit.wires)

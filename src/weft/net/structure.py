@@ -224,6 +224,7 @@ def _collect_cluster(net: PlainNet, consumers: Sequence[Sequence[int]], result: 
 
 def close(net: PlainNet, shape: WorkflowNet) -> Circuit:
     used_ids = {*net.place_ids, *net.transition_ids}
+    # A name that no node of the net has.
     name = "closing"
     while name in used_ids:
         name += "*"

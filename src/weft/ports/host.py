@@ -3,7 +3,7 @@
 A job is started at most once, whatever happens: its id is never reused, and starting it again does nothing. The
 host records the end of a job before it reports it, and only when no process of the job is alive. The record
 survives every process, and until the end has been reported it also survives a power cut. A later coordinator
-learns of all jobs that the host still knows, running and ended, until it tells the host to forget the ended
+learns of all jobs that the host still knows, running and ended, until it asks the host to forget the ended
 ones.
 """
 

@@ -70,7 +70,7 @@ def note(file: str, text: object) -> None:
 
 
 def call(fifo: str) -> None:
-    """Waits until somebody reads."""
+    """Writes the process id to a FIFO, which blocks until a reader opens it."""
     note(fifo, os.getpid())
 
 

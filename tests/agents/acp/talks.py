@@ -1,4 +1,4 @@
-"""Talks of the client with a server, of which tests play the server's part."""
+"""Conversations of the client in which the tests act as the server."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,7 +30,9 @@ class Played:
     def _take(self, outs: list[Out]) -> list[Mapping[str, Any]]:
         messages = sent(outs)
         self.logs += logged(outs)
-        self.request = next((one for one in messages if "method" in one and "id" in one), self.request)
+        self.request = next(
+            (message for message in messages if "method" in message and "id" in message), self.request
+        )
         return messages
 
     @property
@@ -46,8 +48,8 @@ class Played:
         return self
 
     def update(self, what: str, /, **more: object) -> "Played":
-        told = {"sessionId": "s1", "update": {"sessionUpdate": what, **more}}
-        assert self._take(self.client.receive({"method": "session/update", "params": told})) == []
+        params = {"sessionId": "s1", "update": {"sessionUpdate": what, **more}}
+        assert self._take(self.client.receive({"method": "session/update", "params": params})) == []
         return self
 
     def say(self, text: str, **more: object) -> "Played":

@@ -53,6 +53,6 @@ def test_a_limit_is_one_until_it_ends() -> None:
     assert (verdict.how, verdict.until) == (StepOutcome.LIMITED, NOW + 60)
 
 
-def test_it_tells_what_it_spends_while_it_works() -> None:
+def test_it_reports_what_it_spends_while_it_works() -> None:
     assert PROGRESS_IN == "result_file"
     assert progress(call(agent=AGENT), '{"cost_usd": 0.5}') == Progress(cost=500_000)

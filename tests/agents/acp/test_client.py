@@ -18,7 +18,7 @@ def test_it_speaks_version_1_and_offers_neither_files_nor_terminals() -> None:
     }
 
 
-def test_a_new_conversation_is_begun_and_the_prompt_sent() -> None:
+def test_a_new_conversation_is_started_and_the_prompt_sent() -> None:
     talk = Played().answer(HELLO)
     assert talk.asked == ("session/new", {"cwd": "/work", "mcpServers": []})
     talk.answer(BEGUN)
@@ -65,7 +65,7 @@ def test_one_that_can_only_resume_is_asked_to() -> None:
     assert Played(session="s1").answer(hello).asked[0] == "session/resume"
 
 
-def test_one_that_cannot_go_on_says_so() -> None:
+def test_one_that_cannot_resume_says_so() -> None:
     end = Played(session="s1").answer({"protocolVersion": 1}).client.end
     assert end == Failed(
         "`fake` cannot resume a conversation (no `loadSession`): take `resume` out of the step"
@@ -78,14 +78,14 @@ def test_a_fork_is_another_conversation() -> None:
     assert talk.answer(BEGUN).client.session == "s1"
 
 
-def test_one_that_cannot_fork_never_goes_on_with_the_conversation_itself() -> None:
+def test_one_that_cannot_fork_never_continues_with_the_conversation_itself() -> None:
     hello = {**HELLO, "agentCapabilities": {**CAN, "sessionCapabilities": {"fork": None}}}
     end = Played(session="s0", fork=True).answer(hello).client.end
     assert isinstance(end, Failed)
     assert end.why.startswith("Fake cannot fork a conversation (no `session/fork`)")
 
 
-def test_a_conversation_that_is_gone_is_told_by_its_name() -> None:
+def test_a_conversation_that_is_gone_is_reported_by_its_name() -> None:
     end = Played(session="s1").answer(HELLO).refuse(code=-32603, message="Internal error").client.end
     assert end == ServerError("the conversation 's1' cannot be resumed: Internal error")
 
@@ -110,7 +110,7 @@ def test_a_model_that_is_chosen_already_is_not_chosen_again() -> None:
     ("begun", "why"),
     [(BOTH, "Fake offers no model 'c', but b, a; "), (BEGUN, "Fake has no way to choose a model; ")],
 )
-def test_a_model_that_cannot_be_had_is_never_another_one(begun: object, why: str) -> None:
+def test_an_unavailable_model_is_never_replaced_by_another(begun: object, why: str) -> None:
     talk = prompted(begun, model="c")
     assert isinstance(talk.client.end, Failed)
     assert talk.client.end.why.startswith(why)
@@ -132,13 +132,13 @@ def test_a_model_that_is_not_taken_is_an_end() -> None:
 MODES = {**BEGUN, "modes": {"currentModeId": "yolo", "availableModes": [{"id": "yolo"}, {"id": "plan"}]}}
 
 
-def test_who_may_only_read_gets_a_mode_in_which_nothing_is_written() -> None:
+def test_a_read_only_step_gets_a_mode_that_does_not_write() -> None:
     talk = prompted(MODES, read_only=True)
     assert talk.asked == ("session/set_mode", {"sessionId": "s1", "modeId": "plan"})
     assert prompted(MODES).asked[0] == "session/prompt"
 
 
-def test_without_such_a_mode_the_work_goes_on_as_permissions_are_still_refused() -> None:
+def test_without_such_a_mode_the_work_continues_as_permissions_are_still_refused() -> None:
     talk = prompted(MODES, read_only=True).refuse(code=-1, message="no")
     assert talk.asked[0] == "session/prompt"
     assert talk.logs == ['Fake does not take a mode: {"code": -1, "message": "no"}']
@@ -165,12 +165,12 @@ def test_what_comes_before_the_prompt_is_no_answer() -> None:
     assert talk.answer({"stopReason": "end_turn"}).client.end == Completed("")
 
 
-def test_who_says_nothing_after_the_last_tool_has_said_what_came_before() -> None:
+def test_without_text_after_the_last_tool_the_earlier_text_counts() -> None:
     talk = prompted().say("I will write it.").update("tool_call", toolCallId="t")
     assert talk.answer({"stopReason": "end_turn"}).client.end == Completed("I will write it.")
 
 
-def test_who_neither_says_nor_does_anything_is_not_done() -> None:
+def test_a_turn_without_text_and_tools_is_a_failure() -> None:
     talk = prompted().say(" \n")
     assert talk.answer({"stopReason": "end_turn"}).client.end == Failed(
         "Fake ended its turn without a word, and without having done anything"
@@ -179,12 +179,12 @@ def test_who_neither_says_nor_does_anything_is_not_done() -> None:
 
 def test_another_conversation_is_not_listened_to() -> None:
     talk = prompted().say("Mine.")
-    other = {
+    foreign_update = {
         "sessionId": "s2",
         "update": {"sessionUpdate": "agent_message_chunk", "content": {"text": "No."}},
     }
-    assert talk.client.receive({"method": "session/update", "params": other}) == []
-    assert talk.client.receive({"method": "something/else", "params": other}) == []
+    assert talk.client.receive({"method": "session/update", "params": foreign_update}) == []
+    assert talk.client.receive({"method": "something/else", "params": foreign_update}) == []
     assert talk.answer({"stopReason": "end_turn"}).client.end == Completed("Mine.")
 
 
@@ -214,13 +214,13 @@ def test_all_is_allowed_once() -> None:
 
 
 @pytest.mark.parametrize("kind", ["edit", "execute", "other", None])
-def test_who_may_only_read_is_not_allowed_what_may_write(kind: str | None) -> None:
+def test_a_read_only_step_gets_no_permission_to_write(kind: str | None) -> None:
     talk = prompted(read_only=True)
     assert talk.permission(kind=kind, title="x") == "REJECT_ONCE"
     assert talk.permission(kind="read") == "ALLOW_ONCE"
 
 
-def test_the_kind_of_a_tool_may_have_been_told_before() -> None:
+def test_the_kind_of_a_tool_may_have_been_reported_before() -> None:
     talk = prompted(read_only=True).update("tool_call", toolCallId="t1", kind="edit")
     talk.update("tool_call_update", toolCallId="t1", kind="search")
     assert talk.permission() == "ALLOW_ONCE"

@@ -36,22 +36,22 @@ def test_it_does_not_matter_where_the_bytes_are_cut(cuts: list[int]) -> None:
     data = b"warning: x\n" + json.dumps(MESSAGE, ensure_ascii=False).encode() + b"\n\n[1]\n"
     places = sorted({0, len(data), *(min(cut, len(data)) for cut in cuts)})
     lines = LineDecoder()
-    found = [one for start, end in pairwise(places) for one in lines.feed(data[start:end])]
-    assert found == [Noise("warning: x"), MESSAGE, Noise("[1]")]
+    decoded = [message for start, end in pairwise(places) for message in lines.feed(data[start:end])]
+    assert decoded == [Noise("warning: x"), MESSAGE, Noise("[1]")]
 
 
 @pytest.mark.parametrize("line", [b"{", b"\xff\xfe\x00", b"null", b"[" * 100_000, b"9" * 10_000, b'{"a":'])
 def test_what_is_no_object_is_noise(line: bytes) -> None:
-    (found,) = LineDecoder().feed(line + b"\n")
-    assert isinstance(found, Noise)
-    assert len(found.text) <= 1_000
+    (decoded,) = LineDecoder().feed(line + b"\n")
+    assert isinstance(decoded, Noise)
+    assert len(decoded.text) <= 1_000
 
 
 @pytest.mark.parametrize(
     ("head", "is_update"),
     [(b'{"jsonrpc":"2.0", "method" : "session/update","x":"', True), (b'{"id":3,"result":{"x":"', False)],
 )
-def test_a_line_that_is_too_long_is_told_at_once_and_not_kept(head: bytes, is_update: bool) -> None:
+def test_a_line_that_is_too_long_is_reported_at_once_and_not_kept(head: bytes, is_update: bool) -> None:
     lines = LineDecoder()
     assert lines.feed(head) == []
     assert lines.feed(b"x" * LONGEST_LINE) == [TooLong(is_update)]
@@ -61,5 +61,5 @@ def test_a_line_that_is_too_long_is_told_at_once_and_not_kept(head: bytes, is_up
 
 def test_a_line_that_is_just_not_too_long_is_read() -> None:
     line = b'"' + b"x" * (LONGEST_LINE - 2) + b'"'
-    (found,) = LineDecoder().feed(line + b"\n")
-    assert isinstance(found, Noise)
+    (decoded,) = LineDecoder().feed(line + b"\n")
+    assert isinstance(decoded, Noise)

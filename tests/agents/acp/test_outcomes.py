@@ -32,7 +32,7 @@ def test_the_end_of_a_turn_is_the_end_of_the_work() -> None:
         (None, "it ended its turn for the reason ''"),
     ],
 )
-def test_every_other_end_is_a_failure_that_is_told_apart(reason: object, why: str) -> None:
+def test_every_other_end_is_a_failure_that_is_distinguished(reason: object, why: str) -> None:
     assert ended({"stopReason": reason}, "I will not.") == Failed(why)
 
 
@@ -40,7 +40,7 @@ def test_an_answer_without_anything_in_it_is_no_end_of_work() -> None:
     assert isinstance(ended(None), Failed)
 
 
-def test_who_refuses_without_a_word_has_refused() -> None:
+def test_a_refusal_without_text_is_a_refusal() -> None:
     assert ended({"stopReason": "refusal"}, "") == Failed("the model refused to continue")
 
 
@@ -50,14 +50,14 @@ SAID = "Ran into this error: Rate limit exceeded: slow down.\n\nPlease retry if 
 
 
 @pytest.mark.parametrize("introduction", [GOOSE, LATER_GOOSE])
-def test_an_error_that_goose_tells_in_prose_is_found(introduction: object) -> None:
+def test_an_error_that_goose_reports_in_prose_is_found(introduction: object) -> None:
     end = ended({"stopReason": "end_turn"}, SAID, introduction)
     assert end == ServerError("Rate limit exceeded: slow down.")
 
 
-def test_a_limit_of_goose_that_it_tells_in_prose_is_found() -> None:
-    said = "I've reached the maximum number of actions I can do without user input."
-    assert ended({"stopReason": "end_turn"}, said, GOOSE) == Failed(said)
+def test_a_limit_of_goose_that_it_reports_in_prose_is_found() -> None:
+    text = "I've reached the maximum number of actions I can do without user input."
+    assert ended({"stopReason": "end_turn"}, text, GOOSE) == Failed(text)
 
 
 def test_an_answer_of_goose_is_one() -> None:
@@ -85,7 +85,7 @@ def test_what_another_agent_says_of_errors_is_its_work() -> None:
         (None, "it did not say why", None),
     ],
 )
-def test_an_error_is_told_with_all_its_words_and_its_status(
+def test_an_error_is_reported_with_all_its_words_and_its_status(
     error: object, text: str, status: int | None
 ) -> None:
     assert interpret_error("session/prompt", error, None) == ServerError(text, status)

@@ -56,10 +56,10 @@ def test_options_are_found_by_their_category_or_name_also_in_groups() -> None:
             {"id": 5, "category": "model"},
         ]
     }
-    found = list_offers(session, "model")
-    assert [offer.values for offer in found] == [("a", "b"), ("c",)]
-    assert found[0].choose("b") == Choice("session/set_config_option", {"configId": "llm", "value": "b"})
-    assert found[0].choose("a") is None
+    offers = list_offers(session, "model")
+    assert [offer.values for offer in offers] == [("a", "b"), ("c",)]
+    assert offers[0].choose("b") == Choice("session/set_config_option", {"configId": "llm", "value": "b"})
+    assert offers[0].choose("a") is None
 
 
 def modes(*names: str, current: str = "") -> dict[str, Any]:
@@ -93,11 +93,11 @@ def test_pieces_of_one_message_belong_together() -> None:
     assert said(("a", "m"), ("b", "m"), ("", "n"), (5, "n")) == "ab"
 
 
-def test_another_message_begins_anew() -> None:
+def test_another_message_starts_empty() -> None:
     assert said(("a", "m"), ("b", "n")) == "b"
 
 
-def test_what_is_longer_than_anybody_reads_is_cut() -> None:
+def test_a_long_line_is_shortened() -> None:
     assert said(("a" * LONGEST, None), ("b", None)) == "a" * LONGEST
 
 

@@ -39,8 +39,8 @@ class Shop(Bench):
 
     def end(self, process: "subprocess.Popen[str]") -> tuple[int, str, str]:
         with process:
-            said, complained = process.communicate(timeout=100)
-        return process.returncode, said, complained
+            stdout, complained = process.communicate(timeout=100)
+        return process.returncode, stdout, complained
 
     def run(self, argv: list[str], **environ: str) -> tuple[int, str, str]:
         return self.end(self.start(argv, **environ))
@@ -66,7 +66,7 @@ def test_its_answer_is_on_standard_output_and_the_rest_in_the_report(shop: Shop)
         "cost_usd": 0.25,
         "tokens": {"input": 10, "output": 1, "cached_input": 0},
     }
-    assert [one["method"] for one in shop.heard()] == ["initialize", "session/load", "session/prompt"]
+    assert [message["method"] for message in shop.heard()] == ["initialize", "session/load", "session/prompt"]
     assert shop.heard()[1]["params"]["cwd"] == str(shop.work)
     assert shop.heard()[2]["params"]["prompt"] == [{"type": "text", "text": "Do it"}]
 
@@ -82,7 +82,9 @@ def test_its_answer_is_on_standard_output_and_the_rest_in_the_report(shop: Shop)
         ),
     ],
 )
-def test_an_error_is_told_with_what_it_means(shop: Shop, error: dict[str, Any], code: int, said: str) -> None:
+def test_an_error_is_reported_with_what_it_means(
+    shop: Shop, error: dict[str, Any], code: int, said: str
+) -> None:
     ended = shop.run(shop.argv({"session/prompt": [{"error": error}]}))
     assert ended == (code, "", f"error: {said}\n")
     assert shop.report() == {"error": said, "session": "s1"}
@@ -97,13 +99,13 @@ def test_a_usage_limit_is_reported_with_its_end(shop: Shop) -> None:
     assert before + 7200 <= shop.report()["limited_until"] <= time() + 7200
 
 
-def test_who_refuses_has_failed_and_who_was_never_asked_has_cost_nothing(shop: Shop) -> None:
+def test_a_refusal_is_a_failure_and_without_a_prompt_nothing_is_spent(shop: Shop) -> None:
     argv = shop.argv({"initialize": [{"result": {"protocolVersion": 2}}]})
-    code, said, complained = shop.run(argv)
-    assert (code, said) == (1, "")
+    code, stdout, complained = shop.run(argv)
+    assert (code, stdout) == (1, "")
     assert "speaks version 2 of the Agent Client Protocol, and Weft speaks 1" in complained
-    told = read_report(shop.result_file.read_text(), at=0.0)
-    assert (told.cost, told.tokens, told.problems) == (0, 0, ())
+    report = read_report(shop.result_file.read_text(), at=0.0)
+    assert (report.cost, report.tokens, report.problems) == (0, 0, ())
 
 
 @pytest.mark.parametrize(
@@ -124,8 +126,8 @@ def test_a_server_that_cannot_be_started_is_named(shop: Shop, command: str, said
 
 def test_a_text_for_a_shell_is_the_name_of_the_server_and_no_report_is_needed(shop: Shop) -> None:
     ended = shop.run(["/bin/sh", "-c", "exit 3", "sh"], WEFT_RESULT="")
-    said = "`exit 3` ended (exit code 3) and owed an answer to `initialize`: its work may be half done"
-    assert ended == (1, "", f"error: {said}\n")
+    message = "`exit 3` ended (exit code 3) before it answered `initialize`: its work may be half done"
+    assert ended == (1, "", f"error: {message}\n")
 
 
 def test_when_it_is_stopped_it_says_what_it_waited_for_and_nothing_stays(shop: Shop) -> None:
@@ -134,7 +136,7 @@ def test_when_it_is_stopped_it_says_what_it_waited_for_and_nothing_stays(shop: S
     process = shop.start(shop.argv({"initialize": [{"call": "ready"}]}))
     server = int((shop.work / "ready").read_text())
     process.send_signal(signal.SIGTERM)
-    said = f"stopped while `{Path(sys.executable).name}` owed an answer to `initialize`"
-    assert shop.end(process) == (143, "", f"error: {said}\n")
-    assert shop.report()["error"] == said
+    message = f"stopped before `{Path(sys.executable).name}` answered `initialize`"
+    assert shop.end(process) == (143, "", f"error: {message}\n")
+    assert shop.report()["error"] == message
     wait_until_gone(server)

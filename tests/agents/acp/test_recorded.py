@@ -32,10 +32,14 @@ def test_work_that_was_done_is_done(use: str) -> None:
     assert replayed(f"{use}.good").end == Completed("Done: appended one line to hello.txt.")
 
 
-def test_what_it_cost_is_known_as_far_as_each_tells_it() -> None:
+def test_what_it_cost_is_known_as_far_as_each_reports_it() -> None:
     spent = {use: replayed(f"{use}.good").spending for use in USES}
-    assert {use: one.cost for use, one in spent.items()} == {"gemini": None, "goose": None, "opencode": 7500}
-    assert {use: one.tokens for use, one in spent.items()} == {
+    assert {use: spending.cost for use, spending in spent.items()} == {
+        "gemini": None,
+        "goose": None,
+        "opencode": 7500,
+    }
+    assert {use: spending.tokens for use, spending in spent.items()} == {
         "gemini": Usage(input=2000, output=100),
         "goose": None,
         "opencode": None,
@@ -50,7 +54,7 @@ def test_what_it_cost_is_known_as_far_as_each_tells_it() -> None:
         ("opencode", "Internal error: scripted error 401", 401),
     ],
 )
-def test_a_key_that_is_refused_is_an_error_whatever_way_it_is_told(
+def test_a_key_that_is_refused_is_an_error_whatever_way_it_is_reported(
     use: str, text: str, status: int | None
 ) -> None:
     client = replayed(f"{use}.refused")

@@ -28,7 +28,7 @@ class Held(Bench):
 
     def hold(self, changed: Callable[[], None] | None = None, /, **scenario: Any) -> End:
         return self.run(
-            self.argv({name.replace("_", "/", 1): one for name, one in scenario.items()}), changed
+            self.argv({name.replace("_", "/", 1): actions for name, actions in scenario.items()}), changed
         )
 
     def run(self, argv: list[str], changed: Callable[[], None] | None = None) -> End:
@@ -63,7 +63,7 @@ def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
 
 def test_a_talk_from_its_beginning_to_its_end(held: Held) -> None:
     assert held.hold() == Completed("Done.")
-    assert [one["method"] for one in held.heard()] == ["initialize", "session/new", "session/prompt"]
+    assert [message["method"] for message in held.heard()] == ["initialize", "session/new", "session/prompt"]
 
 
 def test_a_prompt_of_megabytes_gets_through_to_a_server_that_writes_first(held: Held) -> None:
@@ -75,7 +75,7 @@ def test_a_prompt_of_megabytes_gets_through_to_a_server_that_writes_first(held: 
     assert held.heard()[-1]["params"]["prompt"][0]["text"] == prompt
 
 
-def test_what_is_no_message_is_passed_over_and_told_a_few_times(
+def test_what_is_no_message_is_passed_over_and_reported_a_few_times(
     held: Held, capfd: pytest.CaptureFixture[str]
 ) -> None:
     much = {"text": "{loading\x1b[31m\n", "times": 100}
@@ -99,12 +99,12 @@ def test_what_it_asks_is_answered(held: Held) -> None:
     assert held.heard()[-1]["result"] == {"outcome": {"outcome": "selected", "optionId": "yes"}}
 
 
-def test_it_is_not_told_what_is_ours(held: Held) -> None:
+def test_private_variables_are_not_passed_to_it(held: Held) -> None:
     code = "env >seen; cat >/dev/null"
     assert isinstance(held.run(["/bin/sh", "-c", f"exec >&-; {code}"]), Failed)
-    seen = (held.work / "seen").read_text().splitlines()
-    assert "X=y" in seen
-    assert not [line for line in seen if line.startswith("WEFT_")]
+    variables = (held.work / "seen").read_text().splitlines()
+    assert "X=y" in variables
+    assert not [line for line in variables if line.startswith("WEFT_")]
 
 
 # --- lines that are too long ---
@@ -116,20 +116,20 @@ def test_news_that_are_too_long_are_passed_over(held: Held, capfd: pytest.Captur
     news = [{"write": '{"method": "session/update", "params": "'}, {"write_much": LONG}, {"write": '"}\n'}]
     usual = [{"say": "Done."}, {"result": {"stopReason": "end_turn"}}]
     assert held.hold(session_prompt=[*news, *usual]) == Completed("Done.")
-    said = "Fake wrote a line that is longer than 4,000,000 bytes; it was passed over\n"
-    assert capfd.readouterr().err == said
+    message = "Fake wrote a line that is longer than 4,000,000 bytes; it was skipped\n"
+    assert capfd.readouterr().err == message
 
 
 def test_an_answer_that_is_too_long_is_the_end(held: Held) -> None:
     """The line never ends."""
     end = held.hold(initialize=[{"write": '{"id": 1, "result": "'}, {"write_much": LONG}])
-    said = "`fake` wrote a line that is longer than 4,000,000 bytes, and so no message that can be read"
-    assert end == Failed(said)
+    message = "`fake` wrote a line that is longer than 4,000,000 bytes, and so no message that can be read"
+    assert end == Failed(message)
 
 
 # --- it dies ---
 
-OWED = "and owed an answer to `session/prompt`"
+OWED = "before it answered `session/prompt`"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ OWED = "and owed an answer to `session/prompt`"
         ([{"exit": 127}], Failed(f"Fake ended (exit code 127) {OWED}: its work may be half done")),
     ],
 )
-def test_a_server_that_dies_is_told_with_its_last_words(
+def test_a_server_that_dies_is_reported_with_its_last_words(
     held: Held, actions: list[dict[str, Any]], end: End
 ) -> None:
     assert held.hold(session_prompt=actions) == end
@@ -185,7 +185,7 @@ def test_a_program_that_a_shell_does_not_find_is_named(held: Held) -> None:
 def test_a_server_that_closes_its_output_is_ended(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(servers, "PATIENCE", 0.01)
     end = held.hold(initialize=[{"close": 1}], deaf=True)
-    why = "`fake` closed its standard output and owed an answer to `initialize`: its work may be half done"
+    why = "`fake` closed its standard output before it answered `initialize`: its work may be half done"
     assert end == Failed(why)
 
 

@@ -46,16 +46,16 @@ def test_without_a_word_they_are_not_known() -> None:
 
 
 def test_those_of_the_last_request_are_not_those_of_the_turn() -> None:
-    told = usage(1050, 1000, 50)
-    assert tokens(told, used_tools=True, used=1050) is None
-    assert tokens(told, used_tools=True, used=1000) is None
-    assert tokens(told, used_tools=True, used=999) == Usage(input=1000, output=50)
-    assert tokens(told, used_tools=True, used=0) == Usage(input=1000, output=50)
-    assert tokens(told, used_tools=True) == Usage(input=1000, output=50)
-    assert tokens(told, used_tools=False, used=1050) == Usage(input=1000, output=50)
+    result = usage(1050, 1000, 50)
+    assert tokens(result, used_tools=True, used=1050) is None
+    assert tokens(result, used_tools=True, used=1000) is None
+    assert tokens(result, used_tools=True, used=999) == Usage(input=1000, output=50)
+    assert tokens(result, used_tools=True, used=0) == Usage(input=1000, output=50)
+    assert tokens(result, used_tools=True) == Usage(input=1000, output=50)
+    assert tokens(result, used_tools=False, used=1050) == Usage(input=1000, output=50)
 
 
-def test_gemini_tells_them_in_a_place_of_its_own() -> None:
+def test_gemini_reports_them_in_a_place_of_its_own() -> None:
     spent = Spending(None)
     quota = {"token_count": {"input_tokens": 5, "output_tokens": 2}}
     spent.end({"_meta": {"quota": quota}}, used_tools=True)
@@ -76,7 +76,7 @@ def test_the_cost_of_a_new_conversation_is_its_own() -> None:
     assert cost(None, 0.5, 0.75) == (750_000, "s#cost=750000")
 
 
-def test_the_cost_of_one_that_goes_on_is_what_was_added() -> None:
+def test_the_cost_of_one_that_continues_is_what_was_added() -> None:
     assert cost("s#cost=500000", 0.75) == (250_000, "s#cost=750000")
 
 
@@ -89,7 +89,7 @@ def test_a_total_that_has_become_less_says_nothing() -> None:
 
 
 @pytest.mark.parametrize("amounts", [(), (0,), (-1,), ("x",)])
-def test_nothing_told_is_nothing_known(amounts: tuple[object, ...]) -> None:
+def test_without_a_report_nothing_is_known(amounts: tuple[object, ...]) -> None:
     assert cost(None, *amounts) == (None, "s")
     assert cost("s#cost=5", *amounts) == (None, "s#cost=5")
 

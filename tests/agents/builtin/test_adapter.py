@@ -28,7 +28,7 @@ def test_without_a_model_it_says_what_to_write() -> None:
         invoke(call(agent={"use": "builtin"}))
 
 
-def test_options_that_are_wrong_are_told_before_anything_starts() -> None:
+def test_options_that_are_wrong_are_reported_before_anything_starts() -> None:
     with pytest.raises(InputError, match="does not know '--fast'"):
         invoke(call(agent={**AGENT, "args": ("--fast",)}))
 
@@ -68,6 +68,6 @@ def test_one_that_died_without_a_word_has_failed() -> None:
     assert crashed.message == "exit code 1: ValueError: x"
 
 
-def test_it_tells_what_it_spends_while_it_works() -> None:
+def test_it_reports_what_it_spends_while_it_works() -> None:
     assert PROGRESS_IN == "result_file"
     assert progress(call(agent=AGENT), '{"tokens": 5}') == Progress(tokens=5)

@@ -34,7 +34,7 @@ def test_what_only_its_provider_understands_comes_back_too() -> None:
 
 
 @pytest.mark.parametrize("value", [None, 1, {}.keys, [1], [["user"]], [["odd", "x"]], [["said", "x", [1]]]])
-def test_what_is_no_conversation_is_told(value: Any) -> None:
+def test_what_is_no_conversation_is_reported(value: Any) -> None:
     with pytest.raises(ValueError, match="it is no conversation"):
         decode_conversation(value)
 
@@ -50,8 +50,8 @@ def test_text_is_shortened_in_the_middle_and_only_if_it_is_too_long(text: str, m
 
 def test_the_oldest_results_go_first_when_a_conversation_is_long() -> None:
     talk = tuple(ToolResults(((str(number), "x" * 10),)) for number in range(4))
-    kept = [result.results[0][1] for result in trim_results(talk, 25) if isinstance(result, ToolResults)]
-    assert kept == [OMITTED, OMITTED, "x" * 10, "x" * 10]
+    outputs = [result.results[0][1] for result in trim_results(talk, 25) if isinstance(result, ToolResults)]
+    assert outputs == [OMITTED, OMITTED, "x" * 10, "x" * 10]
 
 
 def test_the_last_result_stays_whatever_its_size() -> None:
@@ -62,9 +62,9 @@ def test_the_last_result_stays_whatever_its_size() -> None:
 @given(talks, st.integers(0, 100))
 def test_what_is_left_out_leaves_all_else_as_it_was(talk: Conversation, most: int) -> None:
     short = trim_results(talk, most)
-    ids = [[one[0] for one in message.results] for message in talk if isinstance(message, ToolResults)]
+    ids = [[result[0] for result in message.results] for message in talk if isinstance(message, ToolResults)]
     assert [
-        [one[0] for one in message.results] for message in short if isinstance(message, ToolResults)
+        [result[0] for result in message.results] for message in short if isinstance(message, ToolResults)
     ] == ids
     assert [m for m in short if not isinstance(m, ToolResults)] == [
         m for m in talk if not isinstance(m, ToolResults)

@@ -71,7 +71,7 @@ def test_an_account_without_money_is_not_asked_again() -> None:
         (b"\xff", "HTTP 502: \ufffd"),
     ],
 )
-def test_whatever_an_error_says_is_told_in_one_line(body: bytes, said: str) -> None:
+def test_whatever_an_error_says_is_reported_in_one_line(body: bytes, said: str) -> None:
     message = http_failure(ASKED, 502, {}, body, now=NOW).message
     assert said in message
     assert len(message) < 700

@@ -43,20 +43,22 @@ def test_a_file_is_read_whole_or_in_part(files: Files) -> None:
     ("path", "problem"),
     [
         ("none", "No such file"),
-        ("src", "no file|directory"),
+        ("src", "not a file|directory"),
         ("nul", "holds no text"),
-        ("a\0b", "no path"),
-        ("f", "no file"),
+        ("a\0b", "invalid path"),
+        ("f", "not a file"),
     ],
 )
-def test_what_is_no_text_is_told(files: Files, root: Path, path: str, problem: str) -> None:
+def test_what_is_no_text_is_reported(files: Files, root: Path, path: str, problem: str) -> None:
     (root / "nul").write_bytes(b"a\0b")
     os.mkfifo(root / "f")
     with pytest.raises(ToolError, match=problem):
         files.read(path)
 
 
-def test_a_file_that_is_too_large_is_told(files: Files, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_too_large_is_reported(
+    files: Files, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "MOST_BYTES", 3)
     with pytest.raises(ToolError, match="larger than 3 bytes"):
         files.read("src/a.py")
@@ -89,10 +91,10 @@ def test_a_long_search_is_cut(files: Files, monkeypatch: pytest.MonkeyPatch) -> 
     assert files.search("t", path="src") == "src/a.py:2: two\n[there are more]"
 
 
-def test_an_expression_that_is_none_or_takes_ages_is_told(
+def test_an_expression_that_is_none_or_takes_ages_is_reported(
     files: Files, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ToolError, match="no regular expression: missing"):
+    with pytest.raises(ToolError, match="invalid regular expression: missing"):
         files.search("(")
     monkeypatch.setattr(module, "_SEARCH_SECONDS", 1)
     (root / "long").write_text("a" * 60 + "\n")
@@ -146,7 +148,7 @@ def test_a_directory_is_no_file_to_write(files: Files) -> None:
         files.write(".", "x")
 
 
-def test_what_nobody_reads_cannot_be_written_to(files: Files, root: Path) -> None:
+def test_a_fifo_without_a_reader_cannot_be_written_to(files: Files, root: Path) -> None:
     os.mkfifo(root / "pipe")
     with pytest.raises(ToolError, match="No such device"):
         files.write("pipe", "x")

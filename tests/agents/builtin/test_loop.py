@@ -26,19 +26,19 @@ def test_the_model_is_asked_first() -> None:
 
 
 def test_calls_are_done_and_the_model_is_asked_again() -> None:
-    said = ModelMessage("I will look", (LIST,))
-    assert move(said) == Use((LIST,))
-    assert move(said, ToolResults((("1", "a.py"),))) == Ask()
+    message = ModelMessage("I will look", (LIST,))
+    assert move(message) == Use((LIST,))
+    assert move(message, ToolResults((("1", "a.py"),))) == Ask()
 
 
-def test_who_says_something_and_calls_nothing_has_come_to_the_end() -> None:
+def test_text_without_a_call_ends_the_work() -> None:
     assert move(ModelMessage("That is all")) == End("That is all")
 
 
-def test_who_calls_done_has_come_to_the_end_once_all_calls_are_answered() -> None:
-    said = ModelMessage("", (LIST, DONE))
-    assert move(said) == Use((LIST, DONE))
-    assert move(said, ToolResults((("1", ""), ("2", "")))) == End("All done")
+def test_a_call_of_done_ends_the_work_once_all_calls_are_answered() -> None:
+    message = ModelMessage("", (LIST, DONE))
+    assert move(message) == Use((LIST, DONE))
+    assert move(message, ToolResults((("1", ""), ("2", "")))) == End("All done")
 
 
 def test_a_call_of_done_that_is_wrong_is_no_end() -> None:
@@ -46,23 +46,23 @@ def test_a_call_of_done_that_is_wrong_is_no_end() -> None:
     assert move(ModelMessage("", (wrong,)), ToolResults((("1", "error: no JSON"),))) == Ask()
 
 
-def test_who_says_nothing_at_all_has_failed() -> None:
+def test_a_model_without_an_answer_has_failed() -> None:
     assert move(ModelMessage(" \n")) == End(failed="the model said nothing and called nothing")
 
 
 def test_the_model_is_not_asked_more_often_than_it_may_be() -> None:
-    said, results = ModelMessage("", (LIST,)), ToolResults((("1", ""),))
-    assert move(said, results, asked=1, most=2) == Ask()
+    message, results = ModelMessage("", (LIST,)), ToolResults((("1", ""),))
+    assert move(message, results, asked=1, most=2) == Ask()
     stopped = "stopped after 2 turns, before the model had finished; `--max-turns` allows more"
-    assert move(said, results, asked=2, most=2) == End(failed=stopped)
-    assert "after 1 turn, before" in str(move(said, results, asked=1, most=1))
+    assert move(message, results, asked=2, most=2) == End(failed=stopped)
+    assert "after 1 turn, before" in str(move(message, results, asked=1, most=1))
 
 
 def test_an_end_counts_even_if_no_turn_is_left() -> None:
     assert move(ModelMessage("", (DONE,)), ToolResults((("2", ""),)), asked=9) == End("All done")
 
 
-def test_a_conversation_that_has_ended_goes_on_with_another_prompt() -> None:
+def test_a_conversation_that_has_ended_continues_with_another_prompt() -> None:
     assert move(ModelMessage("", (DONE,)), ToolResults((("2", ""),)), UserMessage("More")) == Ask()
 
 
@@ -70,7 +70,7 @@ def test_results_without_anything_before_them_are_asked_about() -> None:
     assert decide_next((ToolResults((("1", ""),)),), requests=0, most_requests=1) == Ask()
 
 
-def test_an_answer_that_was_cut_off_is_gone_on_with() -> None:
+def test_an_answer_that_was_cut_off_is_resumed() -> None:
     talk = add_answer(START, ModelAnswer(ModelMessage("I wi"), is_cut=True))
     assert talk[1] == ModelMessage("I wi")
     assert "cut off" in talk[2].text  # type: ignore[union-attr]
@@ -79,10 +79,10 @@ def test_an_answer_that_was_cut_off_is_gone_on_with() -> None:
 
 
 def test_the_last_call_of_an_answer_that_was_cut_off_is_not_done() -> None:
-    said = add_answer(START, ModelAnswer(ModelMessage("", (LIST, DONE)), is_cut=True))[-1]
-    assert isinstance(said, ModelMessage)
-    assert [bool(call.wrong) for call in said.calls] == [False, True]
-    assert not is_done(said.calls[1])
+    message = add_answer(START, ModelAnswer(ModelMessage("", (LIST, DONE)), is_cut=True))[-1]
+    assert isinstance(message, ModelMessage)
+    assert [bool(call.wrong) for call in message.calls] == [False, True]
+    assert not is_done(message.calls[1])
 
 
 answers = st.tuples(saids, st.booleans()).map(lambda one: ModelAnswer(one[0], is_cut=one[1]))
@@ -93,20 +93,20 @@ def test_whatever_the_model_says_it_ends_in_time_and_owes_no_result(
     given: list[ModelAnswer], most: int
 ) -> None:
     """Each call has exactly one result, in its order, before the model is asked again."""
-    talk, asked = START, 0
+    talk, requests = START, 0
     for _ in range(4 * len(given) + 4 * most):
-        match decide_next(talk, requests=asked, most_requests=most):
+        match decide_next(talk, requests=requests, most_requests=most):
             case End():
                 break
             case Ask():
-                talk = add_answer(talk, given[asked % len(given)])
-                asked += 1
+                talk = add_answer(talk, given[requests % len(given)])
+                requests += 1
             case Use(made):
                 talk = add_results(talk, tuple((call.id, "out") for call in made))
-    assert isinstance(decide_next(talk, requests=asked, most_requests=most), End)
-    assert asked <= most
-    owed = [one.calls for one in talk if isinstance(one, ModelMessage) and one.calls]
-    paid = [one.results for one in talk if isinstance(one, ToolResults)]
+    assert isinstance(decide_next(talk, requests=requests, most_requests=most), End)
+    assert requests <= most
+    owed = [message.calls for message in talk if isinstance(message, ModelMessage) and message.calls]
+    paid = [message.results for message in talk if isinstance(message, ToolResults)]
     assert [[call.id for call in some] for some in owed] == [[name for name, _ in some] for some in paid]
 
 

@@ -74,8 +74,8 @@ class Bench:
 
     def end(self, process: "subprocess.Popen[str]") -> Ended:
         with process:
-            said = process.communicate(timeout=100)
-        return Ended(self, process, said)
+            streams = process.communicate(timeout=100)
+        return Ended(self, process, streams)
 
     def run(self, scenario: str, *args: str, api: str = "chat", **more: str) -> Ended:
         return self.end(self.start(scenario, *args, api=api, **more))
@@ -141,8 +141,8 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 def results(asked: RecordedRequest) -> list[str]:
-    """What the model was told last, of its calls."""
-    return [one["content"] for one in asked.body["messages"] if one["role"] == "tool"]
+    """Returns the tool results in the last request."""
+    return [message["content"] for message in asked.body["messages"] if message["role"] == "tool"]
 
 
 # --- it works ---
@@ -154,7 +154,7 @@ def test_it_calls_tools_until_the_work_is_done(bench: Bench, api: str) -> None:
     assert (ended.code, ended.stdout) == (0, "Wrote a.txt\n")
     assert (bench.work / "a.txt").read_text() == "two\n"
     assert [file.name for file in bench.work.iterdir()] == ["a.txt"]
-    assert [(asked.api, asked.step, asked.model, asked.has_key) for asked in bench.asked()] == [
+    assert [(request.api, request.step, request.model, request.has_key) for request in bench.asked()] == [
         (api, step, "m", True) for step in range(3)
     ]
     assert (ended.report.error, ended.report.cost, ended.report.session) == (None, None, "a/code.1")
@@ -163,13 +163,13 @@ def test_it_calls_tools_until_the_work_is_done(bench: Bench, api: str) -> None:
     assert (ended.report.usage.output, ended.report.usage.cached_input) == (150, 40)
 
 
-def test_the_model_is_told_what_came_out(bench: Bench) -> None:
+def test_the_model_receives_the_output(bench: Bench) -> None:
     bench.run("tools")
     last = bench.asked()[-1]
     assert results(last) == ["wrote a.txt: 4 bytes", "one\n\n[exit code 0]", "replaced it once in a.txt"]
 
 
-def test_the_log_tells_what_it_does(bench: Bench) -> None:
+def test_the_log_reports_what_it_does(bench: Bench) -> None:
     assert 'shell {"command": "cat a.txt"}\n' in bench.run("tools").stderr
 
 
@@ -178,13 +178,13 @@ def test_what_the_model_says_without_a_call_is_the_result(bench: Bench) -> None:
 
 
 @EACH_API
-def test_arguments_that_are_no_json_are_told_to_the_model_which_goes_on(bench: Bench, api: str) -> None:
+def test_arguments_that_are_no_json_are_reported_to_the_model_which_continues(bench: Bench, api: str) -> None:
     ended = bench.run("badjson", api=api)
     assert (ended.code, ended.stdout) == (0, "Done after arguments that are none.\n")
     assert "error: the arguments are no" in json.dumps(bench.asked()[-1].body)
 
 
-def test_paths_that_lead_out_are_refused_and_it_goes_on(bench: Bench) -> None:
+def test_paths_that_lead_out_are_refused_and_it_continues(bench: Bench) -> None:
     (bench.work.parent / "secret").write_text("secret")
     (bench.work / "link").symlink_to("../secret")
     assert bench.run("escapes").code == 0
@@ -197,7 +197,7 @@ def test_paths_that_lead_out_are_refused_and_it_goes_on(bench: Bench) -> None:
     assert (bench.work.parent / "secret").read_text() == "secret"
 
 
-def test_who_may_only_read_is_offered_no_other_tools(bench: Bench) -> None:
+def test_a_read_only_step_is_offered_only_tools_that_read(bench: Bench) -> None:
     bench.run("edit", WEFT_READ_ONLY="1")
     assert bench.asked()[0].tools == ("read_file", "list_files", "search", "done")
     assert list(bench.work.iterdir()) == []
@@ -215,30 +215,30 @@ def test_a_long_conversation_is_sent_without_its_oldest_results(bench: Bench) ->
     (bench.work / "long").write_text("x" * 100_000)
     assert bench.run("reader").code == 0
     sent = results(bench.asked()[-1])
-    assert [one == OMITTED for one in sent] == [True] * 3 + [False] * 9
+    assert [result == OMITTED for result in sent] == [True] * 3 + [False] * 9
     assert OMITTED not in (bench.logs / "a" / "code.1.session.json").read_text()
 
 
 @EACH_API
-def test_a_conversation_goes_on_in_a_copy(bench: Bench, api: str) -> None:
+def test_a_conversation_continues_in_a_copy(bench: Bench, api: str) -> None:
     """Also with another provider."""
     bench.run("tools")
-    kept = (bench.logs / "a" / "code.1.session.json").read_text()
+    conversation = (bench.logs / "a" / "code.1.session.json").read_text()
     further = str(bench.logs / "a" / "code.2.result.json")
     assert bench.run("text", api=api, WEFT_SESSION="a/code.1", WEFT_RESULT=further).code == 0
-    spoken = [one["role"] for one in bench.asked()[-1].body["messages"]]
+    spoken = [message["role"] for message in bench.asked()[-1].body["messages"]]
     assert spoken.count("assistant") == 3
-    assert (bench.logs / "a" / "code.1.session.json").read_text() == kept
+    assert (bench.logs / "a" / "code.1.session.json").read_text() == conversation
     assert "Just text." in (bench.logs / "a" / "code.2.session.json").read_text()
 
 
 def test_what_was_never_answered_is_not_asked_twice(bench: Bench) -> None:
     assert bench.run("err500", "--retries", "0").report.session == "a/code.1"
     bench.run("text", WEFT_SESSION="a/code.1")
-    assert [one["role"] for one in bench.asked()[-1].body["messages"]] == ["system", "user"]
+    assert [message["role"] for message in bench.asked()[-1].body["messages"]] == ["system", "user"]
 
 
-def test_a_conversation_that_is_gone_is_told(bench: Bench) -> None:
+def test_a_conversation_that_is_gone_is_reported(bench: Bench) -> None:
     ended = bench.run("text", WEFT_SESSION="a/other")
     assert ended.code == 1
     assert ended.report.error is not None
@@ -252,7 +252,7 @@ def test_a_conversation_that_is_gone_is_told(bench: Bench) -> None:
 @EACH_API
 def test_what_is_over_in_a_moment_is_tried_again(bench: Bench, api: str) -> None:
     assert bench.run("soon", api=api).code == 0
-    assert [asked.answered for asked in bench.asked()] == [429, "dropped", 200, 200]
+    assert [request.answered for request in bench.asked()] == [429, "dropped", 200, 200]
 
 
 @EACH_API
@@ -267,14 +267,14 @@ def test_what_is_over_in_a_moment_is_tried_again(bench: Bench, api: str) -> None
         ("garbage", 4, 75, "answers something else than a model does (HTTP 200): Unterminated string"),
     ],
 )
-def test_a_model_that_cannot_be_asked_is_told_and_whether_that_may_be_over_soon(
+def test_a_model_that_cannot_be_asked_is_reported_and_whether_that_may_be_over_soon(
     bench: Bench, api: str, scenario: str, requests: int, code: int, problem: str
 ) -> None:
     ended = bench.run(scenario, api=api)
-    said = problem.format(KEY=APIS[api].KEY, BASE=APIS[api].BASE)
+    message = problem.format(KEY=APIS[api].KEY, BASE=APIS[api].BASE)
     assert ended.code == code
-    assert said in (ended.report.error or "")
-    assert said in ended.stderr.splitlines()[-1]
+    assert message in (ended.report.error or "")
+    assert message in ended.stderr.splitlines()[-1]
     assert (ended.report.until, ended.stdout) == (None, "")
     assert len(bench.asked()) == requests
 
@@ -328,7 +328,7 @@ def test_a_request_that_is_not_taken_has_failed(bench: Bench) -> None:
             "neither OPENAI_API_KEY nor ANTHROPIC_API_KEY is set",
         ),
         ((), {"WEFT_MODEL": ""}, "no model is named"),
-        ((), {"OPENAI_BASE_URL": "localhost"}, "'localhost/chat/completions' is no address of a model"),
+        ((), {"OPENAI_BASE_URL": "localhost"}, "invalid address 'localhost/chat/completions'"),
         (("--fast",), {}, "does not know '--fast'"),
     ],
 )
@@ -340,14 +340,14 @@ def test_what_is_missing_is_named(
     assert problem in (ended.report.error or "")
 
 
-def test_an_address_where_nobody_is_is_named(bench: Bench) -> None:
+def test_an_address_without_a_server_is_named(bench: Bench) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
     ended = bench.run("text", OPENAI_BASE_URL=url)
-    said = (
+    message = (
         f"{url}/chat/completions does not answer: Connection refused; its address comes from OPENAI_BASE_URL"
     )
-    assert (ended.code, ended.report.error) == (75, said)
+    assert (ended.code, ended.report.error) == (75, message)
 
 
 # --- it is stopped ---

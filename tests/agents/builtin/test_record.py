@@ -26,59 +26,59 @@ def told(logs: Path) -> dict[str, Any]:
 
 
 def test_what_is_spent_adds_up_in_the_report(logs: Path) -> None:
-    one = record(logs)
-    one.add_spending(ModelAnswer(ModelMessage(""), TokenCounts(10, 2, 1), cost=0.25))
-    one.add_spending(ModelAnswer(ModelMessage(""), TokenCounts(10, 2, 1), cost=0.5))
+    session_record = record(logs)
+    session_record.add_spending(ModelAnswer(ModelMessage(""), TokenCounts(10, 2, 1), cost=0.25))
+    session_record.add_spending(ModelAnswer(ModelMessage(""), TokenCounts(10, 2, 1), cost=0.5))
     tokens = {"input": 20, "output": 4, "cached_input": 2}
     assert told(logs) == {"tokens": tokens, "cost_usd": 0.75}
 
 
-def test_a_cost_that_is_not_always_told_is_not_known(logs: Path) -> None:
-    one = record(logs)
-    one.add_spending(ModelAnswer(ModelMessage(""), cost=0.25))
-    one.add_spending(ModelAnswer(ModelMessage("")))
-    one.add_spending(ModelAnswer(ModelMessage(""), cost=0.25))
+def test_a_cost_that_is_not_always_reported_is_not_known(logs: Path) -> None:
+    session_record = record(logs)
+    session_record.add_spending(ModelAnswer(ModelMessage(""), cost=0.25))
+    session_record.add_spending(ModelAnswer(ModelMessage("")))
+    session_record.add_spending(ModelAnswer(ModelMessage(""), cost=0.25))
     assert "cost_usd" not in told(logs)
 
 
 def test_that_nothing_was_spent_can_be_known(logs: Path) -> None:
-    one = record(logs)
-    one.update(error="no")
+    session_record = record(logs)
+    session_record.update(error="no")
     assert "tokens" not in told(logs)
-    one.report_spending()
+    session_record.report_spending()
     assert (set(told(logs)["tokens"].values()), told(logs)["cost_usd"]) == ({0}, 0)
 
 
-def test_an_error_is_told_with_what_was_spent(logs: Path) -> None:
-    one = record(logs)
-    one.add_spending(ModelAnswer(ModelMessage(""), TokenCounts(1)))
-    one.update(error="no")
+def test_an_error_is_reported_with_what_was_spent(logs: Path) -> None:
+    session_record = record(logs)
+    session_record.add_spending(ModelAnswer(ModelMessage(""), TokenCounts(1)))
+    session_record.update(error="no")
     assert (told(logs)["error"], told(logs)["tokens"]["input"]) == ("no", 1)
 
 
-def test_a_conversation_is_kept_and_gone_on_with_by_its_name(logs: Path) -> None:
+def test_a_conversation_is_kept_and_resumed_by_its_name(logs: Path) -> None:
     record(logs).save(TALK)
     assert record(logs, "b/code.1.9-1").load("a/code.1.2-3") == TALK
     assert (logs / "a" / "code.1.2-3.session.json").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_conversation_is_told_once_it_is_kept_and_not_before(logs: Path) -> None:
-    one = record(logs)
-    one.report_spending()
+def test_a_conversation_is_reported_once_it_is_kept_and_not_before(logs: Path) -> None:
+    session_record = record(logs)
+    session_record.report_spending()
     assert "session" not in told(logs)
-    one.save(TALK)
+    session_record.save(TALK)
     assert told(logs)["session"] == "a/code.1.2-3"
-    one.save(TALK)
-    one.report_spending()
+    session_record.save(TALK)
+    session_record.report_spending()
     assert told(logs)["session"] == "a/code.1.2-3"
 
 
-def test_who_goes_on_with_none_begins_anew(logs: Path) -> None:
+def test_without_a_session_the_conversation_is_empty(logs: Path) -> None:
     assert record(logs).load(None) == ()
 
 
 @pytest.mark.parametrize("session", ["none", "a/none", "../a/x", "../x", "/etc", "a/..", "a/b/c", "a/\0"])
-def test_a_conversation_that_is_not_there_is_told(logs: Path, session: str) -> None:
+def test_a_conversation_that_is_not_there_is_reported(logs: Path, session: str) -> None:
     with pytest.raises(InputError, match="conversation"):
         record(logs).load(session)
 
@@ -90,13 +90,13 @@ def test_of_a_conversation_that_is_gone_it_is_said_what_to_do(logs: Path) -> Non
 
 def test_a_conversation_of_elsewhere_is_none(logs: Path) -> None:
     (logs / "a" / "x.session.json").write_text("[]")
-    one = Record(f"{logs}/a/b/code.result.json")
+    session_record = Record(f"{logs}/a/b/code.result.json")
     with pytest.raises(InputError, match="there is no conversation"):
-        one.load("../x")
+        session_record.load("../x")
 
 
 @pytest.mark.parametrize("text", ["", "{}x", "[1]"])
-def test_a_conversation_that_is_none_is_told(logs: Path, text: str) -> None:
+def test_a_conversation_that_is_none_is_reported(logs: Path, text: str) -> None:
     (logs / "a" / "x.session.json").write_text(text)
     with pytest.raises(InputError, match="the conversation 'a/x' cannot be resumed"):
         record(logs).load("a/x")
@@ -104,9 +104,9 @@ def test_a_conversation_that_is_none_is_told(logs: Path, text: str) -> None:
 
 def test_without_a_result_file_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    one = Record(None)
-    one.save(TALK)
-    one.add_spending(ModelAnswer(ModelMessage("")))
+    session_record = Record(None)
+    session_record.save(TALK)
+    session_record.add_spending(ModelAnswer(ModelMessage("")))
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(InputError, match="no conversation 'a/x'"):
-        one.load("a/x")
+        session_record.load("a/x")

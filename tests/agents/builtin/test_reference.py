@@ -23,7 +23,7 @@ def test_its_plan_loads_and_its_agents_can_be_started() -> None:
 
 def test_it_lists_all_options_with_what_holds_without_them() -> None:
     assert [name.replace("-", "_") for name, _ in TABLE] == list(Options._fields)
-    numbers = {name.replace("-", "_"): float(said) for name, said in TABLE if said.isdecimal()}
+    numbers = {name.replace("-", "_"): float(default) for name, default in TABLE if default.isdecimal()}
     assert numbers == {name: getattr(Options(), name) for name in numbers}
     assert len(numbers) == 5
 

@@ -42,7 +42,7 @@ def test_options_are_read_in_both_ways_of_writing() -> None:
         (["--command-timeout=1.5"], "--command-timeout must be a whole number"),
     ],
 )
-def test_options_that_are_wrong_are_told(args: list[str], problem: str) -> None:
+def test_options_that_are_wrong_are_reported(args: list[str], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         parse_options(args)
 
@@ -80,7 +80,7 @@ def test_a_key_that_is_missing_is_named() -> None:
         settings("--api", "messages", **OPENAI)
 
 
-def test_a_key_with_a_line_break_is_told_and_not_shown() -> None:
+def test_a_key_with_a_line_break_is_reported_and_not_shown() -> None:
     with pytest.raises(InputError, match=r"^OPENAI_API_KEY contains characters that no key has") as caught:
         settings(OPENAI_API_KEY="secret\n")
     assert "secret" not in str(caught.value)
@@ -92,7 +92,7 @@ def test_no_model_is_guessed() -> None:
 
 
 def test_what_the_step_says_is_read() -> None:
-    told = settings(**OPENAI, WEFT_READ_ONLY="1", WEFT_SESSION="a/b")
-    assert (told.model, told.read_only, told.session) == ("m", True, "a/b")
-    told = settings(**OPENAI)
-    assert (told.read_only, told.session) == (False, None)
+    step_settings = settings(**OPENAI, WEFT_READ_ONLY="1", WEFT_SESSION="a/b")
+    assert (step_settings.model, step_settings.read_only, step_settings.session) == ("m", True, "a/b")
+    step_settings = settings(**OPENAI)
+    assert (step_settings.read_only, step_settings.session) == (False, None)

@@ -37,8 +37,8 @@ def test_an_empty_result_is_said_to_be_one(box: Toolbox) -> None:
 
 
 def test_a_command_has_no_more_time_than_is_allowed(tmp_path: Path) -> None:
-    said = use(toolbox(tmp_path, command_timeout=1), "shell", command="sleep 1000", timeout=900)
-    assert said == "\n[ended, as it took longer than 1 seconds]"
+    output = use(toolbox(tmp_path, command_timeout=1), "shell", command="sleep 1000", timeout=900)
+    assert output == "\n[ended, as it took longer than 1 seconds]"
 
 
 @pytest.mark.parametrize(
@@ -57,13 +57,13 @@ def test_a_command_has_no_more_time_than_is_allowed(tmp_path: Path) -> None:
         ("read_file", {"path": "../x"}, "'../x' leads out of the working directory"),
     ],
 )
-def test_a_call_that_is_wrong_is_told(
+def test_a_call_that_is_wrong_is_reported(
     box: Toolbox, name: str, arguments: dict[str, Any], problem: str
 ) -> None:
     assert use(box, name, **arguments).startswith(f"error: {problem}")
 
 
-def test_what_the_model_wrote_wrongly_is_told(box: Toolbox) -> None:
+def test_what_the_model_wrote_wrongly_is_reported(box: Toolbox) -> None:
     assert (
         box.use(ToolCall("1", "shell", {}, "the arguments are not JSON"))
         == "error: the arguments are not JSON"
@@ -79,7 +79,7 @@ def test_a_long_result_is_shortened_and_a_name_that_is_no_text_is_replaced(
     assert use(box, "list_files") == "long\n?"
 
 
-def test_who_may_only_read_gets_no_tool_that_changes_anything(tmp_path: Path) -> None:
+def test_a_read_only_step_gets_no_tool_that_writes(tmp_path: Path) -> None:
     names = [tool.name for tool in list_tools(read_only=True)]
     assert names == ["read_file", "list_files", "search", "done"]
     box = toolbox(tmp_path, read_only=True)
@@ -96,4 +96,4 @@ def test_tools_are_described_by_a_schema() -> None:
     assert schema["required"] == ["command"]
     assert schema["properties"]["timeout"]["type"] == "integer"
     assert not schema["additionalProperties"]
-    assert all(one["description"] for one in describe.values())
+    assert all(description["description"] for description in describe.values())

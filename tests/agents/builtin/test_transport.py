@@ -1,4 +1,4 @@
-"""One request for real, to whoever answers like this; and by a proxy."""
+"""Real HTTP requests to a local server, directly and through a proxy."""
 
 import socket
 import threading
@@ -43,11 +43,11 @@ class Listener:
 
 @contextmanager
 def listener(answer: bytes) -> Iterator[Listener]:
-    one = Listener(answer)
+    server = Listener(answer)
     try:
-        yield one
+        yield server
     finally:
-        one.close()
+        server.close()
 
 
 def ask(url: str, *, environ: dict[str, str] | None = None, timeout: float = 60) -> HttpResponse:
@@ -71,12 +71,12 @@ def test_a_request_is_answered() -> None:
         (b"", "Remote end closed connection"),
     ],
 )
-def test_an_answer_that_is_none_is_told(answer: bytes, problem: str) -> None:
+def test_an_answer_that_is_none_is_reported(answer: bytes, problem: str) -> None:
     with listener(answer) as server, pytest.raises(ConnectionFailedError, match=problem):
         ask(server.url)
 
 
-def test_an_answer_that_is_too_long_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_is_too_long_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "MOST_BYTES", 3)
     with (
         listener(b"HTTP/1.1 200 OK\r\n\r\nabcd") as server,
@@ -85,14 +85,14 @@ def test_an_answer_that_is_too_long_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         ask(server.url)
 
 
-def test_that_nobody_is_there_is_told() -> None:
+def test_a_missing_server_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     with pytest.raises(ConnectionFailedError, match="Connection refused"):
         ask(f"http://127.0.0.1:{port}")
 
 
-def test_that_nothing_comes_is_told() -> None:
+def test_a_silent_server_is_reported() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
         pytest.raises(ConnectionFailedError, match=r"nothing came for 0\.1 seconds"),
@@ -100,7 +100,7 @@ def test_that_nothing_comes_is_told() -> None:
         ask(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout=0.1)
 
 
-def test_a_server_without_tls_is_told_if_it_is_wanted() -> None:
+def test_a_server_without_tls_is_reported_if_it_is_wanted() -> None:
     with listener(b"no") as server, pytest.raises(ConnectionFailedError, match=r"SSL|EOF|WRONG"):
         ask(server.url.replace("http:", "https:"))
 
@@ -119,8 +119,8 @@ def test_a_server_without_tls_is_told_if_it_is_wanted() -> None:
         "http://ü",
     ],
 )
-def test_what_is_no_address_is_told(url: str) -> None:
-    with pytest.raises(InputError, match="is no address of a model; one begins with https://"):
+def test_what_is_no_address_is_reported(url: str) -> None:
+    with pytest.raises(InputError, match=r"^invalid address .*: it must start with https://"):
         ask(url)
 
 
@@ -163,8 +163,8 @@ def test_which_proxy_is_used(url: str, environ: dict[str, str], host: str | None
     assert (proxy and proxy.hostname) == host
 
 
-def test_a_proxy_of_another_kind_is_told() -> None:
-    with pytest.raises(InputError, match=r"'socks5://p' is no address"):
+def test_a_proxy_of_another_kind_is_reported() -> None:
+    with pytest.raises(InputError, match=r"invalid address 'socks5://p'"):
         proxy_for(parse_address("http://h"), {"all_proxy": "socks5://p"})
-    with pytest.raises(InputError, match=r"'https://p' is no proxy that can be used here"):
+    with pytest.raises(InputError, match=r"the proxy 'https://p' cannot be used"):
         proxy_for(parse_address("http://h"), {"http_proxy": "https://p"})

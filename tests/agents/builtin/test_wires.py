@@ -24,12 +24,12 @@ def test_a_conversation_as_chat() -> None:
     assert body["model"] == "m"
     assert body["tools"] == [{"type": "function", "function": BRIEF.tools[0]}]
     assert "max_completion_tokens" not in body
-    system, user, said, first, second, done, more = body["messages"]
+    system, user, assistant, first, second, final_answer, more = body["messages"]
     assert (system, user) == ({"role": "system", "content": "Be"}, {"role": "user", "content": "Do it"})
-    assert [call["function"]["arguments"] for call in said["tool_calls"]] == ['{"command": "ls"}', "{}"]
+    assert [call["function"]["arguments"] for call in assistant["tool_calls"]] == ['{"command": "ls"}', "{}"]
     assert first == {"role": "tool", "tool_call_id": "c1", "content": "a.py"}
     assert second["content"] == "error: no JSON"
-    assert (done, more["content"]) == ({"role": "assistant", "content": "Done."}, "More")
+    assert (final_answer, more["content"]) == ({"role": "assistant", "content": "Done."}, "More")
 
 
 def test_the_length_of_answers_of_chat_is_only_bounded_if_it_is_said() -> None:
@@ -48,11 +48,13 @@ def test_an_answer_of_chat_is_understood() -> None:
     raw = chat_call('{"command": "ls"}', extra_content={"signature": "s"})
     usage = {"prompt_tokens": 10, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 4}}
     answer = chat_answer({"content": "So", "tool_calls": [raw]}, "tool_calls", **usage, cost=0.25)
-    said = ModelMessage("So", (ToolCall("c1", "shell", {"command": "ls"}),), "chat", (raw,))
-    assert answer == ModelAnswer(said, TokenCounts(input=6, output=3, cached_input=4), 0.25)
+    message = ModelMessage("So", (ToolCall("c1", "shell", {"command": "ls"}),), "chat", (raw,))
+    assert answer == ModelAnswer(message, TokenCounts(input=6, output=3, cached_input=4), 0.25)
     # What only the provider understands goes back to it, and to no other.
-    assert chat.encode_request((said,), BRIEF)["messages"][1]["tool_calls"] == [raw]
-    assert messages.encode_request((said,), BRIEF)["messages"][0]["content"][1]["input"] == {"command": "ls"}
+    assert chat.encode_request((message,), BRIEF)["messages"][1]["tool_calls"] == [raw]
+    assert messages.encode_request((message,), BRIEF)["messages"][0]["content"][1]["input"] == {
+        "command": "ls"
+    }
 
 
 @pytest.mark.parametrize(
@@ -64,15 +66,17 @@ def test_an_answer_of_chat_is_understood() -> None:
         ("[" * 100_000, "not JSON"),
     ],
 )
-def test_arguments_of_chat_that_are_none_are_told_and_not_sent_back(arguments: object, wrong: str) -> None:
-    said = chat_answer({"content": None, "tool_calls": [chat_call(arguments)]}).said
-    assert wrong in said.calls[0].wrong
-    assert (said.calls[0].arguments, said.raw) == ({}, ())
+def test_arguments_of_chat_that_are_none_are_reported_and_not_sent_back(
+    arguments: object, wrong: str
+) -> None:
+    message = chat_answer({"content": None, "tool_calls": [chat_call(arguments)]}).said
+    assert wrong in message.calls[0].wrong
+    assert (message.calls[0].arguments, message.raw) == ({}, ())
 
 
 def test_a_call_of_chat_without_arguments_or_id_is_one_all_the_same() -> None:
-    said = chat_answer({"tool_calls": [{"function": {"name": "list_files", "arguments": ""}}]}).said
-    assert (said.calls, said.raw) == ((ToolCall("call_0", "list_files", {}),), ())
+    message = chat_answer({"tool_calls": [{"function": {"name": "list_files", "arguments": ""}}]}).said
+    assert (message.calls, message.raw) == ((ToolCall("call_0", "list_files", {}),), ())
 
 
 def test_text_of_chat_may_come_in_parts() -> None:
@@ -84,7 +88,7 @@ def test_text_of_chat_may_come_in_parts() -> None:
     assert chat_answer({"content": parts}).said.text == "So\nbe it"
 
 
-def test_answers_of_chat_that_are_cut_or_refused_are_told() -> None:
+def test_answers_of_chat_that_are_cut_or_refused_are_reported() -> None:
     assert chat_answer({"content": "So"}, "length").is_cut
     assert chat_answer({"content": None, "refusal": "No."}).refused == "No."
     assert chat_answer({"content": None}, "content_filter").refused == "its filter says no"
@@ -105,11 +109,16 @@ def test_a_conversation_as_messages() -> None:
     assert (body["model"], body["max_tokens"]) == ("m", 8192)
     assert body["system"][0]["text"] == "Be"
     assert body["tools"] == [{"name": "t", "description": "d", "input_schema": {"type": "object"}}]
-    user, said, results, done, more = body["messages"]
-    assert [one["role"] for one in (user, said, results)] == ["user", "assistant", "user"]
-    assert said["content"][1] == {"type": "tool_use", "id": "c1", "name": "shell", "input": {"command": "ls"}}
+    user, assistant, results, final_answer, more = body["messages"]
+    assert [message["role"] for message in (user, assistant, results)] == ["user", "assistant", "user"]
+    assert assistant["content"][1] == {
+        "type": "tool_use",
+        "id": "c1",
+        "name": "shell",
+        "input": {"command": "ls"},
+    }
     assert results["content"][0] == {"type": "tool_result", "tool_use_id": "c1", "content": "a.py"}
-    assert done["content"] == [{"type": "text", "text": "Done."}]
+    assert final_answer["content"] == [{"type": "text", "text": "Done."}]
     # The whole of it is kept by the provider until the next request, which begins with the same.
     assert more["content"] == [{"type": "text", "text": "More", "cache_control": {"type": "ephemeral"}}]
 
@@ -135,18 +144,18 @@ def test_an_answer_of_messages_is_understood() -> None:
     }
     answer = message_answer(thinking, {"type": "text", "text": "So"}, use, stop="tool_use", **usage)
     raw = (thinking, {"type": "text", "text": "So"}, use)
-    said = ModelMessage("So", (ToolCall("c1", "shell", {"command": "ls"}),), "messages", raw)
-    assert answer == ModelAnswer(said, TokenCounts(input=7, output=3, cached_input=4))
-    assert messages.encode_request((said, UserMessage("x")), BRIEF)["messages"][0]["content"] == list(raw)
+    message = ModelMessage("So", (ToolCall("c1", "shell", {"command": "ls"}),), "messages", raw)
+    assert answer == ModelAnswer(message, TokenCounts(input=7, output=3, cached_input=4))
+    assert messages.encode_request((message, UserMessage("x")), BRIEF)["messages"][0]["content"] == list(raw)
 
 
-def test_arguments_of_messages_that_are_none_are_told_and_not_sent_back() -> None:
-    said = message_answer({"type": "tool_use", "name": "shell", "input": "{wrong"}).said
-    assert said.calls == (ToolCall("call_0", "shell", {}, "the arguments are no JSON object"),)
-    assert said.raw == ()
+def test_arguments_of_messages_that_are_none_are_reported_and_not_sent_back() -> None:
+    message = message_answer({"type": "tool_use", "name": "shell", "input": "{wrong"}).said
+    assert message.calls == (ToolCall("call_0", "shell", {}, "the arguments are no JSON object"),)
+    assert message.raw == ()
 
 
-def test_answers_of_messages_that_are_cut_or_refused_are_told() -> None:
+def test_answers_of_messages_that_are_cut_or_refused_are_reported() -> None:
     text = {"type": "text", "text": "So"}
     assert message_answer(text, stop="max_tokens").is_cut
     assert message_answer(text, stop="refusal").refused == "it says no"
@@ -157,7 +166,7 @@ def test_answers_of_messages_that_are_cut_or_refused_are_told() -> None:
 
 @APIS_BY_NAME
 @pytest.mark.parametrize("body", NO_ANSWERS)
-def test_what_is_no_answer_is_told(api: Api, body: Any) -> None:
+def test_what_is_no_answer_is_reported(api: Api, body: Any) -> None:
     with pytest.raises(ValueError, match=r"there (is|are) no `"):
         api.decode_answer(body)
 
@@ -190,7 +199,7 @@ json_values = st.recursive(
 
 @APIS_BY_NAME
 @given(inner=json_values)
-def test_any_answer_is_understood_or_told_and_can_be_sent_back(api: Api, inner: Any) -> None:
+def test_any_answer_is_understood_or_reported_and_can_be_sent_back(api: Api, inner: Any) -> None:
     body = {"choices": [{"message": inner}], "content": inner, "usage": inner}
     answer = api.decode_answer(body)
     assert json.dumps(api.encode_request((answer.said, UserMessage("x")), BRIEF))

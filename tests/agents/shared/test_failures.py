@@ -31,7 +31,7 @@ def of(text: str, *, status: int | None = None, until: float | None = None) -> D
     ],
 )
 def test_a_status_decides_given_apart_or_in_the_text(status: int, how: StepOutcome) -> None:
-    told = [of("oops", status=status)] + [
+    diagnoses = [of("oops", status=status)] + [
         of(text.format(status))
         for text in (
             "{} oops",
@@ -42,14 +42,14 @@ def test_a_status_decides_given_apart_or_in_the_text(status: int, how: StepOutco
             "error code: {}",
         )
     ]
-    assert [one.how for one in told] == [how] * len(told)
+    assert [diagnosis.how for diagnosis in diagnoses] == [how] * len(diagnoses)
 
 
 @pytest.mark.parametrize(
     "text",
     ["Invalid API key", "no API key found", "You are not logged in", "Missing environment variable: `X`"],
 )
-def test_a_missing_key_is_told_with_what_to_do(text: str) -> None:
+def test_a_missing_key_is_reported_with_what_to_do(text: str) -> None:
     assert of(text) == Diagnosis(how=StepOutcome.FAILED, message=f"{text}; set THE_KEY", lasting=True)
     assert of("oops", status=401).message == "oops; set THE_KEY"
 
@@ -57,9 +57,9 @@ def test_a_missing_key_is_told_with_what_to_do(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["model: m-7 was not found", "The model `m` does not exist", "unknown model m"]
 )
-def test_a_model_that_does_not_exist_is_told_with_what_to_do(text: str) -> None:
-    found = of(text)
-    assert (found.how, found.message) == (
+def test_a_model_that_does_not_exist_is_reported_with_what_to_do(text: str) -> None:
+    diagnosis = of(text)
+    assert (diagnosis.how, diagnosis.message) == (
         StepOutcome.FAILED,
         f"{text}; name a model that the provider has, with `model` of the agent or the step",
     )
@@ -74,7 +74,7 @@ def test_a_model_that_does_not_exist_is_told_with_what_to_do(text: str) -> None:
         "Error resuming session: No previous sessions found for this project.",
     ],
 )
-def test_a_conversation_that_is_gone_is_told_with_what_to_do(text: str) -> None:
+def test_a_conversation_that_is_gone_is_reported_with_what_to_do(text: str) -> None:
     assert "take `resume` out of the step" in of(text).message
 
 

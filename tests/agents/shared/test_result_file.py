@@ -76,7 +76,7 @@ def test_no_amount_of_micro_dollars_is_changed_by_writing_it(amount: int) -> Non
 
 
 @pytest.mark.parametrize("written", ["-0.01", "NaN", "Infinity", "1e400", "1000000.01", "true", '"1"', "[1]"])
-def test_an_amount_that_cannot_be_is_left_out_and_told(written: str) -> None:
+def test_an_amount_that_cannot_be_is_left_out_and_reported(written: str) -> None:
     read = read_report(f'{{"cost_usd": {written}, "tokens": 5}}', at=NOW)
     assert (read.cost, read.tokens) == (None, 5)
     (problem,) = read.problems
@@ -97,7 +97,7 @@ def test_a_session_is_one_line_that_can_be_handed_on(value: object) -> None:
     assert "`session` must be text" in read.problems[0]
 
 
-def test_a_value_that_is_told_is_cut() -> None:
+def test_a_value_that_is_reported_is_cut() -> None:
     assert len(report(session=["x" * 1_000]).problems[0]) < 200
 
 
@@ -174,16 +174,16 @@ def test_a_limit_whose_end_is_not_understood_is_a_limit_with_an_unknown_end(
 
 @pytest.mark.parametrize("text", ["", "{", "nonsense", "[" * 100_000, '{"tokens": ' + "1" * 5_000 + "}"])
 def test_what_is_not_json_says_only_that(text: str) -> None:
-    assert read_report(text, at=NOW) == Report(problems=("there is something that is not JSON",))
+    assert read_report(text, at=NOW) == Report(problems=("the contents are not JSON",))
 
 
 @pytest.mark.parametrize("text", ["[]", '"done"', "null", "5"])
 def test_what_is_no_object_says_only_that(text: str) -> None:
-    assert read_report(text, at=NOW) == Report(problems=("there is no JSON object",))
+    assert read_report(text, at=NOW) == Report(problems=("the contents are not a JSON object",))
 
 
-def test_a_key_that_is_not_known_is_told_and_the_others_count() -> None:
-    assert report(cost=1, error="no") == Report(error="no", problems=('"cost" is no key that Weft knows',))
+def test_a_key_that_is_not_known_is_reported_and_the_others_count() -> None:
+    assert report(cost=1, error="no") == Report(error="no", problems=('unknown key "cost"',))
 
 
 json_values = st.recursive(
@@ -205,7 +205,7 @@ def test_no_report_breaks_anything(values: dict[str, object]) -> None:
 # --- tokens by kind ---
 
 
-def test_tokens_may_be_told_by_kind() -> None:
+def test_tokens_may_be_reported_by_kind() -> None:
     read = report(tokens={"input": 5, "output": 7, "cached_input": 9})
     assert (read.tokens, read.usage) == (21, Usage(input=5, output=7, cached_input=9))
     assert report(tokens={"output": 7}).usage == Usage(output=7)
@@ -214,7 +214,7 @@ def test_tokens_may_be_told_by_kind() -> None:
 @pytest.mark.parametrize(
     "value", [{}, {"input": -1}, {"input": 1.5}, {"input": True}, {"other": 1}, {"input": None}]
 )
-def test_kinds_of_tokens_that_are_wrong_are_left_out_and_told(value: object) -> None:
+def test_kinds_of_tokens_that_are_wrong_are_left_out_and_reported(value: object) -> None:
     read = report(tokens=value, cost_usd=1)
     assert (read.tokens, read.usage, read.cost) == (None, None, 1_000_000)
     assert read.problems[0].startswith(
@@ -230,19 +230,19 @@ def test_of_several_lines_the_last_that_has_a_key_counts() -> None:
     assert read_report(text, at=NOW) == Report(cost=2_500_000, tokens=7, session="s")
 
 
-def test_a_line_that_is_cut_off_is_told_and_the_others_count() -> None:
+def test_a_line_that_is_cut_off_is_reported_and_the_others_count() -> None:
     read = read_report('{"cost_usd": 1}\n{"cost_usd": 2}\n{"cost_', at=NOW)
-    assert read == Report(cost=2_000_000, problems=("line 3 is no JSON object",))
+    assert read == Report(cost=2_000_000, problems=("line 3 is not a JSON object",))
 
 
-def test_only_a_few_lines_are_told() -> None:
+def test_only_a_few_lines_are_reported() -> None:
     read = read_report('{"cost_usd": 1}\n' + "no\n" * 50, at=NOW)
     assert (read.cost, len(read.problems)) == (1_000_000, 3)
 
 
 @pytest.mark.parametrize("text", ['no\n{"cost_usd": 1}', '[1]\n{"cost_usd": 1}', "{}\n{", "{\n1\n"])
 def test_lines_that_do_not_begin_with_an_object_are_no_report(text: str) -> None:
-    assert read_report(text, at=NOW) == Report(problems=("there is something that is not JSON",))
+    assert read_report(text, at=NOW) == Report(problems=("the contents are not JSON",))
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=2), st.integers(0, 40))

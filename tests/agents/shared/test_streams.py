@@ -27,7 +27,7 @@ VALUES = (
 
 @given(st.lists(st.dictionaries(TEXTS, VALUES, min_size=1, max_size=3), max_size=4))
 def test_each_line_is_an_event(given_events: list[dict[str, object]]) -> None:
-    text = "\n".join(json.dumps(one, ensure_ascii=False) for one in given_events)
+    text = "\n".join(json.dumps(event, ensure_ascii=False) for event in given_events)
     assert list(parse_events(text)) == given_events
 
 
@@ -62,7 +62,7 @@ def test_a_gap_is_a_line_by_itself() -> None:
 def test_values_are_found_along_keys() -> None:
     assert value_at({"a": {"b": 3}}, "a", "b") == 3
     others: list[object] = [{}, {"a": 1}, {"a": {}}, 7, None]
-    assert [value_at(one, "a", "b") for one in others] == [None] * 5
+    assert [value_at(value, "a", "b") for value in others] == [None] * 5
     assert list_objects([{"a": 1}, 2, {}]) == [{"a": 1}, {}]
     assert list_objects({"a": 1}) == []
     assert list_values({"a": 1, "b": 2}) == [1, 2]
@@ -70,14 +70,14 @@ def test_values_are_found_along_keys() -> None:
 
 
 def test_words_are_text_or_json_and_never_halves_of_signs() -> None:
-    assert [as_text(one) for one in (None, "a", ["ä"], 1, "\ud800")] == ["", "a", '["ä"]', "1", "?"]
+    assert [as_text(value) for value in (None, "a", ["ä"], 1, "\ud800")] == ["", "a", '["ä"]', "1", "?"]
 
 
 def test_what_is_of_another_kind_is_unknown() -> None:
-    assert [streams.read_count(one) for one in (3, 0, -1, True, 1.5, "3", None)] == [3, 0, *[None] * 5]
-    assert [streams.read_cost(one) for one in (0.01, 0, -1, float("nan"), "3", None)] == [
+    assert [streams.read_count(value) for value in (3, 0, -1, True, 1.5, "3", None)] == [3, 0, *[None] * 5]
+    assert [streams.read_cost(value) for value in (0.01, 0, -1, float("nan"), "3", None)] == [
         10_000,
         0,
         *[None] * 4,
     ]
-    assert [streams.read_session(one) for one in ("x", "", "a\nb", 3, None)] == ["x", *[None] * 4]
+    assert [streams.read_session(value) for value in ("x", "", "a\nb", 3, None)] == ["x", *[None] * 4]

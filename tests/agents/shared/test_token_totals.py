@@ -25,7 +25,7 @@ def test_a_first_call_has_used_all_there_is() -> None:
     assert usage_since("S#1/1/1", None) is None
 
 
-def test_what_was_used_before_nobody_told_is_unknown() -> None:
+def test_usage_is_unknown_without_an_earlier_total() -> None:
     assert usage_since("S", Usage(input=3)) is None
     assert append_usage_mark("S", None, before="S") == "S"
 
@@ -34,7 +34,7 @@ def test_a_total_that_has_become_smaller_says_nothing() -> None:
     assert usage_since("S#4/0/0", Usage(input=3)) is None
 
 
-def test_a_call_that_told_nothing_is_counted_with_the_next() -> None:
+def test_a_call_that_reported_nothing_is_counted_with_the_next() -> None:
     assert append_usage_mark("S", None, before=None) == "S#0/0/0"
     assert append_usage_mark("T", None, before="S#1/2/3") == "T#1/2/3"
 

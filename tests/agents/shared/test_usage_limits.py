@@ -63,7 +63,7 @@ NEAR_MISSES = [
 
 
 @pytest.mark.parametrize("line", LIMITS)
-def test_a_line_that_tells_of_a_limit_is_found(line: str) -> None:
+def test_a_line_that_reports_a_limit_is_found(line: str) -> None:
     assert find_limit_line(f"Working on it\n{line}\nbye\n") == line
 
 
@@ -81,7 +81,7 @@ def test_only_the_last_lines_count() -> None:
     assert find_limit_line("HTTP 429\n" + "and then\n\n" * 10) is None
 
 
-def test_of_several_lines_the_last_is_told() -> None:
+def test_of_several_lines_the_last_is_reported() -> None:
     assert find_limit_line("HTTP 429\nrate limit exceeded") == "rate limit exceeded"
 
 

@@ -9,9 +9,9 @@ from weft.decompose.references.mentions import Language, language_of, mentions
 
 
 def language(path: str) -> Language:
-    found = language_of(path)
-    assert found is not None
-    return found
+    known_language = language_of(path)
+    assert known_language is not None
+    return known_language
 
 
 def parsed(path: str, text: bytes) -> bytes:
@@ -90,9 +90,9 @@ def test_no_mention_is_missed_for_what_comes_after_it_is_not_parsed(path: str, d
     text = b"".join(data.draw(st.lists(st.sampled_from(CODE[path]), max_size=6)))
     assert parsed(path, text + LAST[path]) == text + LAST[path]
     (last,) = mentions(language(path), LAST[path])
-    expected = {what: set(names) for what, names in mentions(language(path), text + LAST[path]).items()}
+    expected = {target: set(names) for target, names in mentions(language(path), text + LAST[path]).items()}
     del expected[last]
-    assert {what: set(names) for what, names in mentions(language(path), text).items()} == expected
+    assert {target: set(names) for target, names in mentions(language(path), text).items()} == expected
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_where_no_statement_can_be_nothing_is_parsed(path: str, text: bytes) -> 
         ("a.ts", b"import './a';\n", b"  /**\n * import './b'\n * x = 1;\n"),
     ],
 )
-def test_in_a_comment_that_goes_on_beyond_what_is_known_of_a_file_there_is_no_mention(
+def test_in_a_comment_that_continues_beyond_what_is_known_of_a_file_there_is_no_mention(
     path: str, before: bytes, opened: bytes
 ) -> None:
     assert parsed(path, before + opened).strip() == before.strip()

@@ -75,13 +75,15 @@ def test_the_most_exact_alias_comes_first(said: str, expected: list[str]) -> Non
     ],
 )
 def test_a_package_says_what_others_may_have(exports: object, said: str, expected: list[str]) -> None:
-    found = projects({"q/package.json": json.dumps({"name": "p", "exports": exports}).encode()})
-    assert list(found.exports["p"].resolve(said)) == expected
+    named_projects = projects({"q/package.json": json.dumps({"name": "p", "exports": exports}).encode()})
+    assert list(named_projects.exports["p"].resolve(said)) == expected
 
 
 def test_the_main_file_of_a_package_has_its_name() -> None:
-    found = projects({"q/package.json": b'{"name": "p", "main": "./lib/a", "module": "m.mjs", "types": 3}'})
-    assert list(found.exports["p"].resolve("p")) == ["q/m.mjs", "q/lib/a"]
+    named_projects = projects(
+        {"q/package.json": b'{"name": "p", "main": "./lib/a", "module": "m.mjs", "types": 3}'}
+    )
+    assert list(named_projects.exports["p"].resolve("p")) == ["q/m.mjs", "q/lib/a"]
 
 
 SETTINGS = {
@@ -105,8 +107,8 @@ SETTINGS = {
     ],
 )
 def test_settings_give_paths_other_names(folder: str, said: str, expected: list[str]) -> None:
-    found = projects(SETTINGS)
-    assert [path for aliases in found.own[folder] for path in aliases.resolve(said)] == expected
+    named_projects = projects(SETTINGS)
+    assert [path for aliases in named_projects.own[folder] for path in aliases.resolve(said)] == expected
 
 
 @pytest.mark.parametrize(
@@ -167,6 +169,11 @@ JSON = st.recursive(
     st.dictionaries(st.sampled_from(sorted(NAMES)), JSON.map(json.dumps) | st.text(max_size=40), max_size=3)
 )
 def test_any_manifest_can_be_read(texts: dict[str, str]) -> None:
-    found = projects({f"a/{name}": text.encode("utf-8", "replace") for name, text in texts.items()})
-    paths = [path for several in found.own.values() for one in several for path in one.resolve("@a/b")]
+    named_projects = projects({f"a/{name}": text.encode("utf-8", "replace") for name, text in texts.items()})
+    paths = [
+        path
+        for several in named_projects.own.values()
+        for aliases in several
+        for path in aliases.resolve("@a/b")
+    ]
     assert all(isinstance(path, str) for path in paths)

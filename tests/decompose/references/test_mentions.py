@@ -81,7 +81,7 @@ SAID: dict[str, tuple[bytes, dict[str, list[str]]]] = {
 def said(path: str, text: bytes) -> dict[str, list[str]]:
     language = language_of(path)
     assert language is not None
-    return {what: sorted(set(names)) for what, names in mentions(language, text).items()}
+    return {target: sorted(set(names)) for target, names in mentions(language, text).items()}
 
 
 @pytest.mark.parametrize("path", SAID)
@@ -168,8 +168,8 @@ PIECES = st.sampled_from([text for text, _found in SAID.values()])
 )
 def test_any_bytes_can_be_read(path: str, text: list[bytes], cut: int) -> None:
     whole = b"".join(text)
-    for what, names in said(path, whole[: len(whole) * cut // 99]).items():
-        assert len(what) < 1000
+    for target, names in said(path, whole[: len(whole) * cut // 99]).items():
+        assert len(target) < 1000
         assert all(isinstance(name, str) for name in names)
 
 

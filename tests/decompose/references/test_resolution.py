@@ -150,8 +150,8 @@ def test_a_mention_means(family: str, path: str, what: str, name: str, meant: li
 def test_what_is_taken_from_a_file(
     family: str, path: str, what: str, names: list[str], taken: dict[str, str]
 ) -> None:
-    meant = dict(resolve(INDEX, family, path, what, names))
-    assert {PATHS[number].rpartition("/")[2]: name for number, name in meant.items()} == taken
+    targets = dict(resolve(INDEX, family, path, what, names))
+    assert {PATHS[number].rpartition("/")[2]: name for number, name in targets.items()} == taken
 
 
 def test_a_name_that_very_many_files_have_means_none_of_them() -> None:
@@ -164,7 +164,7 @@ def test_a_module_that_is_in_very_many_places_is_in_none_of_them() -> None:
     assert list(resolve(Index(paths=paths), PYTHON, "099/x.py", "same", [""])) == []
 
 
-def test_who_refers_to_a_large_folder_is_linked_to_some_of_it() -> None:
+def test_a_reference_to_a_large_folder_links_to_some_of_its_files() -> None:
     paths = tuple(f"big/{number:02}.go" for number in range(50))
     index = Index(paths=paths, projects=Projects(packages={"m": ""}))
     assert len(list(resolve(index, GO, "x.go", "m/big", [""]))) == 8
@@ -188,22 +188,23 @@ def test_the_set_may_be_a_package_itself(what: str, name: str, meant: list[str])
 
 def test_folders_of_modules_may_be_in_several_places() -> None:
     index = Index(paths=("a/ns/one/x.py", "b/ns/two.py", "b/ns/two/y.py"))
-    meant = [list(resolve(index, PYTHON, "a/ns/one/x.py", "ns", [name])) for name in ("one", "two")]
-    assert meant == [[], [(1, "")]]
+    targets = [list(resolve(index, PYTHON, "a/ns/one/x.py", "ns", [name])) for name in ("one", "two")]
+    assert targets == [[], [(1, "")]]
 
 
 def test_what_is_known_of_a_module_elsewhere_says_nothing_about_those_in_it() -> None:
     index = Index(paths=("a/ns/__init__.py", "a/ns/one.py", "a/ns/two.py"))
-    meant = [
-        list(resolve(index, PYTHON, "b/x.py", what, [""])) for what in ("ns.one", "ns", "ns.two", "ns.three")
+    targets = [
+        list(resolve(index, PYTHON, "b/x.py", target, [""]))
+        for target in ("ns.one", "ns", "ns.two", "ns.three")
     ]
-    assert meant == [[(1, "")], [(0, "")], [(2, "")], []]
+    assert targets == [[(1, "")], [(0, "")], [(2, "")], []]
 
 
 def test_of_modules_with_one_name_the_one_is_meant_that_python_takes() -> None:
     paths = ("m.py", "m.pyi", "m/__init__.py", "m/__init__.pyi")
-    for present, meant in ((paths, 2), ((paths[0], paths[1], paths[3]), 0), ((paths[1], paths[3]), 1)):
-        assert list(resolve(Index(paths=present), PYTHON, "x.py", "m", [""])) == [(meant, "")]
+    for present, expected in ((paths, 2), ((paths[0], paths[1], paths[3]), 0), ((paths[1], paths[3]), 1)):
+        assert list(resolve(Index(paths=present), PYTHON, "x.py", "m", [""])) == [(expected, "")]
     assert list(resolve(Index(paths=paths), PYTHON, "x.py", "m.__init__", [""])) == [(2, "")]
 
 
@@ -219,10 +220,11 @@ def test_what_python_has_itself_is_not_looked_for_far_away() -> None:
 
 def test_programs_of_a_crate_have_modules_beside_them() -> None:
     index = Index(paths=("Cargo.toml", "src/lib.rs", "tests/common.rs", "tests/run.rs"))
-    meant = [
-        list(resolve(index, RUST, "tests/run.rs", what, ["X"])) for what in ("mod:common", "crate::common")
+    targets = [
+        list(resolve(index, RUST, "tests/run.rs", target, ["X"]))
+        for target in ("mod:common", "crate::common")
     ]
-    assert meant == [[(2, "")], [(2, "X")]]
+    assert targets == [[(2, "")], [(2, "X")]]
 
 
 def test_the_top_of_the_set_is_a_folder_like_others() -> None:

@@ -10,8 +10,8 @@ def source(path: str, text: bytes = b"") -> Source:
 
 
 def test_files_are_numbered_in_the_order_of_their_paths() -> None:
-    found = signals_of([source("b.py", b"import a"), source("a.py", b"12345")], {})
-    assert (found.paths, found.tokens, found.uses) == (("a.py", "b.py"), (2, 2), ((1, 0),))
+    signals = signals_of([source("b.py", b"import a"), source("a.py", b"12345")], {})
+    assert (signals.paths, signals.tokens, signals.uses) == (("a.py", "b.py"), (2, 2), ((1, 0),))
 
 
 def test_a_file_does_not_use_itself_and_each_other_once() -> None:
@@ -20,22 +20,24 @@ def test_a_file_does_not_use_itself_and_each_other_once() -> None:
 
 
 def test_manifests_name_what_is_referred_to() -> None:
-    found = signals_of(
+    signals = signals_of(
         [source("m/go.mod"), source("m/a/a.go"), source("z.go", b'package z\nimport "example.org/m/a"')],
         {"m/go.mod": b"module example.org/m\n"},
     )
-    assert [(found.paths[user], found.paths[used]) for user, used in found.uses] == [("z.go", "m/a/a.go")]
+    assert [(signals.paths[user], signals.paths[used]) for user, used in signals.uses] == [
+        ("z.go", "m/a/a.go")
+    ]
 
 
 def test_files_that_change_together_are_counted() -> None:
     commits = [["a", "b", "gone"], ["b", "a"], ["c"], ["b", "c", "b"]]
-    found = signals_of([source(path) for path in "abc"], {}, commits)
-    assert found.together == ((0, 1, 2000), (1, 2, 1000))
+    signals = signals_of([source(path) for path in "abc"], {}, commits)
+    assert signals.together == ((0, 1, 2000), (1, 2, 1000))
 
 
 def test_the_more_files_a_commit_has_the_less_it_says_about_two() -> None:
-    found = signals_of([source(path) for path in "abcd"], {}, [["a", "b"], ["a", "b", "c"], list("abcd")])
-    assert found.together[:2] == ((0, 1, 1000 + 500 + 333), (0, 2, 500 + 333))
+    signals = signals_of([source(path) for path in "abcd"], {}, [["a", "b"], ["a", "b", "c"], list("abcd")])
+    assert signals.together[:2] == ((0, 1, 1000 + 500 + 333), (0, 2, 500 + 333))
 
 
 def test_a_commit_that_changed_very_much_says_nothing() -> None:
@@ -54,15 +56,15 @@ def test_files_in_no_known_language_need_not_be_read() -> None:
 
 
 def test_names_with_spaces_and_newlines_are_names() -> None:
-    found = signals_of([source("a b/c\nd.py", b"from . import e\n"), source("a b/e.py")], {})
-    assert found.uses == ((0, 1),)
+    signals = signals_of([source("a b/c\nd.py", b"from . import e\n"), source("a b/e.py")], {})
+    assert signals.uses == ((0, 1),)
 
 
 def found_in(texts: dict[str, str]) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """Who uses whom, and symbols."""
-    found = signals_of([source(path, text.encode()) for path, text in texts.items()], {})
-    pairs = [(found.paths[user], found.paths[used]) for user, used in found.uses]
-    return pairs, {path: name for path, name in zip(found.paths, found.symbols, strict=True) if name}
+    signals = signals_of([source(path, text.encode()) for path, text in texts.items()], {})
+    pairs = [(signals.paths[user], signals.paths[used]) for user, used in signals.uses]
+    return pairs, {path: name for path, name in zip(signals.paths, signals.symbols, strict=True) if name}
 
 
 def test_a_symbol_is_what_most_others_take() -> None:
@@ -88,7 +90,7 @@ def test_what_a_file_takes_from_itself_is_no_symbol() -> None:
         {"lib.rs": "mod p;\nuse p::X;", "p/mod.rs": "mod q;\npub use self::q::X;", "p/q.rs": ""},
     ],
 )
-def test_who_takes_a_name_that_is_passed_on_uses_where_it_comes_from(texts: dict[str, str]) -> None:
+def test_a_reexported_name_counts_for_the_file_that_defines_it(texts: dict[str, str]) -> None:
     user, face, origin = sorted(texts)
     pairs, symbols = found_in(texts)
     assert {(user, origin), (face, origin)} <= set(pairs)

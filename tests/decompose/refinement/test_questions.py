@@ -48,7 +48,7 @@ def test_a_question_shows_the_parts_with_files_order_and_risks() -> None:
     ]
 
 
-def test_risks_are_told_with_what_is_behind_them_within_groups_and_at_the_top() -> None:
+def test_risks_are_reported_with_what_is_behind_them_within_groups_and_at_the_top() -> None:
     together = [("s/m1", "s/q1"), ("s/m2", "s/q1"), ("c/1", "s/m1")]
     tree = Tree(SHAPE, signals_for(SHAPE, together=together, uses=[("s/m1", "c/2"), ("c/2", "s/m1")]))
     lines = parts_of(asked(tree))

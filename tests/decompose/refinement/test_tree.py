@@ -190,8 +190,8 @@ def test_too_many_tokens_may_get_fewer() -> None:
 
 def test_a_leaf_that_is_too_large_must_not_get_larger() -> None:
     shape = {"a": [f"a{number}" for number in range(7)], "b": ["b1", "b2", "b3"]}
-    said = "moving b1 gives a 8 files, and max_files_per_subplan is 4"
-    assert Tree(shape, signals_for(shape)).faults(moves(b1="a")) == [said]
+    fault = "moving b1 gives a 8 files, and max_files_per_subplan is 4"
+    assert Tree(shape, signals_for(shape)).faults(moves(b1="a")) == [fault]
 
 
 def test_what_a_question_is_not_about_cannot_be_named_nor_moved() -> None:
@@ -216,8 +216,8 @@ def test_an_id_must_differ_from_those_that_are_not_asked_about_too() -> None:
 
 def test_of_very_many_parts_not_all_are_named() -> None:
     shape = {f"p{number:02}": [f"{number}/1", f"{number}/2"] for number in range(20)}
-    (said,) = Tree(shape, signals_for(shape)).faults(words("x"))
-    assert said == "part x does not exist here; there are p00, p01, p02, p03, p04, p05, p06, p07 and 12 more"
+    (fault,) = Tree(shape, signals_for(shape)).faults(words("x"))
+    assert fault == "part x does not exist here; there are p00, p01, p02, p03, p04, p05, p06, p07 and 12 more"
 
 
 # --- any answer at all ---
@@ -227,12 +227,12 @@ def test_of_very_many_parts_not_all_are_named() -> None:
 def likely_answers(draw: st.DrawFn, whole: Part) -> Any:
     """About the parts that there are, mostly."""
     named = dict(part_paths(whole))
-    one = st.sampled_from([*named, "nowhere"])
+    path = st.sampled_from([*named, "nowhere"])
     ids = st.sampled_from(["a", "b", "new", "A B"])
     titles = st.sampled_from(["Title", "x\ty", "{{ slice.id }}"])
     prompts = st.sampled_from(["Do it: now", "- a\n# b\n", "\x00"])
-    parts = st.fixed_dictionaries({"part": one}, optional={"id": ids, "title": titles, "prompt": prompts})
-    files = st.fixed_dictionaries({"file": st.sampled_from([*whole.files, "nothing"]), "to": one})
+    parts = st.fixed_dictionaries({"part": path}, optional={"id": ids, "title": titles, "prompt": prompts})
+    files = st.fixed_dictionaries({"file": st.sampled_from([*whole.files, "nothing"]), "to": path})
     return {
         "parts": draw(st.lists(parts, max_size=3)),
         "moves": draw(st.lists(files, max_size=6)),
@@ -244,14 +244,15 @@ def valid_moves(draw: st.DrawFn, whole: Part) -> Any:
     """Exchanges: no leaf has more or fewer files afterwards."""
     leaves = {path: part for path, part in part_paths(whole) if not part.parts}
     pairs = draw(st.lists(st.tuples(st.sampled_from([*leaves]), st.sampled_from([*leaves])), max_size=3))
-    given = dict[str, str]()
-    for one, other in pairs:
+    moves = dict[str, str]()
+    for first_leaf, second_leaf in pairs:
         files = [
-            next((file for file in leaves[path].files if file not in given), None) for path in (one, other)
+            next((file for file in leaves[path].files if file not in moves), None)
+            for path in (first_leaf, second_leaf)
         ]
-        if one != other and None not in files:
-            given |= {str(files[0]): other, str(files[1]): one}
-    return {"moves": [{"file": file, "to": to} for file, to in given.items()]}
+        if first_leaf != second_leaf and None not in files:
+            moves |= {str(files[0]): second_leaf, str(files[1]): first_leaf}
+    return {"moves": [{"file": file, "to": to} for file, to in moves.items()]}
 
 
 @given(st.data(), signals(most=40), LIMITS, st.integers(50, 5_000))
@@ -262,11 +263,11 @@ def test_whatever_is_answered_is_refused_or_gives_a_tree_in_which_all_holds(
     for scope in Questions(files, limits, "g", most_bytes=most_bytes).scopes(whole)[:3]:
         assert scope.parts(whole)
         answer = data.draw(likely_answers(whole) | valid_moves(whole) | ANSWERS)
-        taken = refining.refined(whole, scope, answer)
-        faults = taken.faults if isinstance(taken, Refused) else ()
-        assert isinstance(taken, Refused) is bool(faults)
+        result = refining.refined(whole, scope, answer)
+        faults = result.faults if isinstance(result, Refused) else ()
+        assert isinstance(result, Refused) is bool(faults)
         assert all(fault.isprintable() for fault in faults)
-        whole = taken.whole if isinstance(taken, Refined) else whole
+        whole = result.whole if isinstance(result, Refined) else whole
     assert [*find_violations(whole, files, limits)] == []
 
 
@@ -281,8 +282,8 @@ def test_exchanges_of_files_are_taken(data: st.DataObject, files: Signals, limit
     )
     (scope,) = Questions(files, roomy, "g").scopes(whole)
     answer = data.draw(valid_moves(whole))
-    taken = Refining(files, roomy).refined(whole, scope, answer)
-    assert isinstance(taken, Refined), taken
-    assert sorted(len(leaf.files) for leaf in taken.whole.leaves()) == sorted(
+    result = Refining(files, roomy).refined(whole, scope, answer)
+    assert isinstance(result, Refined), result
+    assert sorted(len(leaf.files) for leaf in result.whole.leaves()) == sorted(
         len(leaf.files) for leaf in whole.leaves()
     )

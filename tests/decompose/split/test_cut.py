@@ -29,8 +29,8 @@ def folders_of(paths: set[str]) -> set[str]:
 
 def test_folders_beside_each_other_that_have_little_between_them() -> None:
     uses = ring("a", 12) | ring("b", 12) | ring("c", 12) | {("a/00", "b/00")}
-    found = cut_paths(uses, Limits(max_files_per_subplan=12))
-    assert [folders_of(part) for part in found] == [{"a"}, {"b"}, {"c"}]
+    groups = cut_paths(uses, Limits(max_files_per_subplan=12))
+    assert [folders_of(part) for part in groups] == [{"a"}, {"b"}, {"c"}]
 
 
 def test_whole_folders_from_anywhere_where_siblings_are_torn_by_links() -> None:
@@ -39,8 +39,8 @@ def test_whole_folders_from_anywhere_where_siblings_are_torn_by_links() -> None:
     for name in ("net", "plan", "store"):
         uses |= ring(f"src/{name}", 8)
         uses |= {(f"tests/{name}/{file:02}", f"src/{name}/{file:02}") for file in range(8)}
-    found = cut_paths(uses, Limits(max_files_per_subplan=16))
-    assert [folders_of(part) for part in found] == [
+    groups = cut_paths(uses, Limits(max_files_per_subplan=16))
+    assert [folders_of(part) for part in groups] == [
         {f"src/{name}", f"tests/{name}"} for name in ("net", "plan", "store")
     ]
 
@@ -49,12 +49,15 @@ def test_two_siblings_are_not_taken_for_cutting_little_because_they_are_few() ->
     """In two trees a quarter of the links is cut. Eight parts cut about as much, but other two next to nothing."""
     uses = set[tuple[str, str]]()
     for number, file in product(range(16), range(8)):
-        here, next_one = f"p{number:02}/{file}", f"p{number + 1:02}/{file}"
+        user_path, next_one = f"p{number:02}/{file}", f"p{number + 1:02}/{file}"
         beside, after = f"p{number:02}/{(file + 1) % 8}", f"p{number + 1:02}/{(file + 1) % 8}"
-        uses |= {(f"tests/{here}", f"src/{here}"), (f"tests/{here}", f"src/{beside}")}
+        uses |= {(f"tests/{user_path}", f"src/{user_path}"), (f"tests/{user_path}", f"src/{beside}")}
         for tree in ("src", "tests"):
-            uses.add((f"{tree}/{here}", f"{tree}/{beside}"))
-            uses |= {(f"{tree}/{here}", f"{tree}/{next_one}"), (f"{tree}/{here}", f"{tree}/{after}")}
+            uses.add((f"{tree}/{user_path}", f"{tree}/{beside}"))
+            uses |= {
+                (f"{tree}/{user_path}", f"{tree}/{next_one}"),
+                (f"{tree}/{user_path}", f"{tree}/{after}"),
+            }
     assert len(cut_paths(uses, Limits(max_files_per_subplan=8))) == 8
 
 
@@ -76,8 +79,8 @@ def test_files_from_anywhere_where_whole_folders_are_torn_by_links() -> None:
         for side in "xyz"
         for file in range(20)
     }
-    found = cut_paths(uses, Limits(max_files_per_subplan=20))
-    assert [{path[2] for path in part} for part in found] == [{"x"}, {"y"}, {"z"}]
+    groups = cut_paths(uses, Limits(max_files_per_subplan=20))
+    assert [{path[2] for path in part} for part in groups] == [{"x"}, {"y"}, {"z"}]
 
 
 def test_a_part_that_few_levels_are_left_for_is_cut_into_more() -> None:
@@ -88,7 +91,10 @@ def test_a_part_that_few_levels_are_left_for_is_cut_into_more() -> None:
 
 def test_what_is_bound_by_chance_only_is_not_cut() -> None:
     everyone = {
-        (f"flat/{one:02}", f"flat/{other:02}") for one in range(30) for other in range(30) if one != other
+        (f"flat/{first:02}", f"flat/{second:02}")
+        for first in range(30)
+        for second in range(30)
+        if first != second
     }
     assert cut_paths(everyone, Limits(max_files_per_subplan=10)) == []
     assert (

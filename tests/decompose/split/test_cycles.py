@@ -14,20 +14,23 @@ RING = (("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"))
 
 
 def reached(start: int, uses: Sequence[tuple[int, int]]) -> set[int]:
-    found, before = {start}, set[int]()
-    while found != before:
-        before = set(found)
-        found |= {used for user, used in uses if user in found}
-    return found
+    reached_files, before = {start}, set[int]()
+    while reached_files != before:
+        before = set(reached_files)
+        reached_files |= {used for user, used in uses if user in reached_files}
+    return reached_files
 
 
 @given(st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=24))
 def test_two_files_are_in_one_circle_if_each_leads_to_the_other(uses: list[tuple[int, int]]) -> None:
     leads_to = [reached(file, uses) for file in range(12)]
-    expected = {frozenset(other for other in leads_to[file] if file in leads_to[other]) for file in range(12)}
-    found = find_circles(12, uses)
-    assert set(map(frozenset, found)) == expected
-    assert sorted(file for circle in found for file in circle) == list(range(12))
+    expected = {
+        frozenset(candidate for candidate in leads_to[file] if file in leads_to[candidate])
+        for file in range(12)
+    }
+    circles = find_circles(12, uses)
+    assert set(map(frozenset, circles)) == expected
+    assert sorted(file for circle in circles for file in circle) == list(range(12))
 
 
 def test_references_may_lead_very_far() -> None:

@@ -30,8 +30,8 @@ def test_the_family_is_the_first_word_without_digits(path: str, family: str) -> 
 
 def test_families_that_follow_each_other_are_gathered_and_none_is_torn() -> None:
     graph = build_graph(files(*(f"{name}_{number}" for name in "abcdef" for number in range(4))), Limits())
-    found = [sorted({graph.paths[node][0] for node in group}) for group in group_by_family(graph, 3)]
-    assert found == [["a", "b"], ["c", "d"], ["e", "f"]]
+    families = [sorted({graph.paths[node][0] for node in group}) for group in group_by_family(graph, 3)]
+    assert families == [["a", "b"], ["c", "d"], ["e", "f"]]
     assert len(group_by_family(graph, 100)) == 6
 
 

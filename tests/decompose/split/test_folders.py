@@ -30,8 +30,8 @@ TREE = graph("a/b/1", "a/b/2", "a/c/1", "a/x", "a/y", "d/1", "d/2")
 
 def test_siblings_are_the_folders_below_the_common_one() -> None:
     tree = graph("top/a/1", "top/a/b/2", "top/c/3", "top/d/4")
-    found = siblings(tree, most=8, load=10**9)
-    assert paths(tree, [list(group) for group in found]) == [
+    groups = siblings(tree, most=8, load=10**9)
+    assert paths(tree, [list(group) for group in groups]) == [
         ["top/a/1", "top/a/b/2"],
         ["top/c/3"],
         ["top/d/4"],
@@ -63,16 +63,16 @@ def test_own_files_are_one_piece_however_many_unless_the_way_goes_down_to_nodes(
     assert names(flat, largest=2, down_to_nodes=True) == [("a", 1, False)] * 3 + [("b", 1, True)]
 
 
-def test_a_piece_tells_the_folder_around_it() -> None:
-    found = pieces(TREE, largest=2 * A_FILE, down_to_nodes=False)
-    assert [folder.around for folder in found] == ["a", "a", "a", ""]
+def test_a_piece_names_the_folder_around_it() -> None:
+    folders = pieces(TREE, largest=2 * A_FILE, down_to_nodes=False)
+    assert [folder.around for folder in folders] == ["a", "a", "a", ""]
 
 
 @pytest.mark.parametrize("letter", ["-", ".", " ", "0", "é", "\udc80"])
-def test_names_that_are_sorted_around_a_slash_are_told_apart(letter: str) -> None:
+def test_names_that_are_sorted_around_a_slash_are_distinguished(letter: str) -> None:
     tree = graph("a/1", "a/2", f"a{letter}/1", f"a{letter}b", "b/1")
-    found = pieces(tree, largest=2 * A_FILE, down_to_nodes=False)
-    assert {(folder.path, len(folder.nodes)) for folder in found} == {
+    folders = pieces(tree, largest=2 * A_FILE, down_to_nodes=False)
+    assert {(folder.path, len(folder.nodes)) for folder in folders} == {
         ("a", 2),
         (f"a{letter}", 1),
         ("", 1),

@@ -9,23 +9,25 @@ from weft.decompose.split.graph import Graph, build_graph, measure_coupling
 
 def weights(graph: Graph) -> dict[tuple[int, int], int]:
     return {
-        (file, other): weight for file in range(len(graph.paths)) for other, weight in graph.links.at(file)
+        (file, neighbour): weight
+        for file in range(len(graph.paths))
+        for neighbour, weight in graph.links.at(file)
     }
 
 
 def test_what_many_use_binds_less() -> None:
     users = tuple((f"u{number}", "hub") for number in range(9))
-    found = weights(build_graph(files("hub", *(user for user, _hub in users), uses=users), Limits()))
-    assert set(found.values()) == {11}
+    link_weights = weights(build_graph(files("hub", *(user for user, _hub in users), uses=users), Limits()))
+    assert set(link_weights.values()) == {11}
     assert weights(build_graph(files("a", "b", uses=(("a", "b"),)), Limits())) == {(0, 1): 24, (1, 0): 24}
 
 
 def bound_by(share: int, *uses: tuple[int, int]) -> int:
     """The weight between two files."""
     signals = Signals(paths=("a", "b"), tokens=(1, 1), uses=uses, together=((0, 1, share),))
-    found = weights(build_graph(signals, Limits()))
-    assert found.get((0, 1)) == found.get((1, 0))
-    return found.get((0, 1), 0)
+    link_weights = weights(build_graph(signals, Limits()))
+    assert link_weights.get((0, 1)) == link_weights.get((1, 0))
+    return link_weights.get((0, 1), 0)
 
 
 def test_references_both_ways_and_commits_add_up() -> None:
@@ -51,8 +53,8 @@ def test_coupling_of_groups() -> None:
 
 
 def test_without_links_nothing_is_cut_and_nothing_better_than_chance() -> None:
-    found = measure_coupling(build_graph(files("a", "b"), Limits()), [[0], [1]])
-    assert (found.cut, found.modularity) == (0, 0)
+    coupling = measure_coupling(build_graph(files("a", "b"), Limits()), [[0], [1]])
+    assert (coupling.cut, coupling.modularity) == (0, 0)
 
 
 CHAIN = files("a/1", "a/2", "b/1", "b/2", uses=(("a/1", "a/2"), ("a/2", "b/1"), ("b/1", "b/2")))

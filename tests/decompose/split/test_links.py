@@ -14,15 +14,15 @@ def test_each_node_has_its_neighbours_and_weights() -> None:
     assert SQUARE.degrees == [2, 2, 2, 2]
 
 
-def test_within_groups_other_links_are_gone_and_nodes_are_numbered_anew() -> None:
+def test_within_groups_other_links_are_gone_and_nodes_are_renumbered() -> None:
     first, second = SQUARE.within([[3, 0], [1]])
     assert (rows(first), rows(second)) == ([{1: 7}, {0: 7}], [{}])
 
 
 def test_nodes_can_be_added_with_links_to_those_there_are() -> None:
     pair = Links.of([{1: 5}, {0: 5}])
-    found = pair.with_more([{2: 1}, {}], [{0: 1, 3: 9}, {2: 9}])
-    assert rows(found) == [{1: 5, 2: 1}, {0: 5}, {0: 1, 3: 9}, {2: 9}]
+    extended = pair.with_more([{2: 1}, {}], [{0: 1, 3: 9}, {2: 9}])
+    assert rows(extended) == [{1: 5, 2: 1}, {0: 5}, {0: 1, 3: 9}, {2: 9}]
 
 
 def test_groups_by_node_and_what_a_group_has_together() -> None:

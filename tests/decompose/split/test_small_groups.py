@@ -54,6 +54,6 @@ def test_thousands_of_small_groups_with_a_hub_are_joined() -> None:
     uses = tuple((file, number - 1) for file in range(0, number - 1, 2))
     paths = tuple(f"{file:05}" for file in range(number))
     graph = build_graph(Signals(paths=paths, tokens=(1,) * number, uses=uses), Limits())
-    found = join_small_groups(graph, [[file] for file in range(number)], 3)
-    assert sorted(file for group in found for file in group) == list(range(number))
-    assert min(map(len, found)) >= 3
+    joined = join_small_groups(graph, [[file] for file in range(number)], 3)
+    assert sorted(file for group in joined for file in group) == list(range(number))
+    assert min(map(len, joined)) >= 3

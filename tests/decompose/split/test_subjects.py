@@ -30,8 +30,10 @@ def test_the_name_of_a_test_names_its_subject(path: str, name: str) -> None:
 
 
 def pairs(*paths: str, uses: tuple[tuple[str, str], ...] = ()) -> dict[str, str]:
-    found = files(*paths, uses=uses)
-    return {found.paths[a]: found.paths[b] for a, b in find_subjects(found.paths, found.uses).items()}
+    file_set = files(*paths, uses=uses)
+    return {
+        file_set.paths[a]: file_set.paths[b] for a, b in find_subjects(file_set.paths, file_set.uses).items()
+    }
 
 
 def test_of_files_with_the_same_name_the_one_in_a_folder_of_the_same_name_is_meant() -> None:
@@ -62,8 +64,8 @@ def test_tests_in_a_tree_of_their_own_are_in_the_slices_of_their_subjects() -> N
 
 
 def test_a_test_stays_apart_from_a_subject_that_fills_half_an_agent() -> None:
-    found = files("a.py", "b.py", "test_a.py")
-    graph = build_graph(found, Limits(max_files_per_subplan=3))
+    file_set = files("a.py", "b.py", "test_a.py")
+    graph = build_graph(file_set, Limits(max_files_per_subplan=3))
     assert join_tests(graph, [[0], [1], [2]], {2: 0}) == [[0], [1], [2]]
-    roomy = build_graph(found, Limits(max_files_per_subplan=4))
+    roomy = build_graph(file_set, Limits(max_files_per_subplan=4))
     assert join_tests(roomy, [[0], [1], [2]], {2: 0}) == [[0, 2], [1]]

@@ -215,10 +215,10 @@ PATHS = sorted({path[:depth] for path, _, _ in WRONG for depth in range(1, len(p
 @given(st.sampled_from(PATHS), json_values)
 def test_any_other_value_anywhere_is_read_or_refused_and_nothing_else(path, value):
     try:
-        found = net_from_json(changed(path, value))
+        net = net_from_json(changed(path, value))
     except NetError:
-        found = None
-    assert found is None or net_from_json(net_to_json(found)) == found
+        net = None
+    assert net is None or net_from_json(net_to_json(net)) == net
 
 
 @given(st.dictionaries(ids, numbers), st.dictionaries(ids, numbers))

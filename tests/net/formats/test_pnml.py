@@ -69,15 +69,15 @@ def test_a_net_comes_back_as_it_was_whatever_the_chunks(net, size):
 
 @given(plain_nets())
 def test_ids_in_the_file_are_xml_names_and_differ(net):
-    found = []
+    ids = []
     parser = expat.ParserCreate()
     parser.StartElementHandler = lambda tag, attributes: (
-        found.append(attributes["id"]) if "id" in attributes and tag != "node" else None
+        ids.append(attributes["id"]) if "id" in attributes and tag != "node" else None
     )
     parser.Parse(write_pnml(net).encode(), True)
-    assert len(set(found)) == len(found)
-    assert all(id_.isascii() and (id_[0].isalpha() or id_[0] == "_") for id_ in found)
-    assert not any(set(id_) & set(" :/\t\n#<>&\"'") for id_ in found)
+    assert len(set(ids)) == len(ids)
+    assert all(id_.isascii() and (id_[0].isalpha() or id_[0] == "_") for id_ in ids)
+    assert not any(set(id_) & set(" :/\t\n#<>&\"'") for id_ in ids)
 
 
 def test_an_id_that_is_an_xml_name_is_kept_and_others_are_noted():
@@ -100,9 +100,9 @@ def test_an_unfolded_net_comes_back_with_its_kinds():
     )
     places = [Place(id=start, tokens=1), Place(id=slots, kind=PlaceKind.POOL, tokens=3), Place(id=end)]
     net = unfold(Net(places, [work]))
-    found = read_pnml(write_pnml(net).encode(), file="net.pnml")
-    assert found == net
-    assert found.place_kinds == (PlaceKind.CONTROL, PlaceKind.POOL, PlaceKind.CONTROL, PlaceKind.RUNNING)
+    copy = read_pnml(write_pnml(net).encode(), file="net.pnml")
+    assert copy == net
+    assert copy.place_kinds == (PlaceKind.CONTROL, PlaceKind.POOL, PlaceKind.CONTROL, PlaceKind.RUNNING)
 
 
 @pytest.mark.parametrize("bad", ["\0", "\x1b", "\x0b", "\ud800", "\ufffe"])

@@ -289,8 +289,8 @@ def test_refuses(data, said):
 @pytest.mark.parametrize("kind", ["symmetricnet", "highlevelnet", "pt-hlpng"])
 def test_other_types_of_nets_are_refused_by_name(kind):
     type_ = f"http://www.pnml.org/version-2009/grammar/{kind}"
-    said = message(f'<pnml>\n<net id="n" type="{type_}"/></pnml>'.encode())
-    assert said == f"2:1: net 'n' has the type '{type_}': this is a coloured net; {PLAIN}"
+    error_message = message(f'<pnml>\n<net id="n" type="{type_}"/></pnml>'.encode())
+    assert error_message == f"2:1: net 'n' has the type '{type_}': this is a coloured net; {PLAIN}"
 
 
 class Counted:
@@ -381,12 +381,12 @@ def mutants(draw):
 @example(b'<?xml version="1.0" encoding="utf-7"?>')
 @example(GOOD.encode("utf-16"))
 def test_a_mutilated_file_is_read_or_refused_and_nothing_else(data):
-    said = None
+    error_message = None
     try:
         read_pnml(data, file="net.pnml")
     except FileFormatError as error:
-        said = str(error)
-    assert said is None or re.match(r"net\.pnml:[0-9]+:[0-9]+: ", said)
+        error_message = str(error)
+    assert error_message is None or re.match(r"net\.pnml:[0-9]+:[0-9]+: ", error_message)
 
 
 def test_the_file_that_is_mutilated_is_good_before():

@@ -126,9 +126,9 @@ CLASSES = {
 
 @pytest.mark.parametrize(("file", "old", "new", "class_"), CLASSES.values(), ids=CLASSES)
 def test_a_net_that_is_more_than_plain_is_refused_by_name(file: str, old: str, new: str, class_: str) -> None:
-    said = message(changed(f"parcels.{file}", old, new))
-    assert f": this is {class_}" in said
-    assert said.endswith(f"; {PLAIN}")
+    error_message = message(changed(f"parcels.{file}", old, new))
+    assert f": this is {class_}" in error_message
+    assert error_message.endswith(f"; {PLAIN}")
 
 
 SKIPPED_BEFORE = {
@@ -150,9 +150,9 @@ SKIPPED_BEFORE = {
 def test_what_could_change_the_behaviour_and_is_not_known_is_refused_at_its_line(
     file: str, old: str, new: str
 ) -> None:
-    said = message(changed(f"parcels.{file}", old, new))
-    assert UNKNOWN in said
-    assert said.startswith(f"{line_of(f'parcels.{file}', old)}:")
+    error_message = message(changed(f"parcels.{file}", old, new))
+    assert UNKNOWN in error_message
+    assert error_message.startswith(f"{line_of(f'parcels.{file}', old)}:")
 
 
 REMARKS = {
@@ -278,8 +278,8 @@ def test_the_weight_of_an_arc_may_be_an_attribute(element: str, attributes: str,
     ],
 )
 def test_a_dialect_is_read_as_strictly_as_the_standard(arc: str, said: str) -> None:
-    found = message(f'<pnml><net id="n">{NODES}\n{arc}</net></pnml>')
-    assert re.sub(r"^2:[0-9]+: ", "", found) == said
+    error_message = message(f'<pnml><net id="n">{NODES}\n{arc}</net></pnml>')
+    assert re.sub(r"^2:[0-9]+: ", "", error_message) == said
 
 
 def test_classes_of_tokens_that_are_switched_off_or_absent_leave_a_plain_net() -> None:

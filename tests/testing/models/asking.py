@@ -45,12 +45,12 @@ class Answer:
 
     def events(self) -> list[tuple[str | None, Any]]:
         """Of a stream."""
-        found = []
+        parsed = []
         for block in self.text.strip().split("\n\n"):
             lines = dict(line.split(": ", 1) for line in block.splitlines())
             data = lines["data"]
-            found.append((lines.get("event"), data if data == "[DONE]" else json.loads(data)))
-        return found
+            parsed.append((lines.get("event"), data if data == "[DONE]" else json.loads(data)))
+        return parsed
 
 
 def send(url: str, body: Any = None, *, method: str = "POST", **headers: str) -> Answer:

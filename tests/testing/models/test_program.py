@@ -22,12 +22,12 @@ def test_it_says_where_it_is_and_what_was_asked(tmp_path: Path) -> None:
         assert send(url + CHAT, {}).json["choices"][0]["message"]["content"] == "Mine."
         program.send_signal(signal.SIGTERM)
     assert program.returncode == 0
-    (asked,) = map(json.loads, (tmp_path / "log").read_text().splitlines())
-    assert asked["text"] == "Mine."
+    (request,) = map(json.loads, (tmp_path / "log").read_text().splitlines())
+    assert request["text"] == "Mine."
 
 
 @pytest.mark.parametrize(("text", "problem"), [("[", "is not JSON"), (None, "No such file")])
-def test_a_script_that_is_none_is_told(
+def test_a_script_that_is_none_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, problem: str
 ) -> None:
     script = tmp_path / "script.json"

@@ -46,24 +46,24 @@ def test_all_that_a_step_can_say_is_read() -> None:
         ([{"name": "a"}], "rule 1: it needs a `name` and `steps`"),
         ([{"name": 1, "steps": [{}]}], "rule 1: `name` must be text"),
         ({"a": []}, "rule 1: `steps` must be a list that is not empty"),
-        ({"a": [{"shout": 1}]}, "rule 1, step 1: there is no key 'shout'; the keys are text, shell"),
+        ({"a": [{"shout": 1}]}, "rule 1, step 1: unknown key 'shout'; allowed are text, shell"),
         ({"a": [{"http": 200}]}, "`http` must be a status from 400 to 599"),
         ({"a": [{"delay": float("inf")}]}, "`delay` must be a number of seconds"),
         ({"a": [{"drop": 1}]}, "`drop` must be true or false"),
         ({"a": [{"usage": {"input": True}}]}, "`usage`: `input` must be a whole number"),
         ({"a": [{"usage": 1}]}, "`usage` must be an object"),
         ({"a": [{"write": {"path": "a"}}]}, "`write` must be"),
-        ({"a": [{"actions": [{"text": "x"}]}]}, "`actions`: there is no key 'text'"),
+        ({"a": [{"actions": [{"text": "x"}]}]}, "`actions`: unknown key 'text'"),
         ({"a": [{"tool": {"name": 1, "arguments": {}}}]}, "`tool` must be"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(value: Any, problem: str) -> None:
+def test_what_is_wrong_is_reported_with_its_place(value: Any, problem: str) -> None:
     with pytest.raises(InputError) as caught:
         rules_of(value)
     assert problem in str(caught.value)
 
 
-def test_what_is_no_json_is_told() -> None:
+def test_what_is_no_json_is_reported() -> None:
     with pytest.raises(InputError, match="the script is not JSON"):
         read_script("[")
 

@@ -50,9 +50,14 @@ def answer_of(server: ModelServer, name: str, prompt: str = "x", tag: str = "") 
 @pytest.mark.parametrize("api", PATHS)
 def test_every_protocol_plays_the_same_script(server: ModelServer, api: str) -> None:
     assert send(server.scenario("edit") + PATHS[api], FIRST[api], authorization="Bearer k").status == 200
-    (asked,) = server.asked()
-    assert (asked.api, asked.scenario, asked.step, asked.answered) == (api, "edit", 0, 200)
-    assert (asked.tools, asked.calls, asked.has_key, asked.stream) == (("bash",), ("bash",), True, False)
+    (request,) = server.asked()
+    assert (request.api, request.scenario, request.step, request.answered) == (api, "edit", 0, 200)
+    assert (request.tools, request.calls, request.has_key, request.stream) == (
+        ("bash",),
+        ("bash",),
+        True,
+        False,
+    )
 
 
 @pytest.mark.parametrize("api", ["chat", "responses", "messages"])
@@ -84,7 +89,7 @@ def test_rules_are_chosen_by_prompt_and_by_how_often_they_were_played(server: Mo
     refused = send(server.scenario("own") + CHAT, said("x"))
     assert (refused.status, refused.json["error"]["message"]) == (404, "no rule 'own' fits this request")
     assert send(server.scenario("never") + CHAT, said("x")).status == 404
-    assert [asked.tag for asked in server.asked()] == ["", "", "other"]
+    assert [request.tag for request in server.asked()] == ["", "", "other"]
 
 
 def test_a_mark_in_the_prompt_goes_before_the_address(server: ModelServer) -> None:
@@ -119,7 +124,7 @@ def test_an_answer_that_is_cut_is_short(server: ModelServer) -> None:
     cut = send(server.scenario("drop") + CHAT, said("x", stream=True)).text
     assert cut.startswith('data: {"id": "chatcmpl-')
     assert "\n" not in cut
-    assert [asked.answered for asked in server.asked()] == ["dropped", "dropped"]
+    assert [request.answered for request in server.asked()] == ["dropped", "dropped"]
 
 
 def test_garbage_is_sent_as_it_is(server: ModelServer) -> None:
@@ -129,14 +134,14 @@ def test_garbage_is_sent_as_it_is(server: ModelServer) -> None:
 def test_requests_can_be_made_to_wait_for_each_other(server: ModelServer) -> None:
     answers: list[str] = []
     both = [threading.Thread(target=lambda: answers.append(answer_of(server, "two"))) for _ in range(2)]
-    for one in both:
-        one.start()
-    for one in both:
-        one.join()
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
     assert answers == ["Both.", "Both."]
 
 
-def test_an_answer_may_have_to_wait_for_what_somebody_else_is_told(server: ModelServer) -> None:
+def test_an_answer_may_wait_for_a_message_in_another_request(server: ModelServer) -> None:
     before = threading.active_count()
     with request(server, "later") as line:
         while threading.active_count() == before:
@@ -151,14 +156,14 @@ def test_an_answer_may_have_to_wait_for_what_somebody_else_is_told(server: Model
 
 def test_what_was_said_counts_no_more_when_it_is_forgotten() -> None:
     stage = ScriptState(OWN)
-    heard = Request(turns=(), tools=(), said=("the word",))
-    stage.part("text", "", heard)
+    request = Request(turns=(), tools=(), said=("the word",))
+    stage.part("text", "", request)
     assert stage.wait_for_message("the word")
     stage.forget()
     waiting = threading.Thread(target=stage.wait_for_message, args=["the word"])
     waiting.start()
     assert waiting.is_alive()
-    stage.part("text", "", heard)
+    stage.part("text", "", request)
     waiting.join()
 
 
@@ -170,7 +175,7 @@ def request(server: ModelServer, name: str) -> socket.socket:
     return line
 
 
-def test_who_hangs_is_released_when_the_server_closes() -> None:
+def test_a_hanging_request_is_released_when_the_server_closes() -> None:
     with ModelServer() as server:
         line = request(server, "hang")
         while not server.asked():
@@ -181,7 +186,7 @@ def test_who_hangs_is_released_when_the_server_closes() -> None:
 
 
 @pytest.mark.parametrize("name", ["two", "later"])
-def test_who_waits_for_others_is_released_when_the_server_closes(name: str) -> None:
+def test_a_request_that_waits_for_others_is_released_when_the_server_closes(name: str) -> None:
     before = threading.active_count()
     with ModelServer(OWN) as server:
         line = request(server, name)
@@ -192,7 +197,7 @@ def test_who_waits_for_others_is_released_when_the_server_closes(name: str) -> N
     assert server.asked() == ()
 
 
-def test_who_comes_when_it_is_over_waits_for_nobody() -> None:
+def test_a_late_request_does_not_wait_when_the_server_closes() -> None:
     stage = ScriptState(OWN)
     stage.release()
     part = stage.part("two", "", Request(turns=(), tools=(), said=()))
@@ -202,7 +207,7 @@ def test_who_comes_when_it_is_over_waits_for_nobody() -> None:
     assert not stage.wait_for_message("the word")
 
 
-def test_who_hangs_may_go_away(server: ModelServer) -> None:
+def test_a_client_of_a_hanging_request_may_disconnect(server: ModelServer) -> None:
     line = request(server, "hang")
     while not server.asked():
         sleep(0.001)
@@ -227,7 +232,9 @@ def test_bodies_may_come_in_chunks_or_packed(server: ModelServer) -> None:
     own = server.scenario("own") + CHAT
     in_chunks = send(own, chunks, **{"transfer-encoding": "chunked"})
     packed = send(own, gzip.compress(raw), **{"content-encoding": "gzip"})
-    assert [one.json["choices"][0]["message"]["content"] for one in (in_chunks, packed)] == ["I see red."] * 2
+    assert [response.json["choices"][0]["message"]["content"] for response in (in_chunks, packed)] == [
+        "I see red."
+    ] * 2
 
 
 def test_agents_find_what_they_look_for_besides(server: ModelServer) -> None:

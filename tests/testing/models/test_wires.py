@@ -39,7 +39,7 @@ def test_garbage_is_read_as_nothing(name: str, body: Any) -> None:
     assert WIRES[name].read(body).tools == ()
 
 
-def test_turns_of_chat_are_told_apart() -> None:
+def test_turns_of_chat_are_distinguished() -> None:
     call = {"id": "call_1_0", "function": {"name": "bash"}}
     history = [
         {"role": "user", "content": "a"},
@@ -67,7 +67,7 @@ def test_one_reply_of_chat_may_come_back_in_parts() -> None:
     assert chat.read({"messages": two_texts}).turns == ("says",)
 
 
-def test_turns_of_responses_are_told_apart() -> None:
+def test_turns_of_responses_are_distinguished() -> None:
     history = [
         {"role": "user", "content": "a"},
         {"type": "message", "role": "assistant", "content": []},
@@ -99,7 +99,7 @@ def test_responses_have_tools_of_other_kinds() -> None:
     assert streamed.count("response.output_item.done") == 2
 
 
-def test_turns_of_messages_and_gemini_are_told_apart() -> None:
+def test_turns_of_messages_and_gemini_are_distinguished() -> None:
     used = [{"role": "assistant", "content": "a"}, {"role": "assistant", "content": [{"type": "tool_use"}]}]
     assert messages.read({"messages": used}).turns == ("says", "calls")
     parts = [{"role": "model", "parts": [{"text": "a"}]}, {"role": "model", "parts": [{"functionCall": {}}]}]

@@ -107,8 +107,8 @@ class _Session:
             case ServerError():
                 return self._report_server_error(end)
             case Stopped():
-                pending = self._client.waits_for or "its start"
-                message = f"stopped while {self._client.name} owed an answer to `{pending}`"
+                pending = self._client.waits_for or "initialize"
+                message = f"stopped before {self._client.name} answered `{pending}`"
                 return self._report_failure(message, 128 + signal.SIGTERM)
             case _:
                 assert_never(end)

@@ -159,7 +159,7 @@ class Exchange:
     def _note_long_line(self, *, is_update: bool) -> None:
         message = f"{self._client.name} wrote a line that is longer than {LONGEST_LINE:,} bytes"
         if is_update:
-            log_line(f"{message}; it was passed over")
+            log_line(f"{message}; it was skipped")
         elif self._client.end is None:
             self._client.end = Failed(f"{message}, and so no message that can be read")
 
@@ -226,7 +226,7 @@ class Exchange:
             return Unavailable(
                 f"{client.name} {_CANNOT_RUN[code]} (exit code {code}): {last_words}; {INSTALL}"
             )
-        unfinished = f"{client.name} {_describe_exit(code)} and owed an answer to `{client.waits_for}`"
+        unfinished = f"{client.name} {_describe_exit(code)} before it answered `{client.waits_for}`"
         if code is not None and code > 0 and last_words:
             return ServerError(last_words, more=f" ({unfinished})")
         return Failed(

@@ -2,5 +2,5 @@
 
 Like every agent it is a separate process. It starts with each step, so it imports only what it needs. `loop`
 decides the next move, `chat` and `messages` are the providers' protocols, `tools` are the actions of the model,
-and `work` connects them.
+and `agent` connects them.
 """

@@ -47,8 +47,8 @@ def main(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO) -> in
 
 def _work(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO, record: Record) -> int:
     settings = read_settings(argv, environ)
-    talk = record.load(settings.session)
-    end = Work(settings, record, os.getcwd(), environ).do(talk, stdin.read().decode(errors="replace"))  # noqa: PTH109
+    conversation = record.load(settings.session)
+    end = Work(settings, record, os.getcwd(), environ).do(conversation, stdin.read().decode(errors="replace"))  # noqa: PTH109
     if end.failed:
         return _report_failure(record, end.failed, FAILURE)
     sys.stdout.buffer.write(f"{end.text}\n".encode(errors="replace"))

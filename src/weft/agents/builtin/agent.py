@@ -75,26 +75,30 @@ class Work:
         api = settings.api
         self._target = RequestTarget(url=settings.url, model=settings.model, key=api.KEY, base=api.BASE)
 
-    def do(self, talk: Conversation, prompt: str) -> End:
+    def do(self, conversation: Conversation, prompt: str) -> End:
         """Continues the conversation with the prompt until its end; raises `CouldNotAskError`."""
         prompt_message = UserMessage(shorten(prompt, _LONGEST_PROMPT))
-        if talk[-1:] != (prompt_message,):  # otherwise an interrupted process has sent this prompt already
-            talk = (*talk, prompt_message)
+        if conversation[-1:] != (
+            prompt_message,
+        ):  # otherwise an interrupted process has sent this prompt already
+            conversation = (*conversation, prompt_message)
         requests = 0
         while True:
-            match decide_next(talk, requests=requests, most_requests=self._settings.options.max_turns):
+            match decide_next(
+                conversation, requests=requests, most_requests=self._settings.options.max_turns
+            ):
                 case Ask():
-                    self._record.save(talk)
+                    self._record.save(conversation)
                     requests += 1
-                    answer = self._ask(talk)
+                    answer = self._ask(conversation)
                     self._record.add_spending(answer)
                     if answer.refused:
                         return End(failed=f"the model refused: {one_line(answer.refused)}")
-                    talk = add_answer(talk, answer)
+                    conversation = add_answer(conversation, answer)
                 case Use(calls):
-                    talk = add_results(talk, self._use(calls))
+                    conversation = add_results(conversation, self._use(calls))
                 case End() as end:
-                    self._record.save(talk)
+                    self._record.save(conversation)
                     return end
 
     def _use(self, calls: tuple[ToolCall, ...]) -> tuple[tuple[str, str], ...]:
@@ -108,10 +112,10 @@ class Work:
 
     # --- the model ---
 
-    def _ask(self, talk: Conversation) -> ModelAnswer:
+    def _ask(self, conversation: Conversation) -> ModelAnswer:
         options = self._settings.options
         body = json.dumps(
-            self._settings.api.encode_request(trim_results(talk, _MOST_REMEMBERED), self._brief)
+            self._settings.api.encode_request(trim_results(conversation, _MOST_REMEMBERED), self._brief)
         ).encode()
         tries = 0
         while True:

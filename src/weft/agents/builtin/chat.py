@@ -38,9 +38,9 @@ def headers(key: str | None) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
-def encode_request(talk: Conversation, brief: Brief) -> dict[str, Any]:
+def encode_request(conversation: Conversation, brief: Brief) -> dict[str, Any]:
     messages = [{"role": "system", "content": brief.system}]
-    for message in talk:
+    for message in conversation:
         messages += _encode_message(message)
     body: dict[str, Any] = {"model": brief.model, "messages": messages}
     body["tools"] = [{"type": "function", "function": dict(tool)} for tool in brief.tools]

@@ -72,8 +72,8 @@ class ModelAnswer(NamedTuple):
 # --- in a file ---
 
 
-def encode_conversation(talk: Conversation) -> list[Any]:
-    return [[_NAMES[type(message)], *message] for message in talk]
+def encode_conversation(conversation: Conversation) -> list[Any]:
+    return [[_NAMES[type(message)], *message] for message in conversation]
 
 
 def decode_conversation(value: object) -> Conversation:
@@ -106,13 +106,14 @@ def shorten(text: str, most_characters: int) -> str:
     return text[:half] + gap + text[len(text) - half :]
 
 
-def trim_results(talk: Conversation, most_characters: int) -> Conversation:
+def trim_results(conversation: Conversation, most_characters: int) -> Conversation:
     """Replaces the oldest tool outputs by a note until the rest fits. The latest outputs always stay."""
     remaining = most_characters
     messages: list[Message] = []
-    for message in reversed(talk):
+    for message in reversed(conversation):
         if isinstance(message, ToolResults):
             size = sum(len(text) for _, text in message.results)
+            # The latest results stay in any case: the model has not seen them yet.
             if size > remaining and messages:
                 message = ToolResults(tuple((name, OMITTED) for name, _ in message.results))  # noqa: PLW2901
             remaining -= size

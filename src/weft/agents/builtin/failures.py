@@ -80,6 +80,7 @@ def http_failure(
             LIMITED,
             f"the model {target.model!r} {problem} ({summary})",
             wait=seconds_until_reset(headers, now=now),
+            # The provider reports an empty account as a limit, but waiting does not help.
             again=code != "insufficient_quota",
         )
     if status in _KEY_REJECTED:

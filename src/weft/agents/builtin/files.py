@@ -56,7 +56,7 @@ class Files:
         try:
             expression = re.compile(pattern)
         except re.error as error:
-            raise ToolError(f"that is no regular expression: {error}") from None
+            raise ToolError(f"invalid regular expression: {error}") from None
         with _limit_time(_SEARCH_SECONDS):
             matches: list[str] = []
             for name, number, line in self._lines(path, files):
@@ -116,7 +116,7 @@ class Files:
         try:
             place = os.path.realpath(os.path.join(self._root, path))  # noqa: PTH118
         except (OSError, ValueError) as error:
-            raise ToolError(f"{path!r} is no path: {error}") from None
+            raise ToolError(f"invalid path {path!r}: {error}") from None
         # With the slash, so that /work-other does not count as a part of /work.
         if place != self._root and not place.startswith(f"{self._root.rstrip('/')}/"):
             raise ToolError(f"{path!r} leads out of the working directory; only what is in it can be used")
@@ -146,7 +146,7 @@ class Files:
             descriptor = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
             with os.fdopen(descriptor, "rb") as stream:
                 if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                    raise ToolError(f"{path!r} is no file")
+                    raise ToolError(f"{path!r} is not a file")
                 data = stream.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             raise ToolError(f"{path!r} is larger than {MOST_BYTES:,} bytes")

@@ -17,7 +17,7 @@ from weft.agents.builtin.conversation import (
 )
 
 DONE = "done"
-SKIPPED = "It was not done, as the work was said to be done."
+SKIPPED = "Not run: `done` was called before it."
 _CUT = "Your answer was cut off, as it was too long. Go on, in smaller steps."
 
 
@@ -39,15 +39,15 @@ class End(NamedTuple):
     """The reason for a failure; empty on success."""
 
 
-def decide_next(talk: Conversation, *, requests: int, most_requests: int) -> Ask | Use | End:
+def decide_next(conversation: Conversation, *, requests: int, most_requests: int) -> Ask | Use | End:
     """Returns the next move, given the number of requests to the model so far and the limit on them."""
-    match talk[-1]:
+    match conversation[-1]:
         case ModelMessage(text, ()):
             return End(text) if text.strip() else End(failed="the model said nothing and called nothing")
         case ModelMessage(_, calls):
             return Use(calls)
         case ToolResults():
-            done_call = _find_done_call(talk)
+            done_call = _find_done_call(conversation)
             if done_call is not None:
                 return End(str(done_call.arguments.get("text", "")))
         case UserMessage():
@@ -58,8 +58,8 @@ def decide_next(talk: Conversation, *, requests: int, most_requests: int) -> Ask
     return Ask()
 
 
-def _find_done_call(talk: Conversation) -> ToolCall | None:
-    before = talk[-2] if len(talk) > 1 else None
+def _find_done_call(conversation: Conversation) -> ToolCall | None:
+    before = conversation[-2] if len(conversation) > 1 else None
     return _first_done(before.calls) if isinstance(before, ModelMessage) else None
 
 
@@ -71,18 +71,19 @@ def is_done(call: ToolCall) -> bool:
     return call.name == DONE and not call.wrong
 
 
-def add_answer(talk: Conversation, answer: ModelAnswer) -> Conversation:
+def add_answer(conversation: Conversation, answer: ModelAnswer) -> Conversation:
     """Returns the conversation with the answer of the model. A call that was cut off is marked as malformed."""
     message = answer.said
+    # An answer that was cut off is completed, so that the conversation stays valid for the provider.
     if not answer.is_cut:
-        return (*talk, message)
+        return (*conversation, message)
     if not message.calls:
-        return (*talk, ModelMessage(message.text or "…"), UserMessage(_CUT))
+        return (*conversation, ModelMessage(message.text or "…"), UserMessage(_CUT))
     # The limit cut the last call off, so its arguments cannot be trusted.
     *whole, last = message.calls
-    return (*talk, ModelMessage(message.text, (*whole, ToolCall(last.id, last.name, {}, _CUT))))
+    return (*conversation, ModelMessage(message.text, (*whole, ToolCall(last.id, last.name, {}, _CUT))))
 
 
-def add_results(talk: Conversation, results: tuple[tuple[str, str], ...]) -> Conversation:
+def add_results(conversation: Conversation, results: tuple[tuple[str, str], ...]) -> Conversation:
     """Returns the conversation with the outputs of the tools."""
-    return (*talk, ToolResults(results))
+    return (*conversation, ToolResults(results))

@@ -34,8 +34,8 @@ def headers(key: str | None) -> dict[str, str]:
     return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
 
 
-def encode_request(talk: Conversation, brief: Brief) -> dict[str, Any]:
-    messages = [_encode_message(message) for message in talk]
+def encode_request(conversation: Conversation, brief: Brief) -> dict[str, Any]:
+    messages = [_encode_message(message) for message in conversation]
     # The next request starts with the same messages, so the cache mark goes to the last block.
     last = messages[-1]["content"][-1]
     messages[-1]["content"][-1] = {**last, **_CACHED}

@@ -53,11 +53,11 @@ class Record:
 
     # --- the conversation ---
 
-    def save(self, talk: Conversation) -> None:
+    def save(self, conversation: Conversation) -> None:
         """Writes the conversation, then reports its name: from now on it can be resumed, even after a kill."""
         if self._file is None:
             return
-        write_json(self._session_file(self._name), encode_conversation(talk))
+        write_json(self._session_file(self._name), encode_conversation(conversation))
         # Reported only after the first write: a reported conversation must exist.
         if "session" not in self._report:
             self.update(session=self._name)

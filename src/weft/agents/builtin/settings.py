@@ -27,7 +27,7 @@ class Api(Protocol):
 
     def headers(self, key: str | None) -> dict[str, str]: ...
 
-    def encode_request(self, talk: Conversation, brief: chat.Brief) -> dict[str, Any]: ...
+    def encode_request(self, conversation: Conversation, brief: chat.Brief) -> dict[str, Any]: ...
 
     def decode_answer(self, body: Mapping[str, Any]) -> ModelAnswer: ...
 
@@ -131,6 +131,7 @@ def read_settings(args: Sequence[str], environ: Mapping[str, str]) -> Settings:
         raise InputError("no model is named: WEFT_MODEL is not set; in a plan, give the agent a `model`")
     api = APIS[options.api] if options.api else _choose_api(environ)
     key, base = environ.get(api.KEY) or None, environ.get(api.BASE) or api.OFFICIAL
+    # A local server often needs no key; the provider's own address always does.
     if key is None and base == api.OFFICIAL:
         raise InputError(f"{api.KEY} is not set: there is no key for {base}; {_HOW_TO_SET}")
     if key is not None and not (key.isascii() and key.isprintable()):

@@ -152,6 +152,7 @@ class Toolbox:
         for name, value in arguments.items():
             if name not in parameters:
                 raise ToolError(f"there is no argument {name!r}; the arguments are {', '.join(parameters)}")
+            # `type` instead of `isinstance`: a boolean must not pass as an integer.
             if type(value) is not _KINDS[parameters[name].kind]:
                 raise ToolError(f"`{name}` must be of type {parameters[name].kind}")
         missing = [
@@ -162,6 +163,7 @@ class Toolbox:
         return arguments
 
     def _shell(self, command: str, timeout: int | None = None) -> str:
+        # The model may shorten the time, not extend it.
         seconds = min(max(timeout or self._command_timeout, 1), self._command_timeout)
         from weft.agents.builtin import shell  # noqa: PLC0415 - slow to import, and some tasks need no command
 

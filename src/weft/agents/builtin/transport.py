@@ -73,7 +73,7 @@ def parse_address(url: str) -> SplitResult:
     except ValueError:
         is_valid = False
     if not is_valid or not (url.isascii() and url.isprintable()) or " " in url:
-        raise InputError(f"{url!r} is no address of a model; one begins with https:// or http://")
+        raise InputError(f"invalid address {url!r}: it must start with https:// or http://")
     return urlsplit(url)
 
 
@@ -84,7 +84,7 @@ def proxy_for(parts: SplitResult, environ: Mapping[str, str]) -> SplitResult | N
         return None
     proxy = parse_address(address_text if "://" in address_text else f"http://{address_text}")
     if proxy.scheme != "http":
-        raise InputError(f"{address_text!r} is no proxy that can be used here; one begins with http://")
+        raise InputError(f"the proxy {address_text!r} cannot be used: its address must start with http://")
     return proxy
 
 

@@ -147,7 +147,7 @@ def _advice(text: str, status: int | None, program: Program, model_origin: str) 
         return f"; {program.sign_in}"
     if _SESSION.search(text):
         return (
-            f"; {program.name} keeps conversations on the machine and for the directory they were held in: "
+            f"; {program.name} stores conversations on one machine and for one directory: "
             "take `resume` out of the step, or run the step before it again"
         )
     if status == _NOT_FOUND or _MODEL.search(text):

@@ -64,7 +64,7 @@ def read_report(text: str | None, *, at: float) -> Report:
     if values is _NOT_JSON:
         return _read_lines(text, at)
     if not isinstance(values, dict):
-        return Report(problems=("there is no JSON object",))
+        return Report(problems=("the contents are not a JSON object",))
     return _build_report(_Keys(cast("dict[str, Any]", values)), at)
 
 
@@ -85,12 +85,13 @@ def _read_lines(text: str, at: float) -> Report:
         entry = _parse_json(line)
         if isinstance(entry, dict):
             values |= cast("dict[str, Any]", entry)
+        # The last line may be incomplete, but a file that starts without an object is no report.
         elif not values:
-            return Report(problems=("there is something that is not JSON",))
+            return Report(problems=("the contents are not JSON",))
         else:
-            problems.append(f"line {number} is no JSON object")
+            problems.append(f"line {number} is not a JSON object")
     if not values:
-        return Report(problems=("there is something that is not JSON",))
+        return Report(problems=("the contents are not JSON",))
     keys = _Keys(values)
     keys.problems += problems[:_MOST_PROBLEMS]
     return _build_report(keys, at)
@@ -135,7 +136,7 @@ class _Keys:
             return None
 
     def unknown_keys(self) -> list[str]:
-        return [f"{_shorten(name)} is no key that Weft knows" for name in self._values]
+        return [f"unknown key {_shorten(name)}" for name in self._values]
 
 
 def _shorten(value: object) -> str:

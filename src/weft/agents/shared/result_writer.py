@@ -1,7 +1,7 @@
 """Write the result file of an agent that is Weft's own program.
 
-The file is replaced atomically, so that a process that is killed leaves a complete report. `report` describes its
-keys; `reported` judges the file and the exit code.
+The file is replaced atomically, so that a process that is killed leaves a complete report. `result_file`
+describes its keys; `own_agents` judges the file and the exit code.
 """
 
 import json

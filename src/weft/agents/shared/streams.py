@@ -23,6 +23,7 @@ def parse_events(text: str) -> Iterator[Mapping[str, Any]]:
     # Not `splitlines`: JSON strings may contain U+2028 and others unescaped, which it treats as line ends.
     for line in text.split("\n"):
         start = line.find('{"')
+        # The object may follow a prompt or colour codes on the same line.
         if start >= 0 and len(line) - start <= LONGEST_LINE:
             value = _object(line, start)
             if value is not None:

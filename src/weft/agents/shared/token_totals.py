@@ -35,6 +35,7 @@ def split_usage_mark(session: str) -> tuple[str, Usage | None]:
 
 def usage_since(session: str | None, total: Usage | None) -> Usage | None:
     """Returns the usage of one call from the conversation's new `total`; None if it cannot be computed."""
+    # A new conversation starts at zero, so its total is the usage of the call.
     if session is None or total is None:
         return total
     before = split_usage_mark(session)[1]

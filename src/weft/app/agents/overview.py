@@ -166,4 +166,4 @@ def abilities(seen: AgentStatus) -> Iterator[str]:
 
 def tells(seen: AgentStatus) -> tuple[str, ...]:
     """What it tells of what it spends; what a command or a script tells, is up to it."""
-    return ACCESS[seen.use].tells if seen.use in ACCESS else ()
+    return ACCESS[seen.use].reports if seen.use in ACCESS else ()

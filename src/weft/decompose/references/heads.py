@@ -96,6 +96,7 @@ def _list_end(text: bytes, begin: int, end: int, opening: bytes, closing: bytes)
 def _enclosed_end(text: bytes, end: int, opening: bytes, closing: bytes) -> int:
     """Returns the end of multi-line text that is open at `end`. If it does not end, it contains no mention."""
     begin = text.rfind(opening, 0, end)
+    # Equal delimiters, as for Python's docstrings, are open after an odd number of them.
     is_open = text.count(opening, 0, end) % 2 if opening == closing else begin > text.rfind(closing, 0, end)
     if not is_open:
         return end

@@ -117,6 +117,7 @@ class Index(Struct, frozen=True, kw_only=True, dict=True):
         candidates = self.by_end.get(_last_two(suffix), ())
         if not candidates:
             return None
+        # A file in an enclosing folder is the most likely target.
         enclosing = self.first(inside(folder, suffix) for folder in folder_with_parents(folder_of(seen_from)))
         if enclosing is not None or len(candidates) > _TOO_MANY:
             return enclosing

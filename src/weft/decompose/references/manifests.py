@@ -43,6 +43,7 @@ def projects(manifests: Mapping[str, bytes]) -> Projects:
     settings = {
         path: parse_json(text) for path, text in texts_by_path.items() if _file_name(path) in SETTINGS
     }
+    # Paths are sorted, and `setdefault` keeps the first manifest of a name.
     for path, text in texts_by_path.items():
         folder, name = folder_of(path), _file_name(path)
         if name in SETTINGS:

@@ -74,6 +74,7 @@ def _python_module(index: Index, folder: str, target: str) -> Location:
         for root in index.roots(folder, top):
             place = inside(root, module_path)
             module = index.modules.get(place)
+            # A folder without a module is a namespace package.
             if module is not None or place in index.folders:
                 return place, module
         return _python_elsewhere(index, folder, top, module_path)
@@ -85,6 +86,7 @@ def _python_elsewhere(index: Index, folder: str, top: str, module_path: str) -> 
     """Returns the location of a module that is in no enclosing folder."""
     candidates = index.elsewhere.get(module_path)
     if candidates is None:
+        # A name of the standard library in some distant folder is probably not meant.
         is_clear = len(index.tops[top]) <= _TOO_MANY and top not in stdlib_module_names
         places = [inside(root, module_path) for root in sorted(index.tops[top])] if is_clear else []
         candidates = [place for place in places if place in index.folders or place in index.modules]

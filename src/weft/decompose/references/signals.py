@@ -63,6 +63,7 @@ def signals_of(
     """
     by_path, sizes, assets = dict[str, Mentions](), dict[str, int](), set[str]()
     for source in sources:
+        # An agent does not read notes, however long they are.
         sizes[source.path] = 0 if is_note(source.path) else source.size
         if source.is_asset:
             assets.add(source.path)
@@ -144,6 +145,7 @@ def _together(
     for changed in commits:
         if len(changed) <= FILES_OF_A_COMMIT:
             files = sorted({numbers[path] for path in changed if path in numbers})
+            # Each file of a commit has the same total weight, however many files the commit changed.
             share = A_COMMIT // max(1, len(files) - 1)
             for pair in combinations(files, 2):
                 shares[pair] += share

@@ -80,6 +80,7 @@ class Check:
         before = len(part.files)
         files = before - len(removed) + len(added)
         growth = sum(self._tokens[file] for file in added) - sum(self._tokens[file] for file in removed)
+        # A leaf that is too small or too large already may stay so, but not get worse.
         if files < min(before, limits.min_files_per_subplan):
             least = limits.min_files_per_subplan
             yield f"moving {_some(removed)} leaves {path} with {files} files, and min_files_per_subplan is {least}"

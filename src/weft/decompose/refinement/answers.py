@@ -137,6 +137,7 @@ class _Reader:
         """Returns the text under a key; None if it is missing, or invalid, which is reported."""
         value = keys.get(name)
         if not isinstance(value, str):
+            # A missing key is reported by `_table` if it is required.
             if name in keys:
                 self.faults.append(f"`{name}` {where} must be text, and is {_describe_type(value)}")
             return None

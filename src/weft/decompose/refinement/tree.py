@@ -78,6 +78,7 @@ class Refining:
         )
         numbers = [self._numbers[file] for file in files]
         tokens = sum(self._signals.tokens[number] for number in numbers)
+        # The old title may not describe the files any more.
         title = part.title if tuple(files) == part.files else self._names.title(numbers)
         return replace(
             part,

@@ -10,8 +10,8 @@ single files.
 
 METIS also sees folders, as nodes without load that are linked to their contents.
 
-What "clearly" means depends on the parts. Parts that are split again need good names most of all; `moving` later
-brings single files to the right leaf. Parts that become leaves should be cohesive.
+What "clearly" means depends on the parts. Parts that are split again need good names most of all; `reassignment`
+later brings single files to the right leaf. Parts that become leaves should be cohesive.
 
 **Termination.** METIS cuts anything in two, even files that are all linked to each other. Files from anywhere
 therefore count only if more links stay inside the parts than chance would leave there. A folder of unrelated files
@@ -75,6 +75,7 @@ class _Room(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, graph: Graph, limits: Limits, levels: int) -> "_Room":
         load = sum(graph.loads)
+        # `full` agents would suffice if each were filled completely; `loose` leaves a sixth of each free.
         full, loose = -(-load // LOAD_OF_AN_AGENT), -(-load * 6 // (LOAD_OF_AN_AGENT * 5))
         widest = max(_PARTS, _ceil_root(loose, levels))  # leaves a sixth of each agent's capacity free
         most = min(sum(graph.files) // limits.min_files_per_subplan, widest)
@@ -129,6 +130,7 @@ class _Cutting(Struct, frozen=True, kw_only=True):
             candidate = strategy()
             if candidate.groups and candidate.is_clearly_better(best, self.room.worse):
                 best = candidate
+            # The later strategies cost more, and could not be clearly better.
             if self._is_good_enough(best):
                 break
         return best if best.groups else self._along_names()
@@ -161,6 +163,7 @@ class _Cutting(Struct, frozen=True, kw_only=True):
         )
 
     def _of_files(self) -> _Cut:
+        # Without links METIS would cut at random.
         if not self.graph.links.neighbours:
             return _NO_CUT
         candidate = self._measured(_gather(self.graph, self.pieces, self.room.parts))
@@ -186,8 +189,10 @@ def _gather(graph: Graph, places: Sequence[Folder], parts: int) -> list[Group]:
     over, under = _IMBALANCE
     largest_load = LOAD_OF_AN_AGENT if share <= LOAD_OF_AN_AGENT else share * over // under
     links = _add_folder_nodes(graph.links, places)
+    # The nodes of folders have no load, so they do not distort the balance.
     loads = [*graph.loads, *[0] * (len(links.starts) - 1 - len(places))]
     node_groups = partition(loads, links, parts, most=largest_load)
+    # Folder nodes have served their purpose; a part of nothing but folders disappears.
     groups = ([node for node in group if node < len(places)] for group in node_groups)
     return [group for group in groups if group]
 

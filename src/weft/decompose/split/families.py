@@ -33,6 +33,7 @@ def _split_evenly(graph: Graph, families_in_order: Sequence[Group], parts: int) 
     groups: list[list[int]] = [[] for _ in range(parts)]
     for family in families_in_order:
         load = total(graph.loads, family)
+        # The part that contains the middle of the family, in integers.
         groups[(2 * before + load) * parts // (2 * everything)].extend(family)
         before += load
     return [group for group in groups if group]

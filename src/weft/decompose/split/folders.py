@@ -55,7 +55,9 @@ def siblings(graph: Graph, *, most: int, load: int) -> list[Group]:
     heapify(open_folders)
     while open_folders and -open_folders[0][0] > enough:
         contents = _list_contents(graph, open_folders[0][2].nodes)
+        # Opening a folder replaces it by its contents.
         too_many = len(open_folders) + len(settled) - 1 + len(contents) > most
+        # A folder above `load` must be opened, even if there are then too many groups.
         if -open_folders[0][0] <= load and too_many:
             break
         heappop(open_folders)
@@ -105,6 +107,7 @@ def _list_contents(graph: Graph, nodes: Group) -> list[Folder]:
             index += 1
             continue
         folder = paths[nodes[index]][:slash]
+        # Skips the whole subfolder at once.
         end = bisect_left(nodes, folder + _AFTER_SLASH, lo=index, key=paths.__getitem__)
         folders.append(Folder(path=folder, nodes=nodes[index:end], whole=True))
         index = end

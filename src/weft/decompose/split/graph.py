@@ -81,6 +81,7 @@ class Graph(Struct, frozen=True, kw_only=True):
                 for at in range(starts[node], starts[node + 1]):
                     neighbour_group = group_of[neighbours[at]]
                     weights_by_group[neighbour_group] = weights_by_group.get(neighbour_group, 0) + weights[at]
+            # Each link inside the group was counted from both of its ends.
             inside[number] += weights_by_group.pop(number, 0) // 2
             links.append(weights_by_group)
         return inside, Links.of(links)
@@ -104,12 +105,14 @@ def build_graph(signals: Signals, limits: Limits) -> Graph:
 
 def _bonds(signals: Signals) -> list[dict[int, int]]:
     """Returns for each file its neighbours and the weights of the links, in the order of the signals."""
+    # A file with many users says little about any of them, so its links weigh less.
     users = Counter([used for _user, used in signals.uses])
     weights = {used: max(1, int(REFERENCE / number**0.35)) for used, number in users.items()}
     bonds: list[dict[int, int]] = [{} for _ in signals.paths]
     for user, used in signals.uses:
         bonds[user][used] = bonds[used][user] = bonds[user].get(used, 0) + weights[used]
     for first, second, share in signals.together:
+        # Rare common changes may be coincidence.
         if share >= _LEAST_SHARE:
             weight = bonds[first].get(second, 0) + _COMMIT * share // A_COMMIT
             bonds[first][second] = bonds[second][first] = weight

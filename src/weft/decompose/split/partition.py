@@ -26,6 +26,7 @@ def partition(loads: Sequence[int], links: Links, parts: int, *, most: int) -> l
         halves = (
             _halves([loads[node] for node in nodes], subgraph, part_count, most) if len(nodes) > 1 else ()
         )
+        # METIS put all nodes on one side: the group cannot be split.
         if not halves or not all(halves):
             groups.append(nodes)
             continue

@@ -39,6 +39,7 @@ class _NodeMover:
         self._leaf_of = groups_by_node(len(graph.paths), leaves)
         self._files = [total(graph.files, leaf) for leaf in leaves]
         self._tokens = [total(graph.tokens, leaf) for leaf in leaves]
+        # No leaf may shrink to less than half of its files, so that leaves stay even.
         self._to_keep = [max(limits.min_files_per_subplan, files // 2) for files in self._files]
         self._folders = _Folders(graph.paths, self._leaf_of)
 
@@ -54,6 +55,7 @@ class _NodeMover:
         for neighbour, weight in self._graph.links.at(node):
             leaf = self._leaf_of[neighbour]
             weights[leaf] = weights.get(leaf, 0) + weight
+        # A node without links to other leaves stays, and so does one that its leaf cannot spare.
         if len(weights) == 1 or self._files[own_leaf] - self._graph.files[node] < self._to_keep[own_leaf]:
             return False
         for leaf in weights:

@@ -49,6 +49,7 @@ class _GroupJoiner:
         return min(links, key=lambda neighbour: (-links[neighbour], self._files[neighbour], neighbour))
 
     def _join(self, first: int, second: int) -> None:
+        # Moving the shorter list of links keeps the total cost low.
         survivor, absorbed = (
             (first, second) if len(self._links[first]) > len(self._links[second]) else (second, first)
         )

@@ -91,6 +91,7 @@ def _index_by_name(paths: Sequence[str], tests: Mapping[int, str]) -> dict[_Key,
     for file, path in enumerate(paths):
         if file not in tests and path.rpartition(".")[2].lower() in _CODE:
             for key in _keys(_stem(path), path):
+                # Two files under one key: neither is the subject.
                 numbers[key] = _AMBIGUOUS if key in numbers else file
     return numbers
 

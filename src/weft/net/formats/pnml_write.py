@@ -70,6 +70,7 @@ class _XmlIds:
 
     def fresh(self, prefix: str) -> str:
         number = self._used.get(prefix, 0) + 1
+        # The generated id must not be the own id of another node.
         while f"{prefix}{number}" in self._taken:
             number += 1
         self._used[prefix] = number

@@ -52,6 +52,7 @@ def _turns(messages: list[dict[str, Any]]) -> tuple[str, ...]:
             continues_turn = False
             continue
         replies = {reply_of(str(call.get("id"))) for call in tables(message.get("tool_calls"))}
+        # Another message of a reply that was counted already.
         if replies & replies_seen:
             continue
         replies_seen |= replies

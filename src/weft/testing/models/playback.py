@@ -96,6 +96,7 @@ class ScriptState:
         if not parties:
             return None
         barrier = self._barriers.setdefault(where, Barrier(parties))
+        # The server is closing: a new barrier would never be released.
         if self._is_over:
             barrier.abort()
         return barrier

@@ -44,6 +44,7 @@ def _turns(items: list[dict[str, Any]]) -> tuple[str, ...]:
         reply = reply_of(str(item.get("call_id")))
         if kind in _CALLS and reply not in replies_seen:
             replies_seen.add(reply)
+            # Text directly before a call belongs to the same turn.
             turns[len(turns) - follows_text :] = [CALLS]
         follows_text = False
     return tuple(turns)

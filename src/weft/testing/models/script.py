@@ -127,7 +127,7 @@ def _check_keys(value: object, kinds: Mapping[str, _Kind], where: str) -> dict[s
     entries = cast("dict[str, Any]", value)
     for name, entry in entries.items():
         if name not in kinds:
-            raise InputError(f"{where}: there is no key {name!r}; the keys are {', '.join(kinds)}")
+            raise InputError(f"{where}: unknown key {name!r}; allowed are {', '.join(kinds)}")
         if not kinds[name].fits(entry):
             raise InputError(f"{where}: `{name}` must be {kinds[name].words}")
     return dict(entries)

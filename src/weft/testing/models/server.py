@@ -160,6 +160,7 @@ class _Handler(BaseHTTPRequestHandler):
             data = self.rfile.read(int(self.headers.get("content-length") or 0))
         else:
             data = b"".join(iter(self._chunk, b""))
+        # Some agents compress long requests.
         if self.headers.get("content-encoding") == "gzip":
             import gzip  # noqa: PLC0415 - few agents compress requests
 

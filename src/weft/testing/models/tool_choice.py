@@ -50,6 +50,7 @@ def _call_shell(tools: Sequence[Tool], command: str) -> list[ToolUse]:
     properties = _properties(tool)
     key = _key(properties, ("command", "cmd", "commands", "script"))
     value: object = command
+    # Some tools take an argument vector instead of a command line.
     if table(properties.get(key)).get("type") == "array":
         value = [command] if key == "commands" else ["bash", "-lc", command]
     return [(tool.name, _complete_arguments(tool, {key: value}))]
