@@ -509,6 +509,7 @@ ELSEWHERE = {
     "workspaces/git/base/ref_files.py": "a loose ref, with O_NOFOLLOW and O_NONBLOCK",
     "workspaces/git/worktrees/worktrees.py": "a directory, opened with O_DIRECTORY, to remove what was put aside",
     "workspaces/untracked_files.py": "the directory of the plan, from which it walks by descriptors",
+    "workspaces/git/base/merge_tree.py": "a new directory of its own in the temporary one",
 }
 """Modules that open files by their path, and why no step can make that harmful."""
 
