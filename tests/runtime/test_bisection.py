@@ -64,7 +64,9 @@ class Parted(NoWorkspaces):
         return self._ask("gather", request.path, lambda: self._gathered(request))
 
     def _gathered(self, request: MergeRequest) -> Sequence[RefMove]:
-        self.now = "".join(path[-1] for path in request.slices if path not in request.without)
+        # Without parts it is the branch of the group, which holds all of them.
+        paths = [part.path for part in request.parts] or [suspect.name for suspect in APART]
+        self.now = "".join(path[-1] for path in paths if path not in request.without)
         if self.now in self.conflicts:
             raise ConflictError("no", ["f"])
         return ()

@@ -24,6 +24,7 @@ def no_blocking() -> None:
 
 
 FULL = OSError(28, "No space left on device", "/some/file")
+FREE = "; free some space (df -h, df -i), then type the command again"
 GROUP = """
 infra_retries: 0
 subplans:
@@ -64,7 +65,7 @@ async def test_a_machine_that_fails_is_no_failure_of_the_work(tmp_path: Path, wh
     theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, failures={what: FULL}))
     assert await theatre.run() == "failed"
     told = [one for one in theatre.events() if one.kind == "step_finished" and one.outcome == "infra"]
-    assert [one.data["message"] for one in told] == ["/some/file: No space left on device"]
+    assert [one.data["message"] for one in told] == [f"/some/file: No space left on device{FREE}"]
 
 
 async def test_a_machine_that_fails_once_is_tried_again(tmp_path: Path) -> None:

@@ -63,7 +63,10 @@ async def test_a_step_starts_only_when_its_workspace_is_proven(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (OSError(28, "No space left on device", "/f"), "/f: No space left on device"),
+        (
+            OSError(28, "No space left on device", "/f"),
+            "/f: No space left on device; free some space (df -h, df -i), then type the command again",
+        ),
         (WeftError("it is not ours"), "it is not ours"),
         (InfraError("git is gone"), "git is gone"),
     ],

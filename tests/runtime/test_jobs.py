@@ -170,18 +170,21 @@ def test_what_an_agent_reports_counts(tmp_path: Path) -> None:
     assert (fact.how, fact.result, fact.cost) == (StepOutcome.DONE, "done", 500_000)
 
 
+FREE = "; free some space (df -h, df -i), then type the command again"
+
+
 def test_what_could_not_be_begun_says_why() -> None:
     named = could_not(launch(), OSError(28, "No space left on device", "/x"), at=1.0)
-    assert (named.how, named.message) == (StepOutcome.INFRA, "/x: No space left on device")
+    assert (named.how, named.message) == (StepOutcome.INFRA, f"/x: No space left on device{FREE}")
     assert (
         could_not(launch(), OSError(28, "No space left on device"), at=1.0).message
-        == "No space left on device"
+        == f"No space left on device{FREE}"
     )
     assert could_not(launch(), WeftError("no such agent"), at=1.0).message == "no such agent"
 
 
 def test_a_reason_names_the_file_if_there_is_one() -> None:
-    assert reason(OSError(28, "No space left on device", "/x")) == "/x: No space left on device"
+    assert reason(OSError(28, "No space left on device", "/x")) == f"/x: No space left on device{FREE}"
     assert reason(OSError("odd")) == "odd"
     assert reason(WeftError("no such agent")) == "no such agent"
 
