@@ -35,12 +35,12 @@ def notified(
     *,
     places: Places,
     journal: JournalReader,
-    audience: object,
+    observer: object,
     environ: Mapping[str, str],
 ) -> NotificationHook:
-    """`audience` is shown what could not be told to somebody, if it listens to such things."""
+    """`observer` is shown what could not be told to somebody, if it listens to such things."""
     if not plan.notify:
         return _Nobody()
     from weft.app.notify.notifier import Notifier  # noqa: PLC0415 - threads and HTTP, for those who want them
 
-    return Notifier(plan, history=journal.events(run), places=places, audience=audience, environ=environ)
+    return Notifier(plan, history=journal.events(run), places=places, observer=observer, environ=environ)

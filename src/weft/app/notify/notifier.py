@@ -37,7 +37,7 @@ LOG_NAME = "notify.log"
 
 @runtime_checkable
 class NoteListener(Protocol):
-    """An audience that can be told something that is no event."""
+    """An observer that can be told something that is no event."""
 
     def notes(self, lines: Sequence[str]) -> None: ...
 
@@ -49,7 +49,7 @@ class Notifier:
         *,
         history: Iterable[Recorded],
         places: Places,
-        audience: object,
+        observer: object,
         environ: Mapping[str, str],
         last_seconds: float = LAST_SECONDS,
     ) -> None:
@@ -57,7 +57,7 @@ class Notifier:
         self._history: Iterable[Recorded] = history
         """What an earlier coordinator has told; it is read when there is news, as it may be long."""
         self._troubles = _Troubles(places)
-        self._audience = audience
+        self._observer = observer
         self._last_seconds = last_seconds
         self._couriers = [
             (frozenset(one.on), _Courier(way, self._troubles))
@@ -111,8 +111,8 @@ class Notifier:
     def _show_troubles(self) -> None:
         """Here, and not when it happens: only the thread of the run may write to the screen."""
         lines = self._troubles.unseen()
-        if lines and isinstance(self._audience, NoteListener):
-            self._audience.notes(lines)
+        if lines and isinstance(self._observer, NoteListener):
+            self._observer.notes(lines)
 
 
 class _Courier:
