@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from app.notice_stories import asked, failed, finished, recorded
 from app.receivers import program, serving
 from app.run_stories import plan_of, slices
-from weft.app.notify.hook import NotificationHook, notified
+from weft.app.notify.hook import NotificationHook, make_hook
 from weft.app.notify.notifier import LARGEST_LOG, LOG_NAME, MOST_WAITING, Notifier
 from weft.app.project.places import Places
 from weft.engine.messages.events import Event, Recorded
@@ -255,7 +255,7 @@ def test_a_log_that_cannot_be_written_breaks_nothing(places: Places) -> None:
 
 
 def told_of(places: Places, *notify: dict[str, object]) -> NotificationHook:
-    return notified(
+    return make_hook(
         plan(*notify), "r1", places=places, journal=MemoryJournal(), observer=None, environ=ENVIRON
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from weft.agents.adapters import adapter_of
 from weft.app.isolation.step_isolation import isolation_of
 from weft.app.isolation.watched_checkouts import outside_watch
-from weft.app.notify.hook import notified
+from weft.app.notify.hook import make_hook
 from weft.app.preflight.imports import python_imports
 from weft.app.project.files import failure
 from weft.app.project.places import Places
@@ -144,7 +144,7 @@ class RunSession:
         self._scope: anyio.CancelScope | None = None
         self._isolation = isolation_of(setup.plan, setup.places, setup.run, setup.directory, environ)
         self._mirror = StatusMirror(StatusFiles(setup.places.status), setup.run, setup.plan)
-        self._notified = notified(
+        self._notified = make_hook(
             setup.plan, setup.run, places=setup.places, journal=journal, observer=observer, environ=environ
         )
 
