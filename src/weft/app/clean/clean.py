@@ -80,21 +80,21 @@ def clean(
     """Cleans up these plans, or all plans of the project; with `dry_run`, only reports what it would do."""
     places = used_project(absolute(directory))
     with closing(open_reader(places.journal)) as journal, _alone(places, journal):
-        known = list(dict.fromkeys(record.plan for record in journal.runs()))
+        plan_ids = list(dict.fromkeys(record.plan for record in journal.runs()))
         for plan in plans:
-            if plan not in known:
-                raise InputError(f"no plan {plan!r} has been run here{suggestion(plan, known)}")
-        found: list[CleanResult] = []
-        for plan in dict.fromkeys(plans or known):
+            if plan not in plan_ids:
+                raise InputError(f"no plan {plan!r} has been run here{suggestion(plan, plan_ids)}")
+        results: list[CleanResult] = []
+        for plan in dict.fromkeys(plans or plan_ids):
             runs = journal.runs(plan)
             homes = tuple(clean_homes(places, runs, dry_run=dry_run))
             of_git = [
                 _clean(last, dry_run=dry_run, environ=environ) for last in _last_run(places, journal, plan)
             ]
-            found += [structs.replace(result, removed=(*result.removed, *homes)) for result in of_git]
+            results += [structs.replace(result, removed=(*result.removed, *homes)) for result in of_git]
             if homes and not of_git:
-                found.append(CleanResult(plan=plan, run=runs[0].run, target="", removed=homes))
-        return found
+                results.append(CleanResult(plan=plan, run=runs[0].run, target="", removed=homes))
+        return results
 
 
 @contextmanager
