@@ -88,7 +88,7 @@ class RunSetup(Struct, frozen=True, kw_only=True):
 class RunObserver(Protocol):
     """A display of a run."""
 
-    def begins(self, setup: RunSetup) -> None: ...
+    def begins(self, setup: RunSetup, /) -> None: ...
 
     def hears(self, events: Sequence[Recorded]) -> None:
         """Shows events. They are in the journal already."""
