@@ -4,7 +4,7 @@ import os
 
 import click
 
-from weft.app.project.approval import NotApprovedError, approve, change_lines, said
+from weft.app.project.approval import NotApprovedError, approve, change_lines, describe_request
 from weft.cli.output import note_lines
 from weft.errors import InputError
 
@@ -13,7 +13,7 @@ def is_approved_now(error: InputError) -> bool:
     """Asks about what was missing; False if that was something else. Raises `InputError` if the answer is no."""
     if not isinstance(error, NotApprovedError):
         return False
-    note_lines([f"{said(error.request)}:", *change_lines(error.request)])
+    note_lines([f"{describe_request(error.request)}:", *change_lines(error.request)])
     if not agrees(loosens=bool(error.request.users)):
         raise InputError("not approved, and nothing has been run") from None
     approve(error.request, os.environ)

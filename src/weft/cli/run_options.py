@@ -68,9 +68,9 @@ def say_that_nobody_runs_it(run_command: str) -> None:
 
 def running_here(directory: Path) -> tuple[str, int] | None:
     """The run that is under way, and the process that runs it. A coordinator that is about to go is waited for."""
-    from weft.app.run.coordinator_wait import who_runs
+    from weft.app.run.coordinator_wait import find_active_run
 
-    found = who_runs(
+    found = find_active_run(
         directory,
         lambda holder: note(
             f"weft: the run is over, and process {holder.pid} is about to end; waiting for it"

@@ -8,7 +8,13 @@ from weft.app.clean.homes import clean_homes
 from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.findings import FindingState
 from weft.app.doctor.sandbox import sandbox
-from weft.app.isolation.sandboxes import SandboxRequest, homes_wanted, refuse_without, trouble, wanted
+from weft.app.isolation.sandboxes import (
+    SandboxRequest,
+    needs_homes,
+    refuse_without,
+    requested_sandboxes,
+    trouble,
+)
 from weft.app.isolation.step_isolation import isolation_of
 from weft.app.project.places import Places
 from weft.engine.messages.orders import Launch
@@ -50,13 +56,13 @@ NESTED = (
 def test_sandboxes_are_wanted_where_something_is_run_in_one(
     top: str, subplans: str, found: SandboxRequest | None
 ) -> None:
-    assert wanted(plan(top, subplans)) == found
-    assert homes_wanted(plan(top, subplans)) == (found is not None)
+    assert requested_sandboxes(plan(top, subplans)) == found
+    assert needs_homes(plan(top, subplans)) == (found is not None)
 
 
 @pytest.mark.parametrize("top", ["isolated_home: true", AGENT.replace("MORE", "isolated_home: true")])
 def test_homes_may_be_wanted_without(top: str) -> None:
-    assert (homes_wanted(plan(top)), wanted(plan(top))) == (True, None)
+    assert (needs_homes(plan(top)), requested_sandboxes(plan(top))) == (True, None)
 
 
 def test_a_plan_that_cannot_have_its_sandboxes_is_refused_with_what_helps(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from app.notice_stories import asked, failed, finished, recorded
 from app.receivers import program, serving
 from app.run_stories import plan_of, slices
-from weft.app.notify.hook import NotificationHook, notified
+from weft.app.notify.hook import NotificationHook, make_hook
 from weft.app.notify.notifier import LARGEST_LOG, LOG_NAME, MOST_WAITING, Notifier
 from weft.app.project.places import Places
 from weft.engine.messages.events import Event, Recorded
@@ -22,7 +22,7 @@ ENVIRON = {"PATH": os.environ["PATH"]}
 
 
 class Shown:
-    """An audience that keeps what it is told besides events."""
+    """An observer that keeps what it is told besides events."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -45,7 +45,7 @@ def plan(*notify: dict[str, object]) -> Plan:
 def notifier(
     places: Places,
     *notify: dict[str, object],
-    audience: object = None,
+    observer: object = None,
     history: Iterable[Recorded] = (),
     path: str = "",
     seconds: float = 60.0,
@@ -55,7 +55,7 @@ def notifier(
         plan(*notify),
         history=history,
         places=places,
-        audience=audience,
+        observer=observer,
         environ=environ,
         last_seconds=seconds,
     )
@@ -128,7 +128,7 @@ def test_one_that_hangs_holds_up_neither_the_run_nor_the_others(places: Places) 
 def test_the_end_does_not_wait_for_ever(places: Places) -> None:
     shown = Shown()
     with serving(hangs=True) as hanging:
-        told = notifier(places, {"webhook": hanging.url}, audience=shown, seconds=0.0)
+        told = notifier(places, {"webhook": hanging.url}, observer=shown, seconds=0.0)
         tell(told, asked("a", 1), failed("b"))
         hanging.reached.wait()
         finish(told)
@@ -199,7 +199,7 @@ def test_where_no_thread_can_be_started_the_run_goes_on(
 
 def test_the_first_failure_of_each_way_is_shown_and_all_are_in_the_log(places: Places) -> None:
     shown = Shown()
-    told = notifier(places, {"run": "exit 3", "on": ["gate"]}, {"run": ["no-such-program"]}, audience=shown)
+    told = notifier(places, {"run": "exit 3", "on": ["gate"]}, {"run": ["no-such-program"]}, observer=shown)
     tell(told, asked("a", 1), asked("b", 2))
     finish(told)
     gone = "[Errno 2] No such file or directory: 'no-such-program'"
@@ -217,7 +217,7 @@ def test_the_first_failure_of_each_way_is_shown_and_all_are_in_the_log(places: P
 
 def test_a_machine_without_a_desktop_is_told_of_once(places: Places, tmp_path: Path) -> None:
     shown = Shown()
-    told = notifier(places, {"desktop": True}, audience=shown, path=str(tmp_path))
+    told = notifier(places, {"desktop": True}, observer=shown, path=str(tmp_path))
     tell(told, asked("a", 1))
     tell(told, asked("a", 2))
     finish(told)
@@ -245,7 +245,7 @@ def test_the_log_does_not_grow_for_ever(places: Places) -> None:
 def test_a_log_that_cannot_be_written_breaks_nothing(places: Places) -> None:
     (places.weft / LOG_NAME).mkdir()
     shown = Shown()
-    told = notifier(places, {"run": "exit 1"}, audience=shown)
+    told = notifier(places, {"run": "exit 1"}, observer=shown)
     tell(told, asked("a", 1))
     finish(told)
     assert len(shown.lines) == 1
@@ -255,8 +255,8 @@ def test_a_log_that_cannot_be_written_breaks_nothing(places: Places) -> None:
 
 
 def told_of(places: Places, *notify: dict[str, object]) -> NotificationHook:
-    return notified(
-        plan(*notify), "r1", places=places, journal=MemoryJournal(), audience=None, environ=ENVIRON
+    return make_hook(
+        plan(*notify), "r1", places=places, journal=MemoryJournal(), observer=None, environ=ENVIRON
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.running import Project
-from weft.app.run.coordinator_wait import who_runs
+from weft.app.run.coordinator_wait import find_active_run
 from weft.ports.journal import Holder
 
 HOLDS = """
@@ -32,7 +32,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def test_what_this_process_has_run_is_over(project: Project) -> None:
-    assert who_runs(project.root, nobody_waits) is None
+    assert find_active_run(project.root, nobody_waits) is None
 
 
 def test_nobody_is_waited_for_for_ever(project: Project) -> None:
@@ -44,8 +44,8 @@ def test_nobody_is_waited_for_for_ever(project: Project) -> None:
     ) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
-        assert who_runs(project.root, nobody_waits, patience=0.1) is None
+        assert find_active_run(project.root, nobody_waits, patience=0.1) is None
 
 
 def test_where_nothing_was_run_nobody_runs(tmp_path: Path) -> None:
-    assert who_runs(tmp_path, nobody_waits) is None
+    assert find_active_run(tmp_path, nobody_waits) is None

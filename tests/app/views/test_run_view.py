@@ -245,7 +245,7 @@ def test_the_verify_of_the_whole_plan_fails_with_the_run() -> None:
 def test_a_run_that_cannot_go_on_says_where_it_stands() -> None:
     story = notes()
     story.tell("run_finished", outcome="failed", stuck=["cli: ready", "store: under way"])
-    assert story.view.row("").message == "nothing can go on any more: cli: ready; store: under way"
+    assert story.view.row("").message == "the run is stuck: cli: ready; store: under way"
     assert shelf(story, "failed") == [""]
 
 

@@ -1,4 +1,4 @@
-"""What the history of the repository around a plan tells about the files that its subplans expect to touch."""
+"""Files of different subplans that the repository's commits often change together."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,24 +8,24 @@ from weft.plan.report.companions import FilePair, owners
 from weft.workspaces.git.base.discovery import repository_around
 
 COMMITS = 1_000
-"""So many are looked at."""
+"""Number of commits to read."""
 LEAST = 3
-"""So many of them touched both files of a pair; fewer may be chance."""
+"""Number of commits that must change both files of a pair; fewer may be chance."""
 MOST_PAIRS = 10_000
 _TWO = 2
 
 
 def changed_together(plan: Plan, folder: Path, environ: Mapping[str, str]) -> list[FilePair]:
-    """Pairs of files that subplans own; none without a repository. Git is asked only if that can matter."""
+    """Returns pairs of files that subplans own; none without a repository. Runs git only if it can matter."""
     if sum(bool(subplan.files) for subplan in plan.subplans) < _TWO or repository_around(folder) is None:
         return []
     from weft.workspaces.git.base.history import changed_together as history  # noqa: PLC0415 - seldom needed
     from weft.workspaces.git.base.program import Git, GitError  # noqa: PLC0415 - seldom needed
 
     try:
-        found = history(Git(folder, environ=environ), "HEAD", commits=COMMITS)
-    except (GitError, OSError):  # no commit yet, no git: that is no matter of the plan
+        changes = history(Git(folder, environ=environ), "HEAD", commits=COMMITS)
+    except (GitError, OSError):  # no commit yet, or no git: not a defect of the plan
         return []
-    owned = owners(plan, found.files)
-    pairs = found.pairs(owned, owned, least=LEAST)[:MOST_PAIRS]
+    owned = owners(plan, changes.files)
+    pairs = changes.pairs(owned, owned, least=LEAST)[:MOST_PAIRS]
     return [FilePair(pair.first, pair.second, pair.times) for pair in pairs]

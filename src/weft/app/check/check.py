@@ -1,4 +1,4 @@
-"""What `weft check` does: a plan, what can be said about it before it is run, and what of it can start now."""
+"""`weft check`: report on a plan before it runs, and list the slices that can start now."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -27,9 +27,9 @@ class PlanCheck(Struct, frozen=True):
     report: CheckReport
     eligibility: Eligibility
     missing: tuple[MissingProgram, ...] = ()
-    """Programs that agents of the plan need, and this machine does not have."""
+    """Programs that the plan's agents need and that are missing on this machine."""
     findings: tuple[PreflightFinding, ...] = ()
-    """What the preflight has found."""
+    """The findings of the preflight."""
     earlier: EarlierRuns = EarlierRuns()
 
     @property
@@ -54,26 +54,26 @@ def check(
     environ: Mapping[str, str] = os.environ,
     plan_only: bool = False,
 ) -> PlanCheck:
-    """`plan_only`: what the plan needs of this machine and this repository is not looked at."""
+    """Checks a plan. With `plan_only`, it does not check this machine and this repository."""
     with without_gc():
         compiled = compile_plan(load(source, flags=flags, environ=environ))
         folder = folder_of(source)
         history = changed_together(compiled.plan, folder, environ)
         report = check_report(compiled, prove(compiled), history)
-        able = eligibility_of(compiled, folder, environ=environ)
+        eligibility = eligibility_of(compiled, folder, environ=environ)
         earlier = read_earlier_runs(compiled.plan, project_of(folder).journal)
         if plan_only:
-            return PlanCheck(report, able, earlier=earlier)
-        done = {subplan.path for subplan in able.ineligible if subplan.is_done}
+            return PlanCheck(report, eligibility, earlier=earlier)
+        done = {subplan.path for subplan in eligibility.ineligible if subplan.is_done}
         checks = preflight(compiled.plan, folder, environ, done=done)
         missing = missing_programs(compiled.plan, environ, done=done)
         return PlanCheck(
-            report, able, tuple(missing), (*checks.findings, *_unverified(compiled.plan)), earlier
+            report, eligibility, tuple(missing), (*checks.findings, *_unverified(compiled.plan)), earlier
         )
 
 
 def _unverified(plan: Plan) -> Iterator[PreflightFinding]:
-    """Of several subplans that land in git, the plan's own verify is all that sees them together."""
+    """Yields a warning if several slices land in git and the plan has no verify of the combined result."""
     slices = [row for row, is_leaf in enumerate(plan.outline.leaves) if is_leaf]
     lands = any(plan.scopes[row].settings.has_branch for row in slices)
     if lands and len(slices) > 1 and not plan.subplans[ROOT].verify:

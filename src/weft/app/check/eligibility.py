@@ -1,7 +1,7 @@
-"""Which slices can start now: what `weft check` and the head of `weft start` report.
+"""The slices that can start now, as `weft check` and the head of `weft start` report them.
 
-The plan says what waits for what; the journal says what earlier runs have completed, and what of that has landed.
-Whoever asks disturbs nobody: the journal is only read, and git is asked only about results that have not landed.
+The plan has the dependencies; the journal has the work that earlier runs completed and landed. The check does not
+disturb a run: it only reads the journal, and it runs git only for results that have not landed.
 """
 
 import os
@@ -16,9 +16,9 @@ from weft.plan.compile.plan_net import CompiledPlan
 def eligibility_of(
     compiled: CompiledPlan, folder: Path, *, fresh: bool = False, environ: Mapping[str, str] = os.environ
 ) -> Eligibility:
-    """Of a plan that lies in this directory, by the journal of its project, if there is one.
+    """Returns the eligibility of the slices of a plan in this directory, with the project's journal if it exists.
 
-    `fresh`: for a run that does everything again, whatever earlier runs have completed.
+    `fresh` is for a run that repeats everything, including work that earlier runs have completed.
     """
     journal = project_of(folder).journal
     if fresh or not os.path.lexists(journal):

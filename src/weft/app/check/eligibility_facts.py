@@ -1,4 +1,4 @@
-"""What the journal and the repository tell of a plan: what is complete, and what of that has not landed."""
+"""Read from the journal and the repository which subplans are complete, and which results have not landed."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
@@ -20,24 +20,26 @@ from weft.workspaces.git.base.names import RefNames
 
 
 def facts_of(plan: Plan, journal: Path, folder: Path, environ: Mapping[str, str]) -> Facts:
-    """Nothing is changed, and nobody is kept waiting."""
+    """Returns the facts about a plan. It changes nothing and blocks no other process."""
     try:
         with closing(open_reader(journal)) as reader:
-            found = _Found(plan, reader)
+            state = _JournalState(plan, reader)
     except PlanError as error:
-        why = f"the plan of an earlier run, in {journal}: {error.problems[0].message}"
-        return Facts(unread={"": why})
+        reason = f"the plan of an earlier run, in {journal}: {error.problems[0].message}"
+        return Facts(unread={"": reason})
     except WeftError as error:
         return NOTHING_YET if str(error) == NOTHING_RUN else Facts(unread={"": str(error)})
     try:
-        return found.facts(folder, environ)
+        return state.facts(folder, environ)
     except (WeftError, OSError) as error:
-        why = f"the repository of {folder}: {error}"
-        return Facts(done=found.done, unread=dict.fromkeys((one.path for one in found.unlanded), why))
+        reason = f"the repository of {folder}: {error}"
+        return Facts(
+            done=state.done, unread=dict.fromkeys((result.path for result in state.unlanded), reason)
+        )
 
 
-class _Found:
-    """What the journal tells."""
+class _JournalState:
+    """The completed and unlanded subplans of a plan, as the journal records them."""
 
     def __init__(self, plan: Plan, journal: JournalReader) -> None:
         runs = list(earlier_runs(journal, plan.id))
@@ -64,7 +66,7 @@ class _Found:
         return UnlandedResult(path=path, branch=branch, command=command, is_done=is_done, is_group=is_group)
 
     def facts(self, folder: Path, environ: Mapping[str, str]) -> Facts:
-        """With what git tells of results that have not landed."""
+        """Returns the facts, with the branches of unlanded results checked in git."""
         if not self.unlanded:
             return Facts(done=self.done)
         from weft.workspaces.git.base.program import Git  # noqa: PLC0415 - slow to load, and rarely needed
@@ -74,18 +76,20 @@ class _Found:
             return frozenset(listed.splitlines())
 
         git = Git(folder, environ=environ)
-        there, landed = branches(), branches(f"--merged=refs/heads/{self._target}")
-        left = [one for one in self.unlanded if not (one.is_done and one.branch in landed)]
-        gone = {one.path: f"the branch {one.branch}: it is gone" for one in left if one.branch not in there}
+        existing, landed = branches(), branches(f"--merged=refs/heads/{self._target}")
+        # A person may have merged a branch by hand, which the journal does not record.
+        unlanded = [result for result in self.unlanded if not (result.is_done and result.branch in landed)]
+        missing = [result for result in unlanded if result.branch not in existing]
+        unread = {result.path: f"the branch {result.branch}: it is gone" for result in missing}
         return Facts(
             done=self.done,
-            unlanded={one.path: one for one in left if one.path not in gone},
-            unread=gone,
+            unlanded={result.path: result for result in unlanded if result.path not in unread},
+            unread=unread,
         )
 
 
 def _landing(plan: Plan) -> Iterator[str]:
-    """What lands as a whole, and works on a branch."""
+    """Yields the paths of subplans that land as a whole and have a branch."""
     outline = plan.outline
     for row, scope in enumerate(plan.scopes):
         if row == ROOT or not scope.settings.has_branch:
@@ -95,14 +99,14 @@ def _landing(plan: Plan) -> Iterator[str]:
 
 
 class _Held:
-    """What the last run of a plan holds until somebody has helped."""
+    """The holds of the last run of a plan."""
 
     def __init__(
         self, plan: Plan, journal: JournalReader, runs: Iterable[Earlier], continued: Collection[str]
     ) -> None:
-        """`continued`: slices whose work and conflict the next run takes over, whatever else has changed."""
-        self._found: Collection[tuple[str, str]] = ()
-        self._more = ""
+        """`continued` are slices that the next run continues with their conflict, even if the plan has changed."""
+        self._keys: Collection[tuple[str, str]] = ()
+        self._options = ""
         self.unmerged: list[str] = []
         last = next(iter(runs), None)
         if last is None or last[0].state in FINISHED:
@@ -110,18 +114,18 @@ class _Held:
         from weft.app.control.holds import Holds  # noqa: PLC0415 - of no use where no run is unfinished
 
         holds = Holds()
-        for one in journal.events(last[0].run):
-            holds.hear(one)
-        self._found = holds.found.keys()
-        self._more = _which(last[0], journal)
+        for recorded in journal.events(last[0].run):
+            holds.hear(recorded)
+        self._keys = holds.found.keys()
+        self._options = _run_option(last[0], journal)
         is_same = last[0].digest == plan_digest(plan)
-        unmerged = (path for path, step in self._found if step == "@merge")
+        unmerged = (path for path, step in self._keys if step == "@merge")
         self.unmerged = [path for path in unmerged if is_same or path in continued]
 
     def command(self, path: str, step: str) -> str:
-        return f"weft merge {path}{self._more}" if (path, step) in self._found else ""
+        return f"weft merge {path}{self._options}" if (path, step) in self._keys else ""
 
 
-def _which(run: RunRecord, journal: JournalReader) -> str:
-    """What to say of a run that is not the last one of all."""
+def _run_option(run: RunRecord, journal: JournalReader) -> str:
+    """Returns the command-line option that selects the run; empty if it is the last run of the project."""
     return "" if journal.runs()[0].run == run.run else f" --run {run.run}"

@@ -1,7 +1,7 @@
-"""Which slices can start now, and why the others cannot, by what the plan says and what has become of it before.
+"""Decide which slices can start now, and why the others cannot, from the plan and its earlier runs.
 
-A slice is complete if the next run of the plan would not do it again. What depends on it need not wait until its
-result has landed. Where something cannot be read, that is said of each slice that it is about; nothing is guessed.
+A slice is complete if the next run of the plan would not repeat it. Its dependents need not wait until its result
+has landed. If something cannot be read, each slice concerned is reported as unreadable; nothing is guessed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from weft.plan.report.waits import Waiting, eligibility
 
 
 class BlockKind(StrEnum):
-    """Why a slice cannot start."""
+    """The reason why a slice cannot start."""
 
     COMPLETE = "complete"
     UNMERGED = "unmerged"
@@ -30,26 +30,26 @@ class UnlandedResult(Struct, frozen=True, kw_only=True):
     path: str
     """The subplan that lands as a whole: the slice, or a group around it."""
     branch: str
-    """Where it is."""
+    """The branch of the result."""
     command: str = ""
-    """What to type; empty if nothing but the next run of the plan helps."""
+    """The command that lands or merges it; empty if only the next run of the plan can."""
     is_done: bool = True
-    """Whether the subplan is complete; if not, it is held before it is merged with what is around it."""
+    """Whether the subplan is complete; if not, it is held before its merge into its group."""
     is_group: bool = False
 
     @property
-    def said(self) -> str:
-        what = "complete, and has not landed" if self.is_done else "done, and is held before it is merged"
-        then = "it waits for the next run of the plan"
+    def description(self) -> str:
+        state = "complete, and has not landed" if self.is_done else "done, and is held before it is merged"
+        advice = "it waits for the next run of the plan"
         if self.command:
-            then = f"to {'land' if self.is_done else 'merge'} it, type: {self.command}"
-        return f"{what}; it is on {self.branch}; {then}"
+            advice = f"to {'land' if self.is_done else 'merge'} it, type: {self.command}"
+        return f"{state}; it is on {self.branch}; {advice}"
 
 
 class Eligible(Struct, frozen=True):
     path: str
     after: tuple[str, ...] = ()
-    """What it depends on; all that is complete."""
+    """Its dependencies, which are all complete."""
 
     @property
     def reason(self) -> str:
@@ -68,19 +68,19 @@ class Ineligible(Struct, frozen=True, kw_only=True):
     """The run that has completed it."""
     unlanded: UnlandedResult | None = None
     waiting: Waiting | None = None
-    """What it waits for, and is not complete."""
+    """The incomplete subplans that it waits for."""
     unread: str = ""
-    """What could not be read."""
+    """The source that could not be read, and the error."""
 
     @property
     def is_done(self) -> bool:
-        """Whether the next run would not do it again."""
+        """Whether the next run would not repeat it."""
         return self.kind is BlockKind.COMPLETE or (self.unlanded is not None and self.unlanded.is_done)
 
     @property
     def reason(self) -> str:
         if self.unlanded is not None:
-            return f"unmerged: {self.unlanded.said}"
+            return f"unmerged: {self.unlanded.description}"
         if self.unread:
             return f"cannot read: {self.unread}"
         if self.waiting is not None:
@@ -103,53 +103,53 @@ class Ineligible(Struct, frozen=True, kw_only=True):
 
 
 class Eligibility(Struct, frozen=True, kw_only=True):
-    """Of each slice, in plan order."""
+    """The slices that can start and those that cannot, each in plan order."""
 
     eligible: tuple[Eligible, ...]
     ineligible: tuple[Ineligible, ...]
 
     @property
     def is_known(self) -> bool:
-        """Whether all could be read that had to be."""
-        return all(one.kind is not BlockKind.UNREADABLE for one in self.ineligible)
+        """Whether everything could be read."""
+        return all(slice_.kind is not BlockKind.UNREADABLE for slice_ in self.ineligible)
 
     def to_json(self) -> dict[str, object]:
         return {
-            "eligible": [one.to_json() for one in self.eligible],
-            "ineligible": [one.to_json() for one in self.ineligible],
+            "eligible": [slice_.to_json() for slice_ in self.eligible],
+            "ineligible": [slice_.to_json() for slice_ in self.ineligible],
         }
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """What has become of a plan before."""
+    """The results of earlier runs of a plan."""
 
     done: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Subplans that are complete, and the run that has done each."""
+    """Complete subplans, each with the run that completed it."""
     unlanded: Mapping[str, UnlandedResult] = field(default_factory=dict[str, UnlandedResult])
-    """By the path of what lands as a whole."""
+    """Unlanded results, by the path of the subplan that lands as a whole."""
     unread: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Subplans of which something cannot be read, and why; the empty path is the whole plan."""
+    """Subplans with unreadable results, and the reasons; the empty path is the whole plan."""
 
 
 NOTHING_YET = Facts()
 
 
 def judge(compiled: CompiledPlan, facts: Facts = NOTHING_YET) -> Eligibility:
-    """In time that grows with the plan."""
-    waits = {one.path: one for one in eligibility(compiled).ineligible}
+    """Decides about each slice, in time linear in the size of the plan."""
+    waits = {waiting.path: waiting for waiting in eligibility(compiled).ineligible}
     able: list[Eligible] = []
     unable: list[Ineligible] = []
     for path, lands_with in _slices(compiled.plan):
-        one = _settled(path, lands_with, facts) or _waiting(path, waits.get(path), facts)
-        if isinstance(one, Eligible):
-            able.append(one)
+        decision = _settled(path, lands_with, facts) or _waiting(path, waits.get(path), facts)
+        if isinstance(decision, Eligible):
+            able.append(decision)
         else:
-            unable.append(one)
+            unable.append(decision)
     return Eligibility(eligible=tuple(able), ineligible=tuple(unable))
 
 
 def _slices(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Each with what lands as a whole, itself or the outermost group around it."""
+    """Yields each slice with the subplan that lands as a whole: itself or the outermost group around it."""
     outline, outermost = plan.outline, ""
     for row, path in enumerate(outline.paths):
         outermost = path if outline.parents[row] == ROOT else outermost
@@ -158,11 +158,11 @@ def _slices(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _settled(path: str, lands_with: str, facts: Facts) -> Ineligible | None:
-    """A slice that is not to be done, or of which that cannot be told; None for any other."""
+    """Returns the decision for a slice that is complete, held or unreadable; None for any other."""
     is_done = path in facts.done
-    why = facts.unread.get("") or facts.unread.get(lands_with if is_done else path)
-    if why:
-        return Ineligible(path=path, kind=BlockKind.UNREADABLE, unread=why)
+    reason = facts.unread.get("") or facts.unread.get(lands_with if is_done else path)
+    if reason:
+        return Ineligible(path=path, kind=BlockKind.UNREADABLE, unread=reason)
     held = facts.unlanded.get(path)
     if held is not None and not held.is_done:
         return Ineligible(path=path, kind=BlockKind.UNMERGED, unlanded=held)
@@ -176,9 +176,9 @@ def _settled(path: str, lands_with: str, facts: Facts) -> Ineligible | None:
 def _waiting(path: str, waiting: Waiting | None, facts: Facts) -> Eligible | Ineligible:
     if waiting is None:
         return Eligible(path)
-    blocked = tuple(one for one in waiting.blocked_by if one not in facts.done)
-    apart = tuple(one for one in waiting.apart_from if one not in facts.done)
+    blocked = tuple(dependency for dependency in waiting.blocked_by if dependency not in facts.done)
+    apart = tuple(dependency for dependency in waiting.apart_from if dependency not in facts.done)
     if not blocked and not apart:
         return Eligible(path, waiting.blocked_by)
-    left = Waiting(path=path, blocked_by=blocked, apart_from=apart)
-    return Ineligible(path=path, kind=BlockKind.BLOCKED, waiting=left)
+    remaining = Waiting(path=path, blocked_by=blocked, apart_from=apart)
+    return Ineligible(path=path, kind=BlockKind.BLOCKED, waiting=remaining)

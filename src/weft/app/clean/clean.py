@@ -1,8 +1,8 @@
-"""What plans have left in git is removed, once it is proven to be where it was to land.
+"""Remove the branches and worktrees of plans, once their work is proven to be on the target.
 
-The lock that keeps coordinators apart is held meanwhile: nothing begins that would need what goes. The target is
-that of the plan's last run. A run that has not ended needs all its branches, also those that have landed: what
-starts later starts with them.
+The command holds the coordinator's lock, so that no run starts that would need them. The target is that of the
+plan's last run. An unfinished run needs all its branches, including those that have landed, because later slices
+start from them.
 """
 
 import os
@@ -50,24 +50,24 @@ WANTS_SOMEBODY = frozenset(
         RetentionReason.UNCLEAR,
     }
 )
-"""Work that may be nowhere else stays for these reasons."""
+"""Reasons to keep work that may exist nowhere else."""
 
 
 class CleanResult(Struct, frozen=True, kw_only=True):
-    """What became of what a plan left."""
+    """The removed and the kept leftovers of a plan."""
 
     plan: str
     run: str
-    """Its last."""
+    """Its last run."""
     target: str
-    """Empty if none of its work was to land."""
+    """The target branch; empty if none of its work was to land."""
     removed: tuple[RemovableRef, ...] = ()
     kept: tuple[RetainedRef, ...] = ()
-    """By the paths of subplans, where the plan has them."""
+    """Named by the paths of subplans, where the plan has them."""
 
     @property
     def waits(self) -> bool:
-        return any(one.why in WANTS_SOMEBODY for one in self.kept)
+        return any(retained.why in WANTS_SOMEBODY for retained in self.kept)
 
 
 def clean(
@@ -77,24 +77,24 @@ def clean(
     dry_run: bool = False,
     environ: Mapping[str, str] = os.environ,
 ) -> list[CleanResult]:
-    """Of these plans, or of all that were run here; with `dry_run` it is only said what would be done."""
+    """Cleans up these plans, or all plans of the project; with `dry_run`, only reports what it would do."""
     places = used_project(absolute(directory))
     with closing(open_reader(places.journal)) as journal, _alone(places, journal):
-        known = list(dict.fromkeys(one.plan for one in journal.runs()))
+        plan_ids = list(dict.fromkeys(record.plan for record in journal.runs()))
         for plan in plans:
-            if plan not in known:
-                raise InputError(f"no plan {plan!r} has been run here{suggestion(plan, known)}")
-        found: list[CleanResult] = []
-        for plan in dict.fromkeys(plans or known):
+            if plan not in plan_ids:
+                raise InputError(f"no plan {plan!r} has been run here{suggestion(plan, plan_ids)}")
+        results: list[CleanResult] = []
+        for plan in dict.fromkeys(plans or plan_ids):
             runs = journal.runs(plan)
             homes = tuple(clean_homes(places, runs, dry_run=dry_run))
             of_git = [
-                _clean(one, dry_run=dry_run, environ=environ) for one in _last_run(places, journal, plan)
+                _clean(last, dry_run=dry_run, environ=environ) for last in _last_run(places, journal, plan)
             ]
-            found += [structs.replace(one, removed=(*one.removed, *homes)) for one in of_git]
+            results += [structs.replace(result, removed=(*result.removed, *homes)) for result in of_git]
             if homes and not of_git:
-                found.append(CleanResult(plan=plan, run=runs[0].run, target="", removed=homes))
-        return found
+                results.append(CleanResult(plan=plan, run=runs[0].run, target="", removed=homes))
+        return results
 
 
 @contextmanager
@@ -110,14 +110,17 @@ def _alone(places: Places, journal: JournalReader) -> Generator[None]:
 
 class _LastRun(Struct, frozen=True, kw_only=True):
     book: RecordedRun
-    """At the last run of a plan that landed in git."""
+    """The last run of the plan that was to land in git."""
     target: str
     last: RunRecord
-    """The last one of all."""
+    """The last run of the plan."""
 
 
 def _last_run(places: Places, journal: JournalReader, plan: str) -> Iterable[_LastRun]:
-    """None if no run of the plan had worktrees. One that died before anything happened in it never was."""
+    """Returns the last run, or nothing if no run of the plan had worktrees.
+
+    A run that died before its first fact does not count.
+    """
     last: RunRecord | None = None
     for record in journal.runs(plan):
         first = next(iter(journal.facts(record.run)), None)
@@ -128,41 +131,43 @@ def _last_run(places: Places, journal: JournalReader, plan: str) -> Iterable[_La
     return []
 
 
-def _clean(one: _LastRun, *, dry_run: bool, environ: Mapping[str, str]) -> CleanResult:
-    cleaned = CleanResult(plan=one.last.plan, run=one.last.run, target=one.target)
+def _clean(last_run: _LastRun, *, dry_run: bool, environ: Mapping[str, str]) -> CleanResult:
+    cleaned = CleanResult(plan=last_run.last.plan, run=last_run.last.run, target=last_run.target)
     try:
-        plan = plan_of(one.book)
-        repository = open_repository(Path(one.book.run.directory), environ=environ)
-        ground = _Ground(one=one, plan=plan, repository=repository)
-        judgement = ground.clean(dry_run=dry_run)
+        plan = plan_of(last_run.book)
+        repository = open_repository(Path(last_run.book.run.directory), environ=environ)
+        cleaner = _PlanCleaner(last_run=last_run, plan=plan, repository=repository)
+        judgement = cleaner.clean(dry_run=dry_run)
     except WeftError as error:
         return structs.replace(cleaned, kept=(RetainedRef(why=RetentionReason.UNCLEAR, message=str(error)),))
-    kept = tuple(ground.for_people(stays) for stays in judgement.stays)
+    kept = tuple(cleaner.for_people(stays) for stays in judgement.stays)
     return structs.replace(cleaned, removed=tuple(judgement.told()), kept=kept)
 
 
-class _Ground(Struct, frozen=True, kw_only=True):
-    one: _LastRun
+class _PlanCleaner(Struct, frozen=True, kw_only=True):
+    """The leftovers of one plan in its repository."""
+
+    last_run: _LastRun
     plan: Plan
     repository: Repository
 
     def clean(self, *, dry_run: bool) -> LeftoverJudgement:
         git, worktrees = self.repository.git, Worktrees(self.repository.git, self.repository.common)
-        lefts = self._found(worktrees)
-        reason = self._stays_as_a_whole() if lefts else None
+        leftovers = self._find_leftovers(worktrees)
+        reason = self._stays_as_a_whole() if leftovers else None
         if reason is not None:
             return LeftoverJudgement(stays=[reason])
-        ref = f"refs/heads/{self.one.target}"
-        commit = tip(git, ref) if lefts else ""
+        ref = f"refs/heads/{self.last_run.target}"
+        commit = tip(git, ref) if leftovers else ""
         if commit is None:
-            return LeftoverJudgement(stays=[_no_target(self.one.target, self.repository)])
-        judgement = LeftoverJudge(git, self.one.target, commit, worktrees.listed()).judge(lefts)
-        if dry_run or not lefts:
+            return LeftoverJudgement(stays=[_no_target(self.last_run.target, self.repository)])
+        judgement = LeftoverJudge(git, self.last_run.target, commit, worktrees.listed()).judge(leftovers)
+        if dry_run or not leftovers:
             return judgement
         target = RefMove(ref=ref, before=commit, after=commit)
         return remove(git, worktrees, judgement, target=target)
 
-    def _found(self, worktrees: Worktrees) -> list[SubplanLeftovers]:
+    def _find_leftovers(self, worktrees: Worktrees) -> list[SubplanLeftovers]:
         finding = PlanLeftovers(
             git=self.repository.git,
             worktrees=worktrees,
@@ -174,16 +179,16 @@ class _Ground(Struct, frozen=True, kw_only=True):
 
     def _places(self, name: str) -> Sequence[Path]:
         values = {"slice": {"path": name}, "plan": {"id": self.plan.id}}
-        project = self.one.book.places.project
+        project = self.last_run.book.places.project
         templates = {scope.settings.worktrees for scope in self.plan.scopes}
         return [project / render(template, values) for template in templates]
 
     def _stays_as_a_whole(self) -> RetainedRef | None:
-        last = self.one.last
+        last = self.last_run.last
         if last.state in FINISHED:
             return None
         is_held = last.state == "waiting"
-        command = "weft merge" if is_held else structs.replace(self.one.book, run=last).run_command()
+        command = "weft merge" if is_held else structs.replace(self.last_run.book, run=last).run_command()
         state = "its process died" if last.state == "running" else f"it is {last.state}"
         return RetainedRef(
             why=RetentionReason.UNFINISHED,
@@ -196,10 +201,10 @@ class _Ground(Struct, frozen=True, kw_only=True):
         path = paths.get(stays.name)
         if not path:
             return stays
-        if not stays.is_branch or self.one.last.run != self.one.book.run.run:
+        if not stays.is_branch or self.last_run.last.run != self.last_run.book.run.run:
             return structs.replace(stays, name=path)
-        newest = self.one.book.journal.runs()[0].run
-        run = "" if newest == self.one.last.run else f" --run {self.one.last.run}"
+        newest = self.last_run.book.journal.runs()[0].run
+        run = "" if newest == self.last_run.last.run else f" --run {self.last_run.last.run}"
         return structs.replace(stays, name=path, command=f"weft diff {path}{run}")
 
 

@@ -1,4 +1,4 @@
-"""Homes that steps had of their own are removed when their run has ended: nothing goes on in them any more."""
+"""Remove the home directories of steps once their run has finished and cannot be resumed."""
 
 import os
 import shutil
@@ -13,16 +13,16 @@ from weft.workspaces.git.leftovers import RemovableRef
 
 
 def clean_homes(places: Places, runs: Iterable[RunRecord], *, dry_run: bool) -> Iterator[RemovableRef]:
-    for one in runs:
-        homes = places.homes(one.run)
-        if one.state in FINISHED and homes.is_dir() and not homes.is_symlink():
+    for record in runs:
+        homes = places.homes(record.run)
+        if record.state in FINISHED and homes.is_dir() and not homes.is_symlink():
             if not dry_run:
                 _remove(homes)
             yield RemovableRef(kind="homes", name=str(homes), commit="")
 
 
 def _remove(homes: Path) -> None:
-    """Some programs keep things there that are not to be written."""
+    """Removes the directory, including read-only directories that some programs create in their home."""
     try:
         for folder, names, _ in os.walk(homes):
             for name in names:

@@ -1,8 +1,8 @@
-"""How people steer a run: pause it, let it go on, stop it; all of it or some subplans.
+"""Pause, resume or stop a run or some of its subplans.
 
-What is wanted is a request in the journal, with a number; the coordinator takes it up within a moment, and it is
-part of the run from then on, for every later coordinator, too. A stop is meant for the coordinator that is there
-now: where there is none, nothing is left for the next one to trip over.
+A command writes a numbered request into the journal. The coordinator takes it up within a moment; from then on it
+is part of the run, also for later coordinators. A stop concerns only the present coordinator: without one, no
+request is written, so that it cannot stop the next coordinator.
 """
 
 import time
@@ -20,11 +20,11 @@ from weft.plan.text.problems import suggestion
 from weft.ports.journal import JournalReader
 
 PATIENCE = 10.0
-"""Seconds in which a coordinator that is well takes up what is asked of it."""
+"""Seconds within which a healthy coordinator takes up a request."""
 LOOKS_EVERY = 0.05
 
 Sign = Callable[[], None]
-"""To be called now and then while one waits."""
+"""Called regularly during a wait, to show that the command is alive."""
 
 
 def no_sign() -> None:
@@ -32,61 +32,61 @@ def no_sign() -> None:
 
 
 class ControlResult(Struct, frozen=True, kw_only=True):
-    """What came of it."""
+    """The result of a request to pause, resume or stop."""
 
     run: str
     wanted: ControlState
     subplans: tuple[str, ...]
-    """Of these; none: of all."""
+    """The subplans concerned; empty for the whole run."""
     changed: bool
-    """Whether it was not so before."""
+    """Whether the request changed anything."""
     alive: bool
-    """Whether anybody runs it."""
+    """Whether a coordinator works on the run."""
     state: str
-    """Of the run, then."""
+    """The state of the run after the request."""
     under_way: tuple[str, ...] = ()
-    """The steps that are under way there."""
+    """The running steps of these subplans."""
     start_command: str
     """The command that resumes the run."""
 
 
 class DeafError(WeftError):
-    """The coordinator does not take up what it is asked."""
+    """The coordinator does not take up a request."""
 
 
 def chosen(book: RecordedRun, names: Sequence[str]) -> tuple[str, ...]:
-    """The paths of these subplans; a last part that is no other's will do."""
+    """Returns the paths of the named subplans; the last part of a path is enough if it is unique."""
     paths: Iterable[str] = recorded_plan(book.run).paths if names else ()
-    return tuple(_chosen(name, paths, book.run.run) for name in names)
+    return tuple(_resolve_name(name, paths, book.run.run) for name in names)
 
 
-def _chosen(name: str, paths: Iterable[str], run: str) -> str:
-    known = list(paths)
-    plain = name.strip("/")
-    if plain in known:
+def _resolve_name(name: str, paths: Iterable[str], run: str) -> str:
+    candidates = list(paths)
+    plain = name.strip("/")  # `store/` is the same subplan as `store`
+    if plain in candidates:
         return plain
-    fitting = [path for path in known if path.endswith(f"/{plain}")]
-    if len(fitting) == 1:
-        return fitting[0]
-    if fitting:
-        raise InputError(f"{name!r} may be {' or '.join(fitting[:3])}; say which")
-    raise InputError(f"run {run} has no subplan {name!r}{suggestion(name, known)}")
+    matches = [path for path in candidates if path.endswith(f"/{plain}")]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise InputError(f"{name!r} may be {' or '.join(matches[:3])}; say which")
+    raise InputError(f"run {run} has no subplan {name!r}{suggestion(name, candidates)}")
 
 
 def wishes_of(book: RecordedRun) -> ControlRequests:
-    """What people want of the parts of a run, as far as it has taken that up."""
+    """Returns the control requests that the run has taken up."""
     return wishes_in(book.journal, book.run.run)
 
 
 def wishes_in(journal: JournalReader, run: str) -> ControlRequests:
-    """The same, of any run."""
-    found = ControlRequests()
+    """Returns the control requests that a run of the journal has taken up."""
+    requests = ControlRequests()
     for glimpse in journal.glance(run):
         if glimpse.kind in {"paused", "resumed"}:
-            found.says(glimpse.subplan, ControlState(glimpse.outcome))
+            requests.says(glimpse.subplan, ControlState(glimpse.outcome))
         elif glimpse.kind == "recovered":
-            found.forget_stops()
-    return found
+            requests.forget_stops()
+    return requests
 
 
 def steer(
@@ -97,15 +97,18 @@ def steer(
     now: bool = False,
     sign: Sign = no_sign,
 ) -> ControlResult:
-    """Has it done; returns when the coordinator has taken it up. Raises `DeafError` if it does not."""
+    """Requests the control state and waits until the coordinator has taken it up.
+
+    Raises `DeafError` if the coordinator does not take it up.
+    """
     subplans = chosen(book, names)
     alive = book.is_run_by_somebody() and not book.has_left()
-    wishes = wishes_of(book)
-    changed = not all(wishes.holds(path, wanted) for path in subplans or ("",))
+    requests = wishes_of(book)
+    changed = not all(requests.holds(path, wanted) for path in subplans or ("",))
     if wanted is ControlState.STOP and not subplans:
         changed = True
-    leaves_word = alive or (wanted is ControlState.GO and changed)
-    if changed and leaves_word and book.state() in UNFINISHED:
+    is_requested = alive or (wanted is ControlState.GO and changed)
+    if changed and is_requested and book.state() in UNFINISHED:
         for path in subplans or ("",):
             _ask(book, path, wanted, now=now)
         if alive:
@@ -131,7 +134,7 @@ def _ask(book: RecordedRun, path: str, wanted: ControlState, *, now: bool) -> No
 
 
 def await_taken(book: RecordedRun, kind: str, sign: Sign) -> bool:
-    """Until all of this kind is taken up; whether the coordinator was there to the end."""
+    """Waits until all requests of this kind are taken up; returns False if the coordinator left before that."""
     until = time.monotonic() + PATIENCE
     while any(request.kind == kind for request in book.journal.requests(book.run.run)):
         if not book.is_run_by_somebody() or book.has_left():
@@ -153,33 +156,33 @@ def deaf_error(book: RecordedRun) -> DeafError:
 
 
 def await_end(book: RecordedRun, sign: Sign = no_sign) -> None:
-    """Until nobody runs it any more: whoever stops writes so before it goes."""
+    """Waits until the coordinator has exited. It records the end of its run before it exits."""
     while book.is_run_by_somebody():
         time.sleep(LOOKS_EVERY)
         sign()
 
 
 def under_way(book: RecordedRun, subplans: Sequence[str] = ()) -> tuple[str, ...]:
-    """The steps that run now, as `store/model:code`."""
+    """Returns the running steps as `store/model:code`."""
     states = book.journal.states(book.run.run)
-    wanted = [
+    running = [
         path for path, state in states.items() if state == "running" and _is_within(path, subplans or ("",))
     ]
     steps: dict[tuple[str, str], None] = {}
-    for one in book.journal.lives(book.run.run, wanted):
-        if one.kind == "step_started":
-            steps[one.subplan, one.step] = None
-        elif one.kind == "step_finished":
-            steps.pop((one.subplan, one.step), None)
+    for glimpse in book.journal.lives(book.run.run, running):
+        if glimpse.kind == "step_started":
+            steps[glimpse.subplan, glimpse.step] = None
+        elif glimpse.kind == "step_finished":
+            steps.pop((glimpse.subplan, glimpse.step), None)
     return tuple(f"{path}:{step}" for path, step in steps)
 
 
 def _is_within(path: str, subplans: Sequence[str]) -> bool:
-    return any(not one or path == one or path.startswith(f"{one}/") for one in subplans)
+    return any(not subplan or path == subplan or path.startswith(f"{subplan}/") for subplan in subplans)
 
 
 def refuse_to_retry(book: RecordedRun, names: Sequence[str]) -> tuple[str, ...]:
-    """The subplans that are to be done once more; raises if that makes no sense now."""
+    """Returns the paths of the subplans to retry; raises an error if they cannot be retried now."""
     subplans = chosen(book, names)
     holder = book.journal.holder()
     if holder is not None and book.is_run_by_somebody():

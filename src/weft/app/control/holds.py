@@ -1,4 +1,4 @@
-"""What a run holds until a person has helped, and how it is asked to try that again."""
+"""The holds of a run, and requests to retry them."""
 
 import os
 import time
@@ -21,34 +21,34 @@ from weft.plan.text.problems import suggestion
 
 _ENDS = frozenset({"completed", "failed"})
 MERGES = frozenset({"@merge", "@land"})
-"""What is tried again on request, even if its subplan is paused."""
+"""Steps that can be retried on request even if their subplan is paused."""
 
 Key = tuple[str, str]
-"""The path of a subplan, and what of it is held."""
+"""The path of a subplan, and its step that is held."""
 
 
-def key_of(one: HeldWork) -> Key:
-    return one.subplan, one.step
+def key_of(hold: HeldWork) -> Key:
+    return hold.subplan, hold.step
 
 
 class Holds(Struct):
-    """What is held, as the events tell it."""
+    """The holds of a run, as its events report them."""
 
     found: dict[Key, HeldWork] = field(default_factory=dict[Key, HeldWork])
     trying: set[Key] = field(default_factory=set[Key])
-    """What of that is being tried again."""
+    """The holds that are being retried."""
     merged: set[Key] = field(default_factory=set[Key])
-    """What is done of merges and landings."""
+    """The merges and landings that are done."""
     wishes: ControlRequests = field(default_factory=ControlRequests)
     frozen: set[Key] = field(default_factory=set[Key])
-    """What of the tries under way stands still with its processes."""
+    """The retries in flight that are frozen."""
     seq: int = 0
     at: float = 0.0
     """The number and the time of the last event."""
 
-    def hear(self, one: Recorded) -> None:
-        self.seq, self.at = one.seq, one.at
-        self._note(one.event)
+    def hear(self, recorded: Recorded) -> None:
+        self.seq, self.at = recorded.seq, recorded.at
+        self._note(recorded.event)
 
     def _note(self, event: Event) -> None:
         key = (event.subplan, event.step)
@@ -61,7 +61,7 @@ class Holds(Struct):
                     self.found[key] = held_of(event)
                 elif event.outcome == "done" and event.step in MERGES:
                     self.merged.add(key)
-            case "subplan_state" if event.outcome in _ENDS:  # what is to land has ended before
+            case "subplan_state" if event.outcome in _ENDS:  # a landing can still be held after this end
                 for step in ("@workspace", "@verify", "@merge"):
                     self._forget((event.subplan, step))
             case "paused" | "resumed" | "recovered":
@@ -75,7 +75,7 @@ class Holds(Struct):
         self.frozen.discard(key)
 
     def _steer(self, event: Event) -> None:
-        """What is being tried when people freeze its subplan stands still; a landing does not."""
+        """Updates the frozen retries: freezing a subplan freezes its retries, except landings."""
         if event.kind == "recovered":
             self.wishes.forget_stops()
         else:
@@ -87,7 +87,7 @@ class Holds(Struct):
         }
 
     def is_paused(self, key: Key) -> bool:
-        """Whether something that is held is not tried before people let its subplan continue."""
+        """Returns whether a hold is not retried until people resume its subplan."""
         path, step = key
         if key in self.trying:
             return key in self.frozen
@@ -96,55 +96,55 @@ class Holds(Struct):
 
 def look(book: RecordedRun) -> Holds:
     holds = Holds()
-    for one in book.events():
-        holds.hear(one)
+    for recorded in book.events():
+        holds.hear(recorded)
     return holds
 
 
 def held(book: RecordedRun) -> list[HeldWork]:
-    """In the order in which it came to that. What somebody tries again at this moment is not held."""
+    """Returns the holds, the oldest first, without those that the coordinator is retrying."""
     return list_held(book, look(book), tried=False)
 
 
 def list_held(book: RecordedRun, holds: Holds, *, tried: bool = True) -> list[HeldWork]:
     if book.state() in FINISHED:
         return []
-    # Whoever was at it and has died left it as it was, or done; to try it again finds out.
+    # A coordinator that died during a retry has left the work held, or done; another retry finds out which.
     left_out = holds.trying if not tried and is_run(book, holds) else ()
-    return [one for key, one in holds.found.items() if key not in left_out]
+    return [hold for key, hold in holds.found.items() if key not in left_out]
 
 
-def paused(book: RecordedRun, wanted: Iterable[HeldWork]) -> list[str]:
-    """The subplans among them that must continue before they are tried again."""
+def paused(book: RecordedRun, requested: Iterable[HeldWork]) -> list[str]:
+    """Returns the subplans of these holds that must be resumed before they are retried."""
     holds = look(book)
-    keys = (key_of(hold) for hold in wanted)
+    keys = (key_of(hold) for hold in requested)
     return list(dict.fromkeys(key[0] for key in keys if key in holds.found and holds.is_paused(key)))
 
 
 def is_run(book: RecordedRun, holds: Holds) -> bool:
-    """Whether somebody else is at this run: the first thing that whoever takes over does is to write to it."""
+    """Returns whether another process works on this run. A coordinator writes to its run as soon as it starts."""
     holder = book.journal.holder()
-    if holder is None or holder.pid == os.getpid():  # what we have run before, and do not any more
+    if holder is None or holder.pid == os.getpid():  # this process ran it before, and no longer does
         return False
     return book.is_run_by_somebody() and holds.at >= holder.since
 
 
 def chosen(book: RecordedRun, names: Sequence[str]) -> list[HeldWork]:
-    """Of what is held, what is meant: by the path of a subplan, or of a group around it; all without a name.
+    """Returns the holds of the named subplans and groups; without a name, all holds.
 
-    What is where it should be already is not held, and may be named all the same.
+    A subplan that has merged already has no hold; naming it is no error.
     """
     holds = look(book)
-    found = list_held(book, holds)
+    held_work = list_held(book, holds)
     if not names:
-        return found
-    wanted: set[Key] = set()
+        return held_work
+    selected: set[Key] = set()
     for name in names:
-        inside = {key_of(one) for one in found if f"{one.subplan}/".startswith(f"{name}/")}
+        inside = {key_of(hold) for hold in held_work if f"{hold.subplan}/".startswith(f"{name}/")}
         if not inside and not _is_merged(plan_of(book), name, holds):
-            raise InputError(_unknown(book, name, found))
-        wanted |= inside
-    return [one for one in found if key_of(one) in wanted]
+            raise InputError(_unknown(book, name, held_work))
+        selected |= inside
+    return [hold for hold in held_work if key_of(hold) in selected]
 
 
 def _is_merged(plan: Plan, name: str, holds: Holds) -> bool:
@@ -155,29 +155,32 @@ def _is_merged(plan: Plan, name: str, holds: Holds) -> bool:
     return (name, "@land" if lands else "@merge") in holds.merged
 
 
-def _unknown(book: RecordedRun, name: str, found: Sequence[HeldWork]) -> str:
+def _unknown(book: RecordedRun, name: str, held_work: Sequence[HeldWork]) -> str:
     paths = [path for path in plan_of(book).outline.paths if path]
     if name not in paths:
         return f"there is no subplan {name!r}{suggestion(name, paths)}"
-    if not found:
+    if not held_work:
         return f"{name} is not held, nor is anything else; to see what became of it, type: weft events"
-    return f"{name} is not held; what is held: {', '.join(subplans(found))}"
+    return f"{name} is not held; what is held: {', '.join(subplans(held_work))}"
 
 
-def subplans(found: Iterable[HeldWork]) -> list[str]:
-    return list(dict.fromkeys(one.subplan for one in found))
+def subplans(holds: Iterable[HeldWork]) -> list[str]:
+    return list(dict.fromkeys(hold.subplan for hold in holds))
 
 
-def ask(book: RecordedRun, wanted: Iterable[HeldWork], now: Iterable[str] = ()) -> None:
-    """Asks the coordinator, or the next one, to try them again, and to land the completed parts of `now`."""
-    for path in subplans(wanted):
+def ask(book: RecordedRun, requested: Iterable[HeldWork], now: Iterable[str] = ()) -> None:
+    """Requests a retry of these holds and the landing of the completed parts of `now`.
+
+    The coordinator takes the request up; without one, the next coordinator does.
+    """
+    for path in subplans(requested):
         book.journal.ask(book.run.run, "merge", subplan=path, step="", data={}, at=time.time())
     for path in now:
         book.journal.ask(book.run.run, "merge", subplan=path, step="", data={"now": True}, at=time.time())
 
 
 def chosen_now(book: RecordedRun, names: Sequence[str]) -> tuple[list[HeldWork], tuple[str, ...]]:
-    """What is held in these subplans, and the subplans whose completed parts may land at once."""
+    """Returns the holds in these subplans, and the subplans whose completed parts may land at once."""
     if not names:
         raise InputError("say which group is to land its completed parts, as in: weft merge ID --now")
     if book.state() == RunState.ABANDONED:

@@ -1,7 +1,7 @@
-"""What a run asks people, and how they answer.
+"""The questions of a run, and the answers of people.
 
-An answer is a request in the journal. The coordinator takes it up within a moment; if there is none now, the next
-one does. Until then the question is still open, but it has its answer, and a second one is refused.
+An answer is a request in the journal. The coordinator takes it up within a moment; without one, the next
+coordinator does. Until then the question stays open, and a second answer is refused.
 """
 
 import time
@@ -21,7 +21,7 @@ class OpenQuestion(Struct, frozen=True):
     step: str
     text: str
     answer: str = ""
-    """`yes` or `no` if somebody has given it, and the run has not taken it up yet."""
+    """`yes` or `no` if the run has an answer that it has not taken up yet."""
 
     @property
     def name(self) -> str:
@@ -29,55 +29,61 @@ class OpenQuestion(Struct, frozen=True):
 
 
 def open_questions(book: RecordedRun) -> list[OpenQuestion]:
-    """What the run waits for people to say, in the order in which it was asked."""
+    """Returns the open questions of the run, the oldest first."""
     if book.run.state in FINISHED:
         return []
-    found: dict[tuple[str, str], OpenQuestion] = {}
-    for one in book.events():
-        event = one.event
+    questions: dict[tuple[str, str], OpenQuestion] = {}
+    for recorded in book.events():
+        event = recorded.event
         key = (event.subplan, event.step)
         match event.kind:
             case "ask":
-                found[key] = OpenQuestion(event.subplan, event.step, str(event.data.get("question", "")))
+                questions[key] = OpenQuestion(event.subplan, event.step, str(event.data.get("question", "")))
             case "answered" | "step_cancelled":
-                found.pop(key, None)
+                questions.pop(key, None)
             case "subplan_state" if event.outcome in _ENDS:
-                found = {key: asked for key, asked in found.items() if asked.subplan != event.subplan}
+                questions = {
+                    key: question for key, question in questions.items() if question.subplan != event.subplan
+                }
             case _:
                 pass
     for request in book.journal.requests(book.run.run):
         key = (request.subplan, request.step)
-        if key in found and not found[key].answer:  # of two answers at the same moment the first counts
-            said = "yes" if request.data.get("accepted") else "no"
-            found[key] = structs.replace(found[key], answer=said)
-    return list(found.values())
+        if (
+            key in questions and not questions[key].answer
+        ):  # of two answers at the same moment the first counts
+            verdict = "yes" if request.data.get("accepted") else "no"
+            questions[key] = structs.replace(questions[key], answer=verdict)
+    return list(questions.values())
 
 
 def answer(book: RecordedRun, name: str, *, accepted: bool, text: str) -> OpenQuestion:
-    """Leaves an answer for the coordinator, or for the next one if there is none now."""
-    found = _named(book, name)
-    if found.answer:
+    """Writes an answer for the coordinator or, without one, for the next."""
+    question = _named(book, name)
+    if question.answer:
         raise InputError(
-            f"{found.name} has been answered already: {found.answer}; the run has not taken it up yet"
+            f"{question.name} has been answered already: {question.answer}; the run has not taken it up yet"
         )
     data: dict[str, object] = {"accepted": accepted, "text": text}
     book.journal.ask(
-        book.run.run, "answer", subplan=found.subplan, step=found.step, data=data, at=time.time()
+        book.run.run, "answer", subplan=question.subplan, step=question.step, data=data, at=time.time()
     )
-    return found
+    return question
 
 
 def _named(book: RecordedRun, name: str) -> OpenQuestion:
-    """The question of a step, `release:sure`, or the only one of a subplan, `release`."""
+    """Returns the question of a step, `release:sure`, or the only question of a subplan, `release`."""
     questions = open_questions(book)
     if not questions:
         raise InputError(f"run {book.run.run} asks nothing now; to see what it does, type: weft events")
     subplan, _, step = name.partition(":")
-    fitting = [one for one in questions if one.subplan == subplan and step in {"", one.step}]
-    if len(fitting) == 1:
-        return fitting[0]
-    if fitting:
-        names = ", ".join(one.name for one in fitting)
+    matches = [
+        question for question in questions if question.subplan == subplan and step in {"", question.step}
+    ]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        names = ", ".join(question.name for question in matches)
         raise InputError(f"{name} asks several things; say which: {names}")
-    names_known = [one.name for one in questions]
-    raise InputError(f"nothing of the name {name!r} is asked{suggestion(name, names_known)}")
+    all_names = [question.name for question in questions]
+    raise InputError(f"nothing of the name {name!r} is asked{suggestion(name, all_names)}")

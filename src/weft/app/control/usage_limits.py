@@ -1,8 +1,8 @@
-"""Ending the usage limits of a run early.
+"""End the usage limits of a run early.
 
-An agent that met a usage limit is given nothing to do until the limit ends. A person may know that it has ended
-before: the provider was wrong, or the account has more credit. The request is in the journal, as all that people
-ask of a run: a coordinator takes it up at once, and without one the next coordinator does.
+An agent that met a usage limit is parked until the limit ends. The user may know that it has ended already: the
+provider was wrong, or the account has more credit. As with all requests, the journal stores it: the coordinator
+takes it up at once and, without one, the next coordinator does.
 """
 
 import time
@@ -22,19 +22,19 @@ class EndedLimits(Struct, frozen=True, kw_only=True):
 
     run: str
     agents: tuple[str, ...]
-    """Those that had a usage limit."""
+    """The agents that had a usage limit."""
     changed: bool
-    """Whether a request was made; not if no agent has a limit, or the same was requested before."""
+    """Whether a request was written; False if no agent has a limit or the same request is already pending."""
     alive: bool
     """Whether a coordinator works on the run."""
     state: str
-    """That of the run."""
+    """The state of the run."""
     start_command: str
     """The command that resumes the run."""
 
 
 def end_limits(book: RecordedRun, *, sign: Sign = no_sign) -> EndedLimits:
-    """Ends all usage limits of the run; returns when its coordinator, if there is one, has taken that up."""
+    """Ends all usage limits of the run and waits until its coordinator, if any, has taken up the request."""
     run, state = book.run.run, book.state()
     alive = book.is_run_by_somebody() and not book.has_left()
     agents = _limited_agents(book) if state in UNFINISHED else ()

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.findings import Check, Finding, fine, problem
-from weft.app.isolation.sandboxes import SandboxRequest, wanted
+from weft.app.isolation.sandboxes import SandboxRequest, requested_sandboxes
 from weft.errors import InputError
 from weft.runtime.sandbox.probe import probe
 
@@ -25,7 +25,7 @@ def _need(ground: DoctorContext) -> SandboxRequest | None:
         plan = ground.plan
     except InputError:  # another check tells
         return None
-    return None if plan is None else wanted(plan)
+    return None if plan is None else requested_sandboxes(plan)
 
 
 CHECKS = (

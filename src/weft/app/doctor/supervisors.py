@@ -10,7 +10,7 @@ from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.coordinator import abandon
 from weft.app.doctor.findings import Check, Finding, problem, warning
 from weft.app.project.suggestions import suggest
-from weft.app.run.orphan_cleanup import end_all
+from weft.app.run.orphan_cleanup import stop_all_jobs
 from weft.engine.messages.run_status import FINISHED
 from weft.hosts.leftovers import (
     StepProcess,
@@ -97,7 +97,7 @@ def _halted(steps: tuple[str, ...], host: SupervisorRemains) -> str:
 
 def _end(ground: DoctorContext, host: SupervisorRemains, run: str) -> None:
     """Ends the steps through their supervisor, which wakes frozen ones and ends itself then."""
-    anyio.run(end_all, LocalHost(host.directory))
+    anyio.run(stop_all_jobs, LocalHost(host.directory))
     if run in ground.runs and not _has_ended(ground, run) and not ground.told.holder_lives:
         abandon(ground, run)
 

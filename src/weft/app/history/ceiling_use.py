@@ -1,4 +1,4 @@
-"""How much of the ceilings of a plan earlier runs have used, as `weft check` reports it."""
+"""The use of a plan's ceilings by earlier runs, as `weft check` reports it."""
 
 import os
 from collections.abc import Sequence
@@ -18,17 +18,17 @@ from weft.store.sqlite import open_reader
 
 
 class CeilingUse(Struct, frozen=True, kw_only=True):
-    """A ceiling on money or on tokens, and what earlier runs spent below it."""
+    """A ceiling on money or tokens, and the spending of earlier runs that counts against it."""
 
     path: str
-    """Of the subplan that it belongs to; empty for the whole plan."""
+    """The path of its subplan; empty for the whole plan."""
     unit: str
-    """usd or tokens."""
+    """`usd` or `tokens`."""
     spent: int
     """Micro-dollars, or tokens."""
     ceiling: int
     unreported: int = 0
-    """What stays reserved for agent calls that did not report their cost."""
+    """Reservations kept for agent calls that did not report their cost."""
 
     @property
     def left(self) -> int:
@@ -50,11 +50,11 @@ class CeilingUse(Struct, frozen=True, kw_only=True):
 
 
 class EarlierRuns(Struct, frozen=True, kw_only=True):
-    """What earlier runs of a plan spent, as `weft check` reports it."""
+    """The spending of earlier runs of a plan, as `weft check` reports it."""
 
     total: EarlierSpending = EarlierSpending()
     ceilings: tuple[CeilingUse, ...] = ()
-    """Those below which something was spent."""
+    """The ceilings that earlier runs have used in part."""
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -66,7 +66,7 @@ class EarlierRuns(Struct, frozen=True, kw_only=True):
 
 
 def read_earlier_runs(plan: Plan, journal: Path) -> EarlierRuns:
-    """From the journal of a project, which need not exist. What is wrong with it is reported elsewhere."""
+    """Reads the spending from a project's journal, which need not exist. Other checks report a broken journal."""
     if not os.path.lexists(journal):
         return EarlierRuns()
     try:

@@ -1,7 +1,7 @@
-"""What earlier runs of a plan have completed, and the plan has not changed since: that need not be done again.
+"""The subplans that earlier runs have completed and that the plan has not changed since; they are not repeated.
 
-The last run tells of all that it was for. If that was only a part of the plan, because a few subplans were chosen,
-the run before it tells of the others; and so on, back to one that was for the whole plan or did everything anew.
+The last run decides about all subplans that it was for. If the user had selected only a part of the plan, the run
+before it decides about the others, and so on, back to a run of the whole plan or a run with `--fresh`.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -22,85 +22,92 @@ from weft.ports.journal import JournalReader, RunRecord
 
 
 class CompletedWork(Struct, frozen=True):
-    """What earlier runs have completed, and still is what it was then."""
+    """The unchanged work that earlier runs have completed."""
 
     paths: tuple[str, ...] = ()
     is_all: bool = False
-    """Whether that is all there is to do."""
+    """Whether nothing remains to be done."""
     landed: tuple[str, ...] = ()
-    """Those whose results have landed."""
+    """The paths whose results have landed."""
     target: str = ""
     """The branch that they have landed on."""
     told_by: dict[str, str] = field(default_factory=dict[str, str])
-    """For each path the last run that has completed it, or has taken it over."""
+    """For each path, the last run that completed it or carried it over."""
     taken_over: frozenset[str] = frozenset()
-    """What that run has not done itself."""
+    """The paths that this last run carried over from an earlier run."""
     continued: tuple[EarlierSlice, ...] = ()
-    """Slices that are not completed, and continue after the steps that an earlier run has done."""
+    """Slices that are not completed and continue after the steps that an earlier run completed."""
 
 
 def kept_of(
     plan: Plan, journal: JournalReader, runs: Iterable[Earlier], parts: Collection[str] = ()
 ) -> CompletedWork:
-    """`runs`: the newest first. `parts`: groups of which the plan has only a part, so that they are never done."""
-    past = _Past(plan)
+    """Returns the completed work in `runs`, which come newest first.
+
+    `parts` are groups that the plan contains only in part, so that they are never completed.
+    """
+    past = _History(plan)
     for record, started in runs:
-        if past.hears(record, started, _Story(started).hears(journal, record.run)):
+        if past.hears(record, started, _RunResult(started).hears(journal, record.run)):
             break
     return past.kept(parts)
 
 
 def completed_by(kept: CompletedWork, journal: JournalReader, runs: Iterable[Earlier]) -> dict[str, str]:
-    """For each path the run that has completed it, from which others may have taken it over."""
-    found = {path: run for path, run in kept.told_by.items() if path not in kept.taken_over}
+    """Returns for each path the run that completed it, even if later runs have carried it over."""
+    completing_runs = {path: run for path, run in kept.told_by.items() if path not in kept.taken_over}
     sought: set[str] = set()
     unseen = set(kept.taken_over)
     for record, started in runs:
-        told = {path for path in unseen if kept.told_by[path] == record.run}
-        unseen -= told
+        # A path is searched for only in runs older than the last one that carried it over.
+        carried = {path for path in unseen if kept.told_by[path] == record.run}
+        unseen -= carried
         if sought:
-            story = _Story(started).hears(journal, record.run)
-            here = {path for path in sought if story.completed.get(path) == _HERE}
-            found.update(dict.fromkeys(here, record.run))
-            sought -= here
-        sought |= told
+            result = _RunResult(started).hears(journal, record.run)
+            completed = {path for path in sought if result.completed.get(path) == _HERE}
+            completing_runs.update(dict.fromkeys(completed, record.run))
+            sought -= completed
+        sought |= carried
         if not sought and not unseen:
             break
-    return kept.told_by | found
+    return kept.told_by | completing_runs
 
 
 _HERE, _BEFORE = "here", "before"
 
 
-class _Story(Struct):
-    """What a run has come to."""
+class _RunResult(Struct):
+    """The result of one run, folded from its events."""
 
     started: RunStarted
     completed: dict[str, str] = field(default_factory=dict[str, str])
-    """Where: by this run, or by one before it."""
+    """By path: `_HERE` if this run completed it, `_BEFORE` if an earlier run did."""
     landed: set[str] = field(default_factory=set[str])
     left_out: set[str] = field(default_factory=set[str])
-    """What groups went on without."""
+    """The subplans that their groups continued without."""
     slices: dict[str, SliceProgress] = field(default_factory=dict[str, SliceProgress])
-    """How far it got with those that it did not complete."""
+    """The progress of slices that the run did not complete."""
 
-    def hears(self, journal: JournalReader, run: str) -> "_Story":
+    def hears(self, journal: JournalReader, run: str) -> "_RunResult":
         self.completed = dict.fromkeys(self.started.carried, _BEFORE)
         self.landed = set(self.started.landed)
         for earlier in self.started.continued:
             self.slices[earlier.subplan] = progress_of(run, earlier.subplan, earlier)
-        for one in journal.events(run):
-            self._hear(one.event)
+        for recorded in journal.events(run):
+            self._hear(recorded.event)
         if self.left_out:
             self._undo()
         return self
 
     def _undo(self) -> None:
-        """What was left out is done anew, and so are the groups around it; what else is in these has landed."""
+        """Removes left-out subplans and the groups around them, which the next run repeats.
+
+        The other contents of such a group have landed if the group has.
+        """
         undone = {
-            one
-            for one in self.completed
-            if any(_is_in(one, path) or _is_in(path, one) for path in self.left_out)
+            path
+            for path in self.completed
+            if any(_is_in(path, left_out) or _is_in(left_out, path) for left_out in self.left_out)
         }
         self.completed = {path: where for path, where in self.completed.items() if path not in undone}
         groups = self.landed & undone
@@ -127,12 +134,12 @@ class _Story(Struct):
                 pass
 
 
-def _is_in(path: str, other: str) -> bool:
-    return path == other or path.startswith(f"{other}/")
+def _is_in(path: str, group: str) -> bool:
+    return path == group or path.startswith(f"{group}/")
 
 
-class _Past:
-    """What is known of each subplan of a plan: the last run that had it in its plan decides."""
+class _History:
+    """The history of each subplan of a plan: the last run that had the subplan in its plan decides."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -146,30 +153,30 @@ class _Past:
         self._continued: dict[str, EarlierSlice] = {}
         self._landed: set[str] = set()
 
-    def hears(self, record: RunRecord, started: RunStarted, story: _Story) -> bool:
-        """Whether nothing older matters."""
+    def hears(self, record: RunRecord, started: RunStarted, result: _RunResult) -> bool:
+        """Adds a run and returns whether older runs do not matter."""
         self._runs += 1
         self._last = self._last or (record, started)
         is_end = not started.chosen or started.fresh
-        if story.completed or story.slices or not is_end:
-            done = self._compare(record, story)
+        if result.completed or result.slices or not is_end:
+            done = self._compare(record, result)
             if started.target == self._last[1].target:
-                self._landed |= story.landed & done
+                self._landed |= result.landed & done
         return is_end or not self._undecided
 
-    def _compare(self, record: RunRecord, story: _Story) -> AbstractSet[str]:
-        """What this run has completed, and no later one has had in its plan."""
+    def _compare(self, record: RunRecord, result: _RunResult) -> AbstractSet[str]:
+        """Returns the subplans that this run completed and that no later run had in its plan."""
         before = _digests(load_plan(record.text, record.file, surroundings=Surroundings(git=False)))
         self._digests = self._digests or _digests(self._plan)
-        known = self._undecided & before.keys()
-        self._undecided -= known
-        same = {path: record.run for path in known if before[path] == self._digests[path]}
+        decided = self._undecided & before.keys()
+        self._undecided -= decided
+        same = {path: record.run for path in decided if before[path] == self._digests[path]}
         self._same |= same
-        done = {path: run for path, run in same.items() if path in story.completed}
+        done = {path: run for path, run in same.items() if path in result.completed}
         self._done |= done
-        self._taken_over |= {path for path in done if story.completed[path] == _BEFORE}
-        for path in same.keys() & story.slices.keys():
-            earlier = story.slices[path].earlier()
+        self._taken_over |= {path for path in done if result.completed[path] == _BEFORE}
+        for path in same.keys() & result.slices.keys():
+            earlier = result.slices[path].earlier()
             if earlier is not None:
                 self._continued[path] = earlier
         return done.keys()
@@ -195,7 +202,7 @@ class _Past:
         )
 
     def _is_all(self, done: Mapping[str, str], parts: Collection[str]) -> bool:
-        """The whole plan is completed when a run is, and told of by nothing else."""
+        """Returns whether every path is completed; no event reports the plan itself, only the state of the run."""
         whole = self._plan.outline.paths[ROOT]
         return all(
             path in done or path in parts or (path == whole and path in self._same)
@@ -204,9 +211,9 @@ class _Past:
 
 
 def changed_paths(before: Plan, after: Plan) -> frozenset[str]:
-    """The subplans of a plan that another plan lacks or has changed, or that build on such ones."""
-    now = _digests(after)
-    return frozenset(path for path, digest in _digests(before).items() if now.get(path) != digest)
+    """Returns the subplans that `after` lacks or has changed, or that build on such subplans."""
+    new_digests = _digests(after)
+    return frozenset(path for path, digest in _digests(before).items() if new_digests.get(path) != digest)
 
 
 def _digests(plan: Plan) -> dict[str, str]:
@@ -214,17 +221,17 @@ def _digests(plan: Plan) -> dict[str, str]:
 
 
 def _consistent(plan: Plan, done: Mapping[str, str]) -> dict[str, str]:
-    """Without what is built on something that a later run has not completed."""
+    """Returns the completed subplans without those that build on work that a later run has not completed."""
     outline = plan.outline
     stands = [str(path) in done for path in outline.paths]
     grounded = [True] * len(stands)
-    """Whether all that a row starts from stands."""
+    """Whether all dependencies of a row, and of the groups around it, are completed."""
     for point in Points(outline).topological_order():
         row, closes = divmod(point, 2)
         if closes:
             stands[row] = stands[row] and all(stands[child] for child in outline.children(row))
         elif row:
-            needed = outline.depends_on[row]
-            grounded[row] = grounded[outline.parents[row]] and all(stands[one] for one in needed)
+            dependencies = outline.depends_on[row]
+            grounded[row] = grounded[outline.parents[row]] and all(stands[needed] for needed in dependencies)
             stands[row] = stands[row] and grounded[row]
     return {str(path): done[path] for row, path in enumerate(outline.paths) if stands[row]}

@@ -1,4 +1,4 @@
-"""The runs of a plan that the journal has, and how each of them began."""
+"""The runs of a plan in the journal, each with its first fact."""
 
 from collections.abc import Iterator
 
@@ -6,11 +6,11 @@ from weft.engine.messages.facts import RunStarted
 from weft.ports.journal import JournalReader, RunRecord
 
 Earlier = tuple[RunRecord, RunStarted]
-"""A run, and how it began."""
+"""A run and its first fact."""
 
 
 def earlier_runs(journal: JournalReader, plan: str) -> Iterator[Earlier]:
-    """The newest first. One that died before anything happened in it never was."""
+    """Yields the runs of a plan, newest first. A run that died before its first fact does not count."""
     for record in journal.runs(plan):
         started = started_of(journal, record.run)
         if started is not None:
@@ -18,12 +18,12 @@ def earlier_runs(journal: JournalReader, plan: str) -> Iterator[Earlier]:
 
 
 def started_of(journal: JournalReader, run: str) -> RunStarted | None:
-    """How a run began; None if it has not come to that."""
+    """Returns the first fact of a run; None if it has no facts yet."""
     fact = next(iter(journal.facts(run)), None)
     return fact if isinstance(fact, RunStarted) else None
 
 
 def chosen_for(journal: JournalReader, run: str) -> tuple[str, ...]:
-    """What a run is for, with what that needs; nothing: for the whole plan."""
+    """Returns the selected subplans of a run; empty for the whole plan."""
     started = started_of(journal, run)
     return () if started is None else started.chosen

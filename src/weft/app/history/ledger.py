@@ -1,9 +1,9 @@
-"""What the runs of a plan spent since a person last reset its budget.
+"""The ledger of a plan: the spending of its runs since a person last reset its budget.
 
-A ceiling belongs to the plan and outlives a run. Each run records at its start what all earlier runs spent, so the
-ledger of a plan is that record of the last run plus what that run spent itself. A journal of an older version has
-no such record; then the runs before it are read as well. A reset is an event of the run it is made in: what stands
-before it, in that run and in earlier ones, does not count.
+A ceiling belongs to the plan and outlives a run. Each run records at its start the spending of all earlier runs.
+The ledger is therefore that record of the last run plus the spending of that run itself. A journal of an older
+version has no such record; then the runs before it are read as well. A reset is an event of the run that was
+current at the time: everything before it, in that run and in earlier runs, does not count.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from weft.ports.journal import JournalReader
 
 
 class _Execution(Struct):
-    """One of an agent that has not ended."""
+    """The spending of an agent execution that has not ended."""
 
     subplan: str
     reserved: int
@@ -47,7 +47,7 @@ class Ledger(Struct):
         )
 
     def add_run(self, events: Iterable[Event]) -> None:
-        """An agent that never ended, because its run was abandoned, has an unknown cost."""
+        """Adds the spending of a run. An agent that never ended, as its run was abandoned, has an unknown cost."""
         run = Ledger()
         for event in events:
             run._hear(event)
@@ -59,18 +59,18 @@ class Ledger(Struct):
 
     def _hear(self, event: Event) -> None:
         data = event.data
-        which = (data.get("firing", 0), data.get("execution", 1))
+        key = (data.get("firing", 0), data.get("execution", 1))
         match event.kind:
             case "step_started" if "agent" in data:
-                self._open[which] = _Execution(
+                self._open[key] = _Execution(
                     event.subplan, data.get("reserved", 0), data.get("reserved_tokens", 0)
                 )
-            case "spent" if which in self._open:
-                execution = self._open[which]
+            case "spent" if key in self._open:
+                execution = self._open[key]
                 execution.cost = execution.cost if event.cost is None else event.cost
                 execution.tokens = execution.tokens if event.tokens is None else event.tokens
             case "step_finished":
-                self._finish(event, self._open.pop(which, None))
+                self._finish(event, self._open.pop(key, None))
             case "budget" if event.outcome == "reset":
                 self.entries.clear()
                 self.is_reset = True
@@ -88,9 +88,9 @@ class Ledger(Struct):
 
 
 def _reported(event: Event) -> tuple[int | None, int | None]:
-    """The cost and the tokens of an execution that has ended; None for a mere lower bound."""
-    # An amount that was only heard of while the agent ran stands in the event, and not in the fact. Journals of
-    # older versions mark no tokens.
+    """Returns the cost and tokens of an ended execution; None where only a lower bound is known."""
+    # The event, but not the fact, contains an amount that was reported only while the agent ran. Journals of older
+    # versions do not mark tokens.
     fact = event.fact if isinstance(event.fact, Ended) else None
     cost_is_open = event.data.get("cost_at_least") or (fact is not None and fact.cost is None and event.cost)
     tokens_are_open = event.data.get("tokens_at_least") or (
@@ -100,7 +100,7 @@ def _reported(event: Event) -> tuple[int | None, int | None]:
 
 
 def _end(execution: _Execution, cost: int | None, tokens: int | None) -> EarlierSpending:
-    """What an execution comes to. What it did not report, None, stays reserved, however it ended."""
+    """Returns the spending of an ended execution. An amount that it did not report (None) stays reserved."""
     assumed = 0 if cost is not None else max(0, execution.reserved - execution.cost)
     assumed_tokens = 0 if tokens is not None else max(0, execution.reserved_tokens - execution.tokens)
     return EarlierSpending(
@@ -114,7 +114,7 @@ def _end(execution: _Execution, cost: int | None, tokens: int | None) -> Earlier
 
 
 def spent_by(journal: JournalReader, runs: Iterable[Earlier]) -> tuple[EarlierSpending, ...]:
-    """What these runs spent since the last reset, by subplan; `runs` are all of a plan, the newest first."""
+    """Returns the spending since the last reset, by subplan; `runs` are all runs of a plan, newest first."""
     ledger = Ledger()
     for record, started in runs:
         ledger.add_run(recorded.event for recorded in journal.events(record.run))
@@ -128,7 +128,7 @@ def spent_by(journal: JournalReader, runs: Iterable[Earlier]) -> tuple[EarlierSp
 
 
 def spent_before(journal: JournalReader, plan: str, run: str) -> tuple[EarlierSpending, ...]:
-    """What the runs of a plan before this one spent since the last reset."""
+    """Returns the spending of the runs before this one, since the last reset."""
     started = started_of(journal, run)
     if started is not None and started.earlier is not None:
         return started.earlier

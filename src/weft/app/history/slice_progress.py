@@ -1,8 +1,8 @@
-"""How far a run got with a slice that it did not complete, for the next run to continue after.
+"""The progress of a slice that a run did not complete, from which the next run continues.
 
 A slice continues if nothing is wrong with its work: it was cancelled, the budget was used up, a process was lost,
-it was never begun, or its run was stopped and the plan changed elsewhere. A slice that failed by itself is done
-again from its beginning.
+it never started, or its run was stopped and the plan changed elsewhere. A slice that failed by itself starts again
+from its first step.
 """
 
 from collections.abc import Iterable
@@ -16,26 +16,26 @@ from weft.engine.messages.orders import RESOLVE
 from weft.workspaces.git.base.names import dotted
 
 _CUT_OFF = frozenset({"cancelled", "budget", "lost", "infra", "blocked"})
-"""Reasons of failures that say nothing about the work."""
+"""Reasons of failures that do not blame the work."""
 _ENDS = frozenset({StepOutcome.DONE, StepOutcome.FAILED, StepOutcome.TIMEOUT})
-"""How an execution ends that is not done again."""
+"""Outcomes after which an execution is not repeated."""
 
 Key = tuple[str, int, bool]
 """The address of a step, its attempt, and whether it is a question."""
 
 
 class SliceProgress(Struct):
-    """Folded from the events of one slice."""
+    """The progress of one slice, folded from its events."""
 
     slice: EarlierSlice
     _waiting: dict[Key, EarlierStep] = field(default_factory=dict[Key, EarlierStep])
-    """Of a slice that continues: what an earlier run recorded, and has not been met in this one."""
+    """Steps that an earlier run recorded and that this run has not reached; only for a slice that continues."""
     _steps: dict[Key, EarlierStep] = field(default_factory=dict[Key, EarlierStep])
     _open: dict[Key, str] = field(default_factory=dict[Key, str])
-    """Launched and not ended, with their inputs."""
+    """Steps that were launched and have not ended, with their inputs."""
     _is_cut_off: bool = True
     _has_workspace: bool = False
-    """Without one of its own nothing says what has become of its work."""
+    """Whether the slice got a workspace; without one, the state of its work is unknown."""
 
     def hear(self, event: Event) -> None:
         match event.kind, event.step:
@@ -54,7 +54,7 @@ class SliceProgress(Struct):
                 pass
 
     def _begin(self, fact: object) -> None:
-        """The workspace is ready: the one that an earlier run left, or a new one."""
+        """Records that the workspace is ready: an earlier run's, or a new one."""
         self._has_workspace = True
         if isinstance(fact, Ended) and fact.kept:
             self._waiting, self._open = self._recorded(), dict.fromkeys(self.slice.open, "")
@@ -86,7 +86,7 @@ class SliceProgress(Struct):
                 pass
 
     def _launch(self, key: Key, inputs: str) -> None:
-        """As the engine does, but for steps that wait for room: see `weft.engine.state.continuation`."""
+        """Follows the engine's rule, except for steps that wait for room: `weft.engine.state.continuation`."""
         if key not in self._open:
             self._waiting.clear()
         self._open[key] = inputs
@@ -105,7 +105,7 @@ class SliceProgress(Struct):
                 self.slice = replace(self.slice, commit=move.after)
 
     def earlier(self) -> EarlierSlice | None:
-        """What the next run continues after; None if there is nothing, or the slice failed by itself."""
+        """Returns the steps that the next run continues after; None without any, or if the slice itself failed."""
         steps = {**self._waiting, **self._steps}
         if not self._is_cut_off or not self._has_workspace or not steps:
             return None
@@ -113,7 +113,7 @@ class SliceProgress(Struct):
 
 
 def progress_of(run: str, subplan: str, earlier: EarlierSlice | None) -> SliceProgress:
-    """Of a slice of a run that has just started; `earlier` is what it continues after, if anything."""
+    """Returns the progress of a slice at the start of a run, which may continue after an `earlier` run."""
     if earlier is None:
         return SliceProgress(EarlierSlice(subplan=subplan, run=run))
     steps = {_key(step): step for step in earlier.steps}

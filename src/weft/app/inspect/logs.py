@@ -13,7 +13,7 @@ from enum import Enum, auto
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from weft.app.record.journal import Alone, RecordedRun, nobody_minds
+from weft.app.record.journal import Alone, RecordedRun, ignore_absence
 from weft.app.record.output_files import chunks, size
 from weft.app.record.run_plan import plan_of
 from weft.app.record.step_selection import VERIFIED, WHOLE, StepSelection, chosen
@@ -82,7 +82,7 @@ class Piece(Struct, frozen=True, kw_only=True):
 
 
 def pieces(
-    book: RecordedRun, name: str | None, *, follow: bool = False, alone: Alone = nobody_minds
+    book: RecordedRun, name: str | None, *, follow: bool = False, alone: Alone = ignore_absence
 ) -> Iterator[Piece]:
     """What was written in a subplan, `store/model`, or in one of its steps, `store/model:code`.
 

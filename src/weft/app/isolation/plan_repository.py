@@ -1,4 +1,4 @@
-"""The repository of a plan whose slices work in worktrees: what is asked of it, and what it is used for."""
+"""Open the repository of a plan whose slices work in worktrees or clones."""
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -19,7 +19,7 @@ _OF_THE_WHOLE_PLAN = ("branch_prefix", "merge.sign")
 
 
 def repository_of(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Repository:
-    """The repository that a plan with worktrees is in; raises `InputError` if it cannot be used."""
+    """Returns the repository of a plan with worktrees; raises `InputError` if it cannot be used."""
     rows = range(1, len(plan.subplans))
     if any(plan.scopes[row].settings.isolation == "dir" for row in rows if plan.outline.is_leaf(row)):
         raise InputError(
@@ -37,13 +37,13 @@ def repository_of(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Repos
 
 
 def ends_of(plan: Plan, repository: Repository) -> Ends:
-    """Where a new run starts from, and where its results are to land."""
+    """Returns the base commit and the target branch of a new run."""
     prefix = plan.scopes[ROOT].settings.branch_prefix
     return resolve_ends(repository, base=plan.base, target=plan.target, prefix=prefix)
 
 
 def worries(plan: Plan, repository: Repository, ends: Ends) -> Concerns:
-    """What a person should know before anything starts."""
+    """Returns the concerns about the repository, for the user to see before anything starts."""
     commands = plan.scopes[ROOT].settings.setup_commands
     setup = [command if isinstance(command, str) else " ".join(command) for command in commands]
     return concerns(repository, ends, setup=setup, names=names_of(plan))
@@ -63,9 +63,9 @@ def worktrees_of(
         template = plan.scopes[rows[path]].settings.worktrees
         return places.project / render(template, {"slice": {"path": name}, "plan": {"id": plan.id}})
 
-    boxed = slices_in_sandboxes(plan)
-    chosen = (row for row, scope in enumerate(plan.scopes) if scope.settings.isolation == "clone")
-    clones = frozenset(outline.paths[row] for row in {*boxed, *chosen} if outline.is_leaf(row))
+    sandboxed = slices_in_sandboxes(plan)
+    cloned = (row for row, scope in enumerate(plan.scopes) if scope.settings.isolation == "clone")
+    clones = frozenset(outline.paths[row] for row in {*sandboxed, *cloned} if outline.is_leaf(row))
     return WorktreeWorkspaces(
         PlanRepository(
             repository=repository,
@@ -76,6 +76,6 @@ def worktrees_of(
             groups=frozenset(path for path, row in rows.items() if not outline.is_leaf(row)),
             landed=landed,
             clones=clones,
-            opened=clones - {outline.paths[row] for row in boxed},
+            opened=clones - {outline.paths[row] for row in sandboxed},
         )
     )

@@ -1,4 +1,4 @@
-"""Whether a plan wants sandboxes, and whether it can have them here."""
+"""Decide whether a plan needs sandboxes, and whether this machine can provide them."""
 
 from collections.abc import Iterator, Mapping
 
@@ -14,26 +14,30 @@ from weft.runtime.sandbox.probe import Probe, probe
 
 
 class SandboxRequest(Struct, frozen=True):
-    """Sandboxes."""
+    """The needs of a plan that uses sandboxes."""
 
     network: bool
-    """False: one of them is to be without."""
+    """False if a sandbox must have no network."""
 
 
-def wanted(plan: Plan) -> SandboxRequest | None:
-    """None if no step is in one."""
-    found = [one for one in (*_settings(plan), *_said(plan)) if one.is_on]
-    return SandboxRequest(network=all(one.network for one in found)) if found else None
+def requested_sandboxes(plan: Plan) -> SandboxRequest | None:
+    """Returns the sandboxes that a plan needs; None if no step uses one."""
+    sandboxes = [sandbox for sandbox in (*_settings(plan), *_own_sandboxes(plan)) if sandbox.is_on]
+    return SandboxRequest(network=all(sandbox.network for sandbox in sandboxes)) if sandboxes else None
 
 
-def homes_wanted(plan: Plan) -> bool:
-    """Whether a step has a home of its own."""
+def needs_homes(plan: Plan) -> bool:
+    """Returns whether a step has a home directory of its own."""
     settings = (scope.settings.isolated_home for scope in plan.scopes)
-    return wanted(plan) is not None or any(settings) or any(one.isolated_home for one in plan.agents.values())
+    return (
+        requested_sandboxes(plan) is not None
+        or any(settings)
+        or any(agent.isolated_home for agent in plan.agents.values())
+    )
 
 
 def slices_in_sandboxes(plan: Plan) -> frozenset[int]:
-    """The rows of slices of which a step may be in a sandbox."""
+    """Returns the rows of slices that may have a step in a sandbox."""
     rows = [row for row in range(len(plan.subplans)) if plan.outline.is_leaf(row)]
     if any(Sandbox(**agent.sandbox or {}).is_on for agent in agents_of(plan)):
         return frozenset(rows)
@@ -57,8 +61,8 @@ def _settings(plan: Plan) -> Iterator[Sandbox]:
     return (scope.settings.sandbox for scope in scopes.values())
 
 
-def _said(plan: Plan) -> Iterator[Sandbox]:
-    """What agents and steps say themselves."""
+def _own_sandboxes(plan: Plan) -> Iterator[Sandbox]:
+    """Yields the sandbox settings of agents and steps."""
     for agent in {agent.name: agent for agent in agents_of(plan)}.values():
         yield Sandbox(**agent.sandbox or {})
     for step in _steps(plan):
@@ -66,27 +70,27 @@ def _said(plan: Plan) -> Iterator[Sandbox]:
 
 
 def _steps(plan: Plan) -> Iterator[Step]:
-    """Those of each pipeline that is used, once."""
+    """Yields the steps of each used pipeline once."""
     rows = range(len(plan.subplans))
     used = [plan.pipeline_of(row) for row in rows if plan.outline.is_leaf(row)]
-    for pipeline in {id(one): one for one in used}.values():
+    for pipeline in {id(pipeline): pipeline for pipeline in used}.values():
         yield from pipeline.steps
         for name in inner_first(pipeline.steps, plan.pipelines):
             yield from plan.pipelines[name].steps
 
 
 def trouble(plan: Plan, environ: Mapping[str, str]) -> str:
-    """Why the plan cannot have the sandboxes that it wants, and what to type; empty if it can."""
-    need = wanted(plan)
-    found = Probe() if need is None else probe(environ, network=need.network)
-    if not found.trouble:
+    """Returns why this machine cannot provide the plan's sandboxes, and what to type; empty if it can."""
+    request = requested_sandboxes(plan)
+    result = Probe() if request is None else probe(environ, network=request.network)
+    if not result.trouble:
         return ""
     at = _place(plan) or Position(plan.document.file, 1, 1)
-    return f"{at}: `sandbox: bwrap` cannot be had here: {found.trouble}; what helps: {found.command}"
+    return f"{at}: `sandbox: bwrap` cannot be had here: {result.trouble}; what helps: {result.command}"
 
 
 def refuse_without(plan: Plan, environ: Mapping[str, str]) -> None:
-    """Raises `InputError` if the plan wants what there cannot be."""
+    """Raises `InputError` if the plan needs sandboxes that this machine cannot provide."""
     message = trouble(plan, environ)
     if message:
         raise InputError(message)

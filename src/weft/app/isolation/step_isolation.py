@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from weft.app.isolation.sandboxes import homes_wanted
+from weft.app.isolation.sandboxes import needs_homes
 from weft.app.project.places import Places
 from weft.plan.model import Plan
 from weft.runtime.homes import Homes
@@ -17,9 +17,9 @@ from weft.search_path import find_program
 def isolation_of(
     plan: Plan, places: Places, run: str, directory: Path, environ: Mapping[str, str]
 ) -> Isolation:
-    """Nothing is looked for where a plan wants neither."""
+    """Returns the isolation of a run's steps. A plan without homes and sandboxes causes no search for programs."""
     root = places.homes(run)
-    if not homes_wanted(plan):
+    if not needs_homes(plan):
         return Isolation(plan, Homes(root))
     program = find_program(PROGRAM, environ)
     grounds = SandboxContext(
@@ -30,15 +30,15 @@ def isolation_of(
 
 
 def _identity(directory: Path, environ: Mapping[str, str]) -> str:
-    """Who the user is, for git; empty if nobody says."""
+    """Returns a git configuration with the user's name and email; empty if git has neither."""
     from weft.workspaces.git.base.program import Git  # noqa: PLC0415 - most plans want no homes
 
     git = Git(directory, environ=environ)
     try:
-        found = {name: git.ask("config", "--get", f"user.{name}").text for name in ("name", "email")}
+        identity = {name: git.ask("config", "--get", f"user.{name}").text for name in ("name", "email")}
     except OSError:  # there is no git
         return ""
-    lines = [f"\t{name} = {_quoted(value)}\n" for name, value in found.items() if value]
+    lines = [f"\t{name} = {_quoted(value)}\n" for name, value in identity.items() if value]
     return "".join(("[user]\n", *lines)) if lines else ""
 
 

@@ -1,4 +1,4 @@
-"""Which checkouts are watched while agents run: see `weft.runtime.outside_watch`."""
+"""Choose the checkouts that are watched while agents run: see `weft.runtime.outside_watch`."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -13,9 +13,9 @@ from weft.runtime.outside_watch import OutsideWatch
 def outside_watch(
     plan: Plan, folder: Path, workspaces: Workspaces, environ: Mapping[str, str]
 ) -> OutsideWatch:
-    """The watch for a run of the plan; of a plan without worktrees nothing is watched.
+    """Returns the watch for a run of the plan; it watches nothing for a plan without worktrees.
 
-    Where slices work in the plan's own directory, the user's checkout changes as it should.
+    If slices work in the plan's own directory, the user's checkout is not watched: it is expected to change.
     """
     rows = (row for row in range(len(plan.subplans)) if plan.outline.is_leaf(row))
     kinds = {plan.scopes[row].settings.isolation for row in rows}

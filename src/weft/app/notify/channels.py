@@ -1,7 +1,7 @@
-"""The ways in which a notice gets to somebody: a command, the desktop, a webhook.
+"""The channels that deliver a notice: a command, the desktop, a webhook.
 
-Each takes a bounded time and ends soon when it is told to: a receiver that hangs is left. What goes wrong is an
-error with a sentence. Nothing here knows of runs, and nothing of what receivers answer is kept.
+Each takes a bounded time and ends soon after a stop is requested, even if the receiver hangs. A failure raises an
+error with a message. Channels know nothing about runs and do not store the answers of receivers.
 """
 
 import json
@@ -25,11 +25,11 @@ from weft.errors import WeftError
 from weft.search_path import find_program
 
 COMMAND_SECONDS = 30.0
-"""A command that takes longer is killed."""
+"""Seconds after which a command is killed."""
 ANSWER_SECONDS = 5.0
-"""So long a webhook may be silent."""
+"""Seconds to wait for the answer of a webhook."""
 PAUSE_SECONDS = 1.0
-"""Before a webhook is tried once more."""
+"""Seconds before a webhook is retried."""
 _POLL_SECONDS = 0.05
 _BUSY = 429
 _SERVER_ERROR = 500
@@ -37,19 +37,19 @@ _SCRIPT = "on run argv\ndisplay notification (item 2 of argv) with title (item 1
 
 
 class NotSentError(WeftError):
-    """A notice did not get to where it was to go."""
+    """A notice could not be delivered."""
 
 
 class Channel(Protocol):
     name: str
-    """For people, without anything that might be secret."""
+    """The name in messages, without any part that may be secret."""
 
     def send(self, notice: Notice, stop: Event) -> None:
         """Raises `NotSentError` or `OSError`. Ends soon when `stop` is set."""
         ...
 
     def hurry(self) -> None:
-        """Ends what waits for an answer; by another thread than the one that sends."""
+        """Ends a wait for an answer. A thread other than the sending one calls this."""
         ...
 
 
@@ -82,26 +82,26 @@ class ByCommand:
         self._run(self._argv, notice, stop)
 
     def hurry(self) -> None:
-        """It looks at `stop`, often."""
+        """Does nothing: `send` checks `stop` often."""
 
     def _run(self, argv: Sequence[str], notice: Notice, stop: Event) -> None:
-        # What it says goes to a file: a pipe would be held open by whatever it leaves running.
-        with tempfile.TemporaryFile() as said:
-            started = subprocess.Popen(  # noqa: S603 - the command is the user's own
+        # Errors go to a file: processes that the command leaves running would hold a pipe open.
+        with tempfile.TemporaryFile() as errors:
+            process = subprocess.Popen(  # noqa: S603 - the command is the user's own
                 argv, cwd=self._folder, env=_environment(self._environ, notice), start_new_session=True,
-                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said,
+                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=errors,
             )  # fmt: skip
             try:
-                _hand_over(started, body(notice))
-                code = _ended(started, stop, self._seconds)
+                _write_input(process, body(notice))
+                code = _wait_for_exit(process, stop, self._seconds)
             finally:
-                _kill(started)
+                _kill(process)
             if code is None:
                 raise NotSentError("it took too long, and was ended")
             if code:
-                said.seek(0)
-                why = last_line(said.read(65_536).decode(errors="replace"))
-                raise NotSentError(f"exit code {code}" + (f": {why}" if why else ""))
+                errors.seek(0)
+                reason = last_line(errors.read(65_536).decode(errors="replace"))
+                raise NotSentError(f"exit code {code}" + (f": {reason}" if reason else ""))
 
 
 def _environment(environ: Mapping[str, str], notice: Notice) -> dict[str, str]:
@@ -114,36 +114,36 @@ def _environment(environ: Mapping[str, str], notice: Notice) -> dict[str, str]:
     }
 
 
-def _hand_over(started: subprocess.Popen[bytes], data: bytes) -> None:
-    """A pipe takes all of it at once, read or not."""
-    assert started.stdin is not None
+def _write_input(process: subprocess.Popen[bytes], data: bytes) -> None:
+    """Writes the notice to the command's input. It fits into the pipe, so this does not block."""
+    assert process.stdin is not None
     try:
-        with started.stdin as stream:
+        with process.stdin as stream:
             stream.write(data)
-    except BrokenPipeError:  # it does not want it
+    except BrokenPipeError:  # the command does not read its input
         pass
 
 
-def _ended(started: subprocess.Popen[bytes], stop: Event, seconds: float) -> int | None:
-    """Its exit code; None if it takes too long, or there is no time left."""
+def _wait_for_exit(process: subprocess.Popen[bytes], stop: Event, seconds: float) -> int | None:
+    """Waits for the command and returns its exit code; None if it takes too long or `stop` is set."""
     until = time.monotonic() + seconds
-    while (code := started.poll()) is None:
+    while (code := process.poll()) is None:
         if time.monotonic() >= until or stop.wait(_POLL_SECONDS):
             return None
     return code
 
 
-def _kill(started: subprocess.Popen[bytes]) -> None:
-    if started.poll() is None:
-        os.killpg(started.pid, signal.SIGKILL)
-        started.wait()
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 # The desktop
 
 
 class OnDesktop(ByCommand):
-    """Shows it with the program that this desktop has for that."""
+    """Shows the notice with the notification program of the desktop."""
 
     def __init__(self, program: str, *, folder: Path, environ: Mapping[str, str]) -> None:
         super().__init__([program], folder=folder, environ=environ)
@@ -163,11 +163,11 @@ def desktop_program(environ: Mapping[str, str]) -> str | None:
 
 
 class _TryAgainError(NotSentError):
-    """Nobody was there, or it could not answer just now."""
+    """The receiver was unreachable or busy."""
 
 
 class ToWebhook:
-    """Posts it as JSON; once more if nobody answered, or not just now. No redirect is followed."""
+    """Posts the notice as JSON; retries once if the receiver was unreachable or busy. Follows no redirects."""
 
     def __init__(self, url: str, *, seconds: float = ANSWER_SECONDS, pause: float = PAUSE_SECONDS) -> None:
         parts = urlsplit(url)
@@ -190,7 +190,7 @@ class ToWebhook:
         connection = self._connection
         sock: socket.socket | None = None if connection is None else connection.sock
         if sock is not None:
-            with suppress(OSError):  # it may have gone meanwhile
+            with suppress(OSError):  # the connection may be closed by now
                 sock.shutdown(socket.SHUT_RDWR)
 
     def _post(self, data: bytes) -> None:
@@ -210,9 +210,9 @@ class ToWebhook:
         connection = kind(parts.hostname or "", parts.port, timeout=self._seconds)
         self._connection = connection
         try:
-            where = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
             headers = {"Content-Type": "application/json", "User-Agent": "weft"}
-            connection.request("POST", where, data, headers)
+            connection.request("POST", target, data, headers)
             with connection.getresponse() as response:
                 return response.status
         finally:

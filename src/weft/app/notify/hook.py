@@ -1,4 +1,4 @@
-"""Where a run and those who are told of it meet. Where nobody is, nothing is loaded and nothing is done."""
+"""Connects a run to its notifications. A plan without `notify` loads no notification code."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -10,18 +10,18 @@ from weft.ports.journal import JournalReader
 
 
 class NotificationHook(Protocol):
-    """Those who are told of what happens in a run."""
+    """Receives the events of a run and sends notifications."""
 
     def hears(self, events: Sequence[Recorded]) -> None:
-        """What has happened, after it is in the journal. Returns at once."""
+        """Takes events that are in the journal already. Returns at once."""
         ...
 
     async def finish(self) -> None:
-        """Waits a little until all that was heard has been told."""
+        """Waits a bounded time until all notices have been sent."""
         ...
 
 
-class _Nobody:
+class _NoNotifications:
     def hears(self, events: Sequence[Recorded]) -> None:
         pass
 
@@ -29,18 +29,18 @@ class _Nobody:
         pass
 
 
-def notified(
+def make_hook(
     plan: Plan,
     run: str,
     *,
     places: Places,
     journal: JournalReader,
-    audience: object,
+    observer: object,
     environ: Mapping[str, str],
 ) -> NotificationHook:
-    """`audience` is shown what could not be told to somebody, if it listens to such things."""
+    """Returns the hook of a plan. It reports undelivered notices to `observer` if that is a `NoteListener`."""
     if not plan.notify:
-        return _Nobody()
-    from weft.app.notify.notifier import Notifier  # noqa: PLC0415 - threads and HTTP, for those who want them
+        return _NoNotifications()
+    from weft.app.notify.notifier import Notifier  # noqa: PLC0415 - threads and HTTP, which most plans do not need
 
-    return Notifier(plan, history=journal.events(run), places=places, audience=audience, environ=environ)
+    return Notifier(plan, history=journal.events(run), places=places, observer=observer, environ=environ)

@@ -1,8 +1,8 @@
-"""What of a run somebody is told: an event becomes a notice, or nothing.
+"""Decide which events of a run become notices.
 
-Each thing is told once. What is held is tried again whenever the run goes on, and is then held once more; a
-question and an alert may come up again in another attempt. So what has been told is remembered until it is
-settled, and whoever takes over a run first folds in what has happened before, without telling any of it.
+Each notice is sent once. A hold is retried whenever the run is resumed, and may then be held again; a question or
+a budget alert may recur in another attempt. The fold therefore remembers what it has reported until it is settled,
+and a coordinator that resumes a run first folds the earlier events without sending anything.
 """
 
 import shlex
@@ -21,16 +21,16 @@ from weft.plan.model import Plan
 from weft.plan.prices import dollars
 
 SHAPE = 1
-"""Version of what is sent; a change that a program could notice raises it."""
+"""Version of the JSON; a change that a program could notice raises it."""
 _FILES = 3
-"""So many are named."""
+"""Number of files that a notice names."""
 _TRIED_AGAIN = frozenset({"stopped", "lost", "infra"})
-"""Ends after which what was held is still to be settled."""
+"""Outcomes of a retry that do not settle a hold."""
 
 
 class Notice(Struct, frozen=True, kw_only=True):
     event: str
-    """Which of those that `notify` can name."""
+    """One of the events that `notify` can select."""
     plan: str
     run: str
     subplan: str
@@ -39,7 +39,7 @@ class Notice(Struct, frozen=True, kw_only=True):
     text: str
     """One line."""
     next: str
-    """What to type; empty if nothing is to be done."""
+    """The command to type; empty if there is nothing to do."""
     at: float
 
     def to_json(self) -> dict[str, Any]:
@@ -56,8 +56,8 @@ class Notice(Struct, frozen=True, kw_only=True):
         }
 
 
-class _Said(Struct, frozen=True):
-    """A notice without what all have in common."""
+class _Message(Struct, frozen=True):
+    """The part of a notice that depends on the event."""
 
     event: str
     title: str
@@ -66,7 +66,7 @@ class _Said(Struct, frozen=True):
 
 
 class Notices:
-    """Folds the events of one run."""
+    """The fold that turns the events of one run into notices."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -75,27 +75,27 @@ class Notices:
             str(path) for path, leaf in zip(outline.paths, outline.leaves, strict=True) if not leaf
         }
         self._held: dict[tuple[str, str], str] = {}
-        """Of what is held, the event it was told as."""
+        """For each hold, the kind of notice that was sent."""
         self._asked: set[tuple[str, int]] = set()
         self._spent: set[tuple[str, str, int]] = set()
 
-    def hear(self, one: Recorded) -> Notice | None:
-        event = one.event
-        said = self._said(event)
-        if said is None:
+    def hear(self, recorded: Recorded) -> Notice | None:
+        event = recorded.event
+        message = self._message_for(event)
+        if message is None:
             return None
         return Notice(
-            event=said.event,
+            event=message.event,
             plan=self._plan.id,
-            run=one.run,
+            run=recorded.run,
             subplan=event.subplan,
-            title=said.title,
-            text=one_line(said.text),
-            next=said.next,
-            at=one.at,
+            title=message.title,
+            text=one_line(message.text),
+            next=message.next,
+            at=recorded.at,
         )
 
-    def _said(self, event: Event) -> _Said | None:
+    def _message_for(self, event: Event) -> _Message | None:
         match event.kind:
             case "run_finished":
                 return self._run_finished(event)
@@ -112,67 +112,71 @@ class Notices:
 
     # Ends
 
-    def _run_finished(self, event: Event) -> _Said | None:
+    def _run_finished(self, event: Event) -> _Message | None:
         name = self._plan.id
         match event.outcome:
             case "completed":
                 slices = sum(self._plan.outline.leaves)
                 ended = "The one slice is" if slices == 1 else f"All {slices:,} slices are"
                 cost = f"; {dollars(event.cost)} spent" if event.cost else ""
-                return _Said("finished", f"{name} is completed", f"{ended} completed{cost}.")
+                return _Message("finished", f"{name} is completed", f"{ended} completed{cost}.")
             case "failed":
-                why = event.data.get("message") or "; ".join(event.data.get("stuck", ()))
-                return _Said("failed", f"{name} has failed", why or "Something failed.", self._run_command())
-            case _:  # somebody has stopped it
+                reason = event.data.get("message") or "; ".join(event.data.get("stuck", ()))
+                return _Message(
+                    "failed", f"{name} has failed", reason or "Something failed.", self._run_command()
+                )
+            case _:  # the user has stopped it
                 return None
 
-    def _failed(self, event: Event) -> _Said | None:
-        """Only what failed by itself: of a group, not because of something in it."""
+    def _failed(self, event: Event) -> _Message | None:
+        """Returns a message for a subplan that failed by itself; a group that failed by its contents has none."""
         data = event.data
         because_of_others = data.get("reason") in BECAUSE_OF_OTHERS
         if because_of_others or (data.get("cause") and event.subplan in self._groups):
             return None
-        why = data.get("message") or data.get("reason") or "Something failed."
-        return _Said("failed", self._title(event, "has failed"), why, f"weft logs {event.subplan}")
+        reason = data.get("message") or data.get("reason") or "Something failed."
+        return _Message("failed", self._title(event, "has failed"), reason, f"weft logs {event.subplan}")
 
     # What waits for people
 
-    def _asks(self, event: Event) -> _Said | None:
+    def _asks(self, event: Event) -> _Message | None:
         key = (event.subplan, event.data.get("firing", 0))
         if key in self._asked:
             return None
         self._asked.add(key)
         command = f"weft answer {event.subplan}:{event.step} yes"
-        return _Said("gate", self._title(event, "asks"), event.data.get("question", ""), command)
+        return _Message("gate", self._title(event, "asks"), event.data.get("question", ""), command)
 
-    def _step_ended(self, event: Event) -> _Said | None:
+    def _step_ended(self, event: Event) -> _Message | None:
         key = (event.subplan, event.step)
         if event.outcome != "held":
             if event.outcome not in _TRIED_AGAIN:
                 self._held.pop(key, None)
             return None
         held = held_of(event)
-        said = self._holds(event, held)
-        if said is None or self._held.get(key) == said.event:
+        message = self._holds(event, held)
+        if message is None or self._held.get(key) == message.event:
             return None
-        self._held[key] = said.event
-        return said
+        self._held[key] = message.event
+        return message
 
-    def _holds(self, event: Event, held: HeldWork) -> _Said | None:
-        """None if only others have to land first: of those somebody is told."""
+    def _holds(self, event: Event, held: HeldWork) -> _Message | None:
+        """Returns the message about a hold; None if it only waits for others, which have notices of their own."""
         if held.waits_for and not held.asks:
             return None
         command = f"weft merge {' '.join((*held.waits_for, event.subplan))}"
-        why = held.message.partition("\n")[0]
+        reason = held.message.partition("\n")[0]
         if held.asks:
-            return _Said("gate", self._title(event, "waits to land"), why.partition("; type:")[0], command)
-        is_so = "is in conflict" if held.conflict else "is held"
-        return _Said("conflict", self._title(event, is_so), why + _named(held), command)
+            return _Message(
+                "gate", self._title(event, "waits to land"), reason.partition("; type:")[0], command
+            )
+        predicate = "is in conflict" if held.conflict else "is held"
+        return _Message("conflict", self._title(event, predicate), reason + _named(held), command)
 
     # Money
 
-    def _budget(self, event: Event) -> _Said | None:
-        if event.outcome == "reset":  # by the person who types it
+    def _budget(self, event: Event) -> _Message | None:
+        if event.outcome == "reset":  # the user who typed the command needs no notice
             self._spent.clear()
             return None
         percent, unit = int(event.data.get("percent") or 0), str(event.data.get("unit", "usd"))
@@ -183,15 +187,19 @@ class Notices:
         spent, ceiling = event.data.get("spent") or 0, event.data.get("ceiling") or 0
         text = f"{_amount(spent, unit)} of {_amount(ceiling, unit)} are spent"
         if event.outcome == "reached":
-            return _Said(
+            return _Message(
                 "budget", self._title(event, "has used up its budget"), f"{text}; nothing new starts."
             )
-        return _Said("budget", self._title(event, f"has spent {percent} % of its budget"), f"{text}.")
+        return _Message("budget", self._title(event, f"has spent {percent} % of its budget"), f"{text}.")
 
     # Words
 
-    def _title(self, event: Event, what: str) -> str:
-        return f"{self._plan.id}: {event.subplan} {what}" if event.subplan else f"{self._plan.id} {what}"
+    def _title(self, event: Event, predicate: str) -> str:
+        return (
+            f"{self._plan.id}: {event.subplan} {predicate}"
+            if event.subplan
+            else f"{self._plan.id} {predicate}"
+        )
 
     def _run_command(self) -> str:
         file = self._plan.document.file

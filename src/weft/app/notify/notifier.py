@@ -1,8 +1,8 @@
-"""Tells people of a run while it goes on, and never holds it up.
+"""Send notifications during a run without delaying it.
 
-Each way to tell somebody has a thread and a queue of its own, so that one that hangs delays no other. A queue that
-is full takes no more. In the end the rest has a few seconds; what has not got out by then is lost. What went wrong
-is written to `.weft/notify.log`, and of each way the first time is shown.
+Each channel has a thread and a queue of its own, so that a channel that hangs delays no other. A full queue drops
+further notices. At the end of the run the queues have a few seconds; later notices are lost. Failures go to
+`.weft/notify.log`, and the first failure of each channel is shown to the user.
 """
 
 import os
@@ -26,18 +26,18 @@ from weft.system_errors import describe
 from weft.threads import run_sync, start_thread
 
 MOST_WAITING = 100
-"""Notices that wait for one way; more are not told."""
+"""Number of notices that wait for a channel; further ones are dropped."""
 LAST_SECONDS = 10.0
-"""How long the end waits for what has not been told yet."""
+"""Seconds that the end of a run waits for unsent notices."""
 _HURRIED_SECONDS = 1.0
 LARGEST_LOG = 100_000
-"""Bytes; of a log that is larger, only the last half stays."""
+"""Bytes after which a log is cut to its last half."""
 LOG_NAME = "notify.log"
 
 
 @runtime_checkable
 class NoteListener(Protocol):
-    """An audience that can be told something that is no event."""
+    """An observer that can show notes besides events."""
 
     def notes(self, lines: Sequence[str]) -> None: ...
 
@@ -49,23 +49,23 @@ class Notifier:
         *,
         history: Iterable[Recorded],
         places: Places,
-        audience: object,
+        observer: object,
         environ: Mapping[str, str],
         last_seconds: float = LAST_SECONDS,
     ) -> None:
         self._notices = Notices(plan)
         self._history: Iterable[Recorded] = history
-        """What an earlier coordinator has told; it is read when there is news, as it may be long."""
+        """Events that an earlier coordinator has reported; read only with the first news, as they may be many."""
         self._troubles = _Troubles(places)
-        self._audience = audience
+        self._observer = observer
         self._last_seconds = last_seconds
         self._couriers = [
-            (frozenset(one.on), _Courier(way, self._troubles))
-            for one in plan.notify
-            for way in self._ways(one, places, environ)
+            (frozenset(notify.on), _Courier(channel, self._troubles))
+            for notify in plan.notify
+            for channel in self._channels(notify, places, environ)
         ]
 
-    def _ways(self, notify: Notify, places: Places, environ: Mapping[str, str]) -> Iterator[Channel]:
+    def _channels(self, notify: Notify, places: Places, environ: Mapping[str, str]) -> Iterator[Channel]:
         if notify.run is not None:
             yield ByCommand(notify.run, folder=places.project, environ=environ)
         if notify.desktop:
@@ -84,8 +84,8 @@ class Notifier:
         for recorded in takewhile(lambda recorded: recorded.seq < events[0].seq, history):
             self._notices.hear(recorded)
         for notice in filter(None, map(self._notices.hear, events)):
-            for wanted, courier in self._couriers:
-                if notice.event in wanted:
+            for selected_events, courier in self._couriers:
+                if notice.event in selected_events:
                     courier.take(notice)
         self._show_troubles()
 
@@ -109,17 +109,17 @@ class Notifier:
             courier.wait(_HURRIED_SECONDS)
 
     def _show_troubles(self) -> None:
-        """Here, and not when it happens: only the thread of the run may write to the screen."""
+        """Shows new failures. Only the thread of the run may write to the screen, so channels cannot do this."""
         lines = self._troubles.unseen()
-        if lines and isinstance(self._audience, NoteListener):
-            self._audience.notes(lines)
+        if lines and isinstance(self._observer, NoteListener):
+            self._observer.notes(lines)
 
 
 class _Courier:
-    """A thread that tells one way what comes in, in order."""
+    """A thread that sends notices through one channel, in order."""
 
-    def __init__(self, way: Channel, troubles: "_Troubles") -> None:
-        self._way = way
+    def __init__(self, channel: Channel, troubles: "_Troubles") -> None:
+        self._channel = channel
         self._troubles = troubles
         self._queue: SimpleQueue[Notice | None] = SimpleQueue()
         self._stop = Event()
@@ -132,7 +132,7 @@ class _Courier:
         self._queue.put(notice)
         if self._thread is None:
             # A daemon: what hangs must not keep the process alive.
-            self._thread = Thread(target=self._work, name=f"weft notify {self._way.name}", daemon=True)
+            self._thread = Thread(target=self._work, name=f"weft notify {self._channel.name}", daemon=True)
             try:
                 start_thread(self._thread)
             except OSError as error:  # the system has no room for one
@@ -147,9 +147,9 @@ class _Courier:
             self._thread.join(max(0.0, seconds))
 
     def hurry(self) -> None:
-        """What is under way ends, and what waits is given up."""
+        """Ends the current delivery and drops the waiting notices."""
         self._stop.set()
-        self._way.hurry()
+        self._channel.hurry()
         self.close()
 
     def _work(self) -> None:
@@ -158,16 +158,16 @@ class _Courier:
                 self._lost(notice, "the run was over, and there was no time left")
                 continue
             try:
-                self._way.send(notice, self._stop)
-            except Exception as error:  # noqa: BLE001 - the edge: whatever it is, the run goes on
+                self._channel.send(notice, self._stop)
+            except Exception as error:  # noqa: BLE001 - the edge: no failure of a channel may end the run
                 self._lost(notice, str(error) or type(error).__name__)
 
-    def _lost(self, notice: Notice, why: str) -> None:
-        self._troubles.note(self._way.name, f"{why} (of: {notice.title})")
+    def _lost(self, notice: Notice, reason: str) -> None:
+        self._troubles.note(self._channel.name, f"{reason} (of: {notice.title})")
 
 
 class _Troubles:
-    """What could not be told."""
+    """The log of undelivered notices."""
 
     def __init__(self, places: Places) -> None:
         self._log = places.weft / LOG_NAME
@@ -175,12 +175,14 @@ class _Troubles:
         self._known: set[str] = set()
         self._unseen: deque[str] = deque()
 
-    def note(self, who: str, why: str) -> None:
+    def note(self, channel: str, reason: str) -> None:
         with self._lock:
-            self._write(f"{timestamp(time.time())} {who}: {why}\n")
-            if who not in self._known:
-                self._known.add(who)
-                self._unseen.append(f"could not notify {who}: {why}; more of that goes to .weft/{LOG_NAME}")
+            self._write(f"{timestamp(time.time())} {channel}: {reason}\n")
+            if channel not in self._known:
+                self._known.add(channel)
+                self._unseen.append(
+                    f"could not notify {channel}: {reason}; more of that goes to .weft/{LOG_NAME}"
+                )
 
     def unseen(self) -> list[str]:
         with self._lock:

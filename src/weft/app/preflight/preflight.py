@@ -170,7 +170,9 @@ def _of_approval(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Iterat
 
     request = approval.request_of(layer, project, environ, user=user_layer(plan))
     if request is not None and not request.is_approved:
-        yield warning("approval", f"{approval.said(request)}; `weft config approve` shows and approves them")
+        yield warning(
+            "approval", f"{approval.describe_request(request)}; `weft config approve` shows and approves them"
+        )
 
 
 def _of_sandboxes(plan: Plan, environ: Mapping[str, str]) -> Iterator[PreflightFinding]:

@@ -1,12 +1,11 @@
-"""Whether the user agrees to what a project's configuration would have us run, and to what it loosens.
+"""The user's approval of the commands in a project's configuration, and of the settings that it loosens.
 
-A repository that was cloned can bring a `.weft/config.yaml`, and that can name programs, or undo what the user has
-set more strictly. Before the first run, and whenever one of these is another than before, the user has to have
-approved exactly them, in this place. The plan needs none: to run it is what the user asked for. Nor does the
-user's own configuration.
+A cloned repository can contain a `.weft/config.yaml` that names programs or loosens settings of the user. Before
+the first run, and after each change of these, the user must approve exactly them, for this directory. The plan
+needs no approval, because the user asked to run it; neither does the user's own configuration.
 
-The hash is of the commands alone, so that it is the same on each machine, and a script can approve what was looked
-at elsewhere. An approval is for them in one directory: the same lines do other things in another repository.
+The hash covers the commands alone. It is the same on each machine, so a script can approve commands that a person
+has read elsewhere. An approval is valid for one directory: the same lines do other things in another repository.
 """
 
 import json
@@ -29,27 +28,27 @@ from weft.plan.settings import Layer
 
 
 class ApprovalRequest(Struct, frozen=True, kw_only=True):
-    """What a person is asked to agree to."""
+    """The commands and settings that the user is asked to approve."""
 
     project: Path
     file: str
-    """The configuration, as it is called when something is said about it."""
+    """The name of the configuration in messages."""
     commands: tuple[ConfiguredCommand, ...]
     """Commands, then settings that are looser than the user's."""
     is_approved: bool
     users: Mapping[str, str] = {}
-    """What the user has set, by the keys of the settings that loosen it."""
+    """The user's own values, by the keys of the settings that loosen them."""
     before: Approval | None = None
-    """What was last approved there, if it was something else."""
+    """The last approval for the directory, if it was for something else."""
 
     @property
     def hash(self) -> str:
         return commands_hash(self.commands)
 
     def changes(self) -> Iterator[tuple[str, ConfiguredCommand]]:
-        """All of it, each with `+` if it is new, `-` if it has gone, else a blank."""
+        """Yields all commands, each with `+` if it is new, `-` if it was removed, and a blank otherwise."""
         before = () if self.before is None else self.before.commands
-        yield from _changes([ConfiguredCommand(*one) for one in before], self.commands)
+        yield from _changes([ConfiguredCommand(*command) for command in before], self.commands)
 
 
 class NotApprovedError(InputError):
@@ -60,24 +59,24 @@ class NotApprovedError(InputError):
         super().__init__(f"{request.file} has commands that you have not approved")
 
     def lines(self) -> Iterator[str]:
-        yield f"error: {said(self.request)}:"
+        yield f"error: {describe_request(self.request)}:"
         yield from change_lines(self.request)
         how = approve_command(self.request.project)
         yield f"nothing has been run; to approve this, type: {how} (in a script: {how} --hash {self.request.hash})"
 
 
-def said(request: ApprovalRequest) -> str:
-    """Why a person is asked."""
+def describe_request(request: ApprovalRequest) -> str:
+    """Returns the reason of the request as a sentence."""
     if request.before is None:
-        what = "loosens settings in a way" if request.users else "names commands"
-        return f"{request.file} came with this project, and {what} that you have not approved"
+        action = "loosens settings in a way" if request.users else "names commands"
+        return f"{request.file} came with this project, and {action} that you have not approved"
     if request.users:
         return f"what {request.file} runs and loosens is not what you approved at {request.before.at}"
     return f"the commands that {request.file} names are not those that you approved at {request.before.at}"
 
 
 def change_lines(request: ApprovalRequest) -> Iterator[str]:
-    """Nothing is left out or cut: what is not seen cannot be agreed to."""
+    """Yields one line for each command. No line is left out or cut: the user approves only what is visible."""
     for mark, command in request.changes():
         value = command.value
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -86,38 +85,41 @@ def change_lines(request: ApprovalRequest) -> Iterator[str]:
 
 
 def approve_command(project: Path) -> str:
-    from shlex import quote  # noqa: PLC0415 - only when somebody has to type it
+    from shlex import quote  # noqa: PLC0415 - only when the user has to type it
 
-    here = project_of(absolute(Path())).project
-    return "weft config approve" if here == project else f"weft -C {quote(str(project))} config approve"
+    current = project_of(absolute(Path())).project
+    return "weft config approve" if current == project else f"weft -C {quote(str(project))} config approve"
 
 
 def commands_hash(commands: Sequence[ConfiguredCommand]) -> str:
-    text = json.dumps([[one.path, one.value] for one in commands], separators=(",", ":"))
+    text = json.dumps([[command.path, command.value] for command in commands], separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
 
 
 def _changes(
-    before: Sequence[ConfiguredCommand], now: Sequence[ConfiguredCommand]
+    old: Sequence[ConfiguredCommand], new: Sequence[ConfiguredCommand]
 ) -> Iterator[tuple[str, ConfiguredCommand]]:
-    was, is_now = ([f"{one.path}: {json.dumps(one.value)}" for one in some] for some in (before, now))
-    for kind, a, b, c, d in SequenceMatcher(None, was, is_now, autojunk=False).get_opcodes():
+    old_lines, new_lines = (
+        [f"{command.path}: {json.dumps(command.value)}" for command in commands] for commands in (old, new)
+    )
+    matcher = SequenceMatcher(None, old_lines, new_lines, autojunk=False)
+    for kind, old_start, old_end, new_start, new_end in matcher.get_opcodes():
         if kind == "equal":
-            yield from ((" ", one) for one in now[c:d])
+            yield from ((" ", command) for command in new[new_start:new_end])
         else:
-            yield from (("-", one) for one in before[a:b])
-            yield from (("+", one) for one in now[c:d])
+            yield from (("-", command) for command in old[old_start:old_end])
+            yield from (("+", command) for command in new[new_start:new_end])
 
 
-# --- asking, and being told ---
+# --- requests and approvals ---
 
 
 def request_of(
     layer: Layer, project: Path, environ: Mapping[str, str], *, user: Layer | None = None
 ) -> ApprovalRequest | None:
-    """What there is to approve in a project's configuration; None if there is nothing.
+    """Returns what the user has to approve in a project's configuration; None if there is nothing.
 
-    `user`: what the user's own configuration sets.
+    `user` is the layer of the user's own configuration.
     """
     if layer.document is None:
         return None
@@ -126,16 +128,16 @@ def request_of(
     if not commands:
         return None
     real = os.path.realpath(project)
-    wanted = commands_hash(commands)
-    here = [loosening for loosening in ApprovalBook(environ).read() if loosening.project == real]
-    is_approved = any(loosening.hash == wanted for loosening in here)
+    current_hash = commands_hash(commands)
+    approvals_here = [approval for approval in ApprovalBook(environ).read() if approval.project == real]
+    is_approved = any(approval.hash == current_hash for approval in approvals_here)
     return ApprovalRequest(
         project=project,
         file=layer.document.file,
         commands=commands,
         is_approved=is_approved,
         users={loosening.setting.path: loosening.users for loosening in loosened},
-        before=here[-1] if here and not is_approved else None,
+        before=approvals_here[-1] if approvals_here and not is_approved else None,
     )
 
 
@@ -152,37 +154,39 @@ def _of_worktrees(
 def require(
     layer: Layer | None, project: Path, environ: Mapping[str, str], *, user: Layer | None = None
 ) -> None:
-    """Raises `NotApprovedError` if there is something in it that the user has not approved."""
+    """Raises `NotApprovedError` if the configuration has something that the user has not approved."""
     request = None if layer is None else request_of(layer, project, environ, user=user)
     if request is not None and not request.is_approved:
         raise NotApprovedError(request)
 
 
 def approve(request: ApprovalRequest, environ: Mapping[str, str], *, at: datetime | None = None) -> None:
-    """Exactly what was asked, whatever the file says by now."""
+    """Records the approval of exactly this request, even if the file has changed since."""
     approval = Approval(
         project=os.path.realpath(request.project),
         hash=request.hash,
         at=(at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        commands=tuple((one.path, one.value) for one in request.commands),
+        commands=tuple((command.path, command.value) for command in request.commands),
     )
-    ApprovalBook(environ).change(lambda known: (*_without(known, approval.project, approval.hash), approval))
+    ApprovalBook(environ).change(
+        lambda recorded: (*_without(recorded, approval.project, approval.hash), approval)
+    )
 
 
 def revoke(project: Path, environ: Mapping[str, str]) -> int:
-    """All that was approved for a project; how many times that was."""
+    """Removes all approvals for a project and returns their number."""
     real = os.path.realpath(project)
     book = ApprovalBook(environ)
-    found = sum(one.project == real for one in book.read())
-    if found:
-        book.change(lambda known: tuple(one for one in known if one.project != real))
-    return found
+    count = sum(approval.project == real for approval in book.read())
+    if count:
+        book.change(lambda recorded: tuple(approval for approval in recorded if approval.project != real))
+    return count
 
 
 def approvals(environ: Mapping[str, str]) -> tuple[Approval, ...]:
     return ApprovalBook(environ).read()
 
 
-def _without(known: Sequence[Approval], project: str, content: str) -> Iterator[Approval]:
-    """Each stands there once, the last one last."""
-    return (one for one in known if (one.project, one.hash) != (project, content))
+def _without(recorded: Sequence[Approval], project: str, content: str) -> Iterator[Approval]:
+    """Yields the other approvals, so that a repeated approval is listed once, at the end."""
+    return (approval for approval in recorded if (approval.project, approval.hash) != (project, content))

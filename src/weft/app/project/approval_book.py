@@ -1,7 +1,7 @@
-"""What the user has approved, in a file of their own: `approved.json` in the state directory.
+"""The user's approvals, in the file `approved.json` of the user's state directory.
 
-Only the user may be able to write it, else it proves nothing. It is replaced as a whole, under a lock, so that two
-who approve at once both find theirs in it, and who reads it needs no lock.
+Only the user may have write access, or the file proves nothing. It is replaced as a whole, under a lock, so that
+two simultaneous approvals are both recorded and a reader needs no lock.
 """
 
 import fcntl
@@ -21,17 +21,17 @@ from weft.errors import InputError
 
 VERSION = 1
 MOST = 100_000_000
-"""Bytes that are read of it; nobody approves that much."""
+"""Bytes to read at most; no real file is that large."""
 
 
 class Approval(Struct, frozen=True, kw_only=True):
     project: str
-    """Its real path."""
+    """The real path of the project."""
     hash: str
-    """Of the commands."""
+    """The hash of the commands."""
     at: str
     commands: tuple[tuple[str, Any], ...]
-    """The keys that lead to each, and what is written there; to tell later what has changed."""
+    """The key and the value of each command, so that a later request can show the changes."""
 
 
 class _Content(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,7 +46,7 @@ class ApprovalBook:
         self._shown = with_tilde(self._file, environ)
 
     def read(self) -> tuple[Approval, ...]:
-        """The oldest first; raises an error if it cannot be told what is approved."""
+        """Returns the approvals, oldest first; raises an error if the file is unreadable or untrustworthy."""
         try:
             with self._file.open("rb") as stream:
                 self._refuse_others(os.fstat(stream.fileno()))
@@ -55,18 +55,18 @@ class ApprovalBook:
             return ()
         except OSError as error:
             raise failure(f"cannot read {self._shown}", error) from None
-        return self._understood(data)
+        return self._decode(data)
 
-    def _refuse_others(self, found: os.stat_result) -> None:
-        if found.st_uid != os.geteuid():
+    def _refuse_others(self, status: os.stat_result) -> None:
+        if status.st_uid != os.geteuid():
             raise InputError(f"{self._shown} belongs to another user, so it does not say what you approved")
-        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise InputError(
                 f"others may write {self._shown}, so it does not say what you approved; "
                 f"if nobody has changed it, type: chmod 600 {self._shown}"
             )
 
-    def _understood(self, data: bytes) -> tuple[Approval, ...]:
+    def _decode(self, data: bytes) -> tuple[Approval, ...]:
         try:
             content = msgspec.json.decode(data, type=_Content)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -77,13 +77,13 @@ class ApprovalBook:
             raise InputError(f"{self._shown} was written by another version of Weft ({content.weft})")
         return content.approved
 
-    def change(self, how: Callable[[tuple[Approval, ...]], tuple[Approval, ...]]) -> None:
-        """Nobody else changes it meanwhile."""
+    def change(self, update: Callable[[tuple[Approval, ...]], tuple[Approval, ...]]) -> None:
+        """Replaces the approvals by the result of the function, under the lock."""
         with self._locked():
-            content = _Content(weft=VERSION, approved=how(self.read()))
+            content = _Content(weft=VERSION, approved=update(self.read()))
             data = msgspec.json.format(msgspec.json.encode(content)) + b"\n"
             try:
-                # Behind a symbolic link it is the file that is replaced, not the link.
+                # If the path is a symbolic link, this replaces its target and keeps the link.
                 replace_file(Path(os.path.realpath(self._file)), data, mode=0o600)
             except OSError as error:
                 raise failure(f"cannot write {self._shown}", error) from None
@@ -99,4 +99,4 @@ class ApprovalBook:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
         finally:
-            os.close(descriptor)  # which gives back the lock
+            os.close(descriptor)  # which releases the lock

@@ -1,4 +1,4 @@
-"""Which settings are in force in a directory, where each comes from, and which files say so."""
+"""The settings in force in a directory, with their origins and the files that set them."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -25,12 +25,12 @@ from weft.plan.text.emit import Plain
 from weft.plan.text.problems import suggestion
 
 OTHER_KEYS = tuple(key for key in CONFIG.keys if key not in SETTINGS)
-"""Of configurations, and no settings: nothing inherits them."""
+"""Keys of a configuration that are not settings; subplans do not inherit them."""
 
 
 class Configuration(Struct, frozen=True, kw_only=True):
     plan: str | None
-    """The file, if there is a plan of a usual name."""
+    """The file of the plan, if there is one with a usual name."""
     scope: Scope
 
     def settings(self) -> Iterator[EffectiveValue]:
@@ -40,26 +40,26 @@ class Configuration(Struct, frozen=True, kw_only=True):
             )
 
     def others(self) -> Iterator[EffectiveValue]:
-        """What stands beside the settings, such as agents."""
+        """Yields the values of keys that are not settings, such as agents."""
         for key in OTHER_KEYS:
-            yield from (one.row for one in self.places(key) if one.wins)
+            yield from (place.row for place in self.places(key) if place.wins)
 
     def places(self, key: Key) -> Iterator["SetValue"]:
-        """All that is said about a key that is no setting, the nearest first."""
-        seen: set[str] = set()
+        """Yields all values of a key that is not a setting, those nearest to the plan first."""
+        names: set[str] = set()
         for document in self._documents():
-            for name, node, value in _said_in(document, key):
+            for name, node, value in _values_in(document, key):
                 at = Origin(at=document.position(node))
-                yield SetValue(row=EffectiveValue(name=name, value=value, origin=at), wins=name not in seen)
-                seen.add(name)
+                yield SetValue(row=EffectiveValue(name=name, value=value, origin=at), wins=name not in names)
+                names.add(name)
 
     def _documents(self) -> Iterator[Document]:
         documents = (layer.document for layer in self.scope.layers if layer.document is not None)
         return iter({id(document): document for document in documents}.values())
 
 
-def _said_in(document: Document, key: Key) -> Iterator[tuple[str, Node, Plain]]:
-    """With a mapping of names, such as agents, each name counts for itself."""
+def _values_in(document: Document, key: Key) -> Iterator[tuple[str, Node, Plain]]:
+    """Yields the values of a key in a document; a mapping of names, such as agents, has a value for each name."""
     assert isinstance(document.root, Table), "it has been read without an error"
     node = document.root.get(key.name)
     if isinstance(key.kind, MapOf) and isinstance(node, Table):
@@ -70,24 +70,24 @@ def _said_in(document: Document, key: Key) -> Iterator[tuple[str, Node, Plain]]:
 
 
 class SetValue(Struct, frozen=True, kw_only=True):
-    """A value that somebody has set."""
+    """A value that a file, a variable or a default sets."""
 
     row: EffectiveValue
     wins: bool
-    """Whether it is the one that counts."""
+    """Whether this value is in force."""
 
 
 class KeyExplained(Struct, frozen=True, kw_only=True):
     name: str
     key: Key
     variable: str | None
-    """Which sets it, too."""
+    """The environment variable that also sets it."""
     places: tuple[SetValue, ...]
-    """The one that counts first."""
+    """The values, the one in force first."""
 
 
 def configured(directory: Path, environ: Mapping[str, str]) -> Configuration:
-    """What holds there: with the plan of a usual name, if there is one."""
+    """Returns the configuration of a directory, with its plan if there is one with a usual name."""
     name = plans.usual_name(directory)
     if name is None:
         return Configuration(plan=None, scope=plans.scope_around(_beside(directory), environ))
@@ -96,33 +96,33 @@ def configured(directory: Path, environ: Mapping[str, str]) -> Configuration:
 
 
 def _beside(directory: Path) -> InputSource:
-    """A plan that is not there, but would lie there."""
+    """Returns the source of a plan in this directory, which need not exist."""
     return InputSource(name=PLAN_NAMES[0], directory=directory, holds="plan")
 
 
 def explained(directory: Path, name: str, environ: Mapping[str, str]) -> KeyExplained:
-    """One key; raises `InputError` if there is none of that name."""
+    """Explains one key; raises `InputError` if it does not exist."""
     others = {key.name: key for key in OTHER_KEYS}
     if name not in SETTING_NAMES and name not in others:
         raise InputError(f"there is no setting {name!r}{suggestion(name, [*SETTING_NAMES, *others])}")
-    found = configured(directory, environ)
+    configuration = configured(directory, environ)
     if name in others:
-        places = tuple(found.places(others[name]))
+        places = tuple(configuration.places(others[name]))
         return KeyExplained(name=name, key=others[name], variable=None, places=places)
     return KeyExplained(
         name=name,
         key=setting_key(name),
         variable=variable_name(name),
-        places=tuple(_places(name, found.scope)),
+        places=tuple(_places(name, configuration.scope)),
     )
 
 
 def _places(name: str, scope: Scope) -> Iterator[SetValue]:
-    """Defaults come last, and only the one that would count."""
-    setting = [layer for layer in scope.layers if name in layer.values]
-    if all(layer.where != DEFAULTS.where for layer in setting):
-        setting.append(DEFAULTS)
-    for number, layer in enumerate(setting):
+    """Yields all values of a setting, the one in force first; of the defaults, only the effective one, last."""
+    layers = [layer for layer in scope.layers if name in layer.values]
+    if all(layer.where != DEFAULTS.where for layer in layers):
+        layers.append(DEFAULTS)
+    for number, layer in enumerate(layers):
         yield SetValue(row=_row(name, layer), wins=number == 0)
 
 
@@ -142,20 +142,20 @@ class ReadFile(Struct, frozen=True, kw_only=True):
 
 
 def files(directory: Path, environ: Mapping[str, str]) -> Iterator[ReadFile]:
-    """Those that are read for a directory, or would be if they were there; the nearest to the work first."""
+    """Yields the files that are read for a directory if they exist, those nearest to the plan first."""
     folder = absolute(directory)
     name = plans.usual_name(directory) or PLAN_NAMES[0]
-    named = {one.where: one.path for one in plans.config_files(_beside(directory), folder, environ)}
+    named = {file.where: file.path for file in plans.config_files(_beside(directory), folder, environ)}
     project = project_of(folder).project / FOLDER / "config.yaml"
-    for what, path in {"plan": folder / name, "project": project, "user": named["user"]}.items():
-        yield ReadFile(what=what, path=path, there=os.path.lexists(path))
+    for kind, path in {"plan": folder / name, "project": project, "user": named["user"]}.items():
+        yield ReadFile(what=kind, path=path, there=os.path.lexists(path))
 
 
 # --- commands to approve ---
 
 
 def approval_request(directory: Path, environ: Mapping[str, str]) -> ApprovalRequest | None:
-    """What there is to approve in the project around a directory, whatever its plans say."""
+    """Returns what the user has to approve in the project around a directory, independent of its plans."""
     layers = plans.scope_around(_beside(directory), environ).layers
     layer, user = (
         next((candidate for candidate in layers if candidate.where == where), None)

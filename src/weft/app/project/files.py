@@ -1,6 +1,6 @@
-"""Files that a person names: read with a bound, written as a whole or not at all.
+"""Files that the user names: read up to a size limit, written as a whole or not at all.
 
-They come from anywhere, so whatever is wrong with one is an error that names it.
+They can come from anywhere, so each problem is an error that names the file.
 """
 
 import errno
@@ -24,18 +24,18 @@ _OTHER_ENCODINGS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
 class InputSource(Struct, frozen=True, kw_only=True):
-    """Where something is read from."""
+    """A file or standard input."""
 
     name: str
     """As the user wrote it; `-` is standard input."""
     directory: Path = Path()
-    """What the name is relative to."""
+    """The directory that the name is relative to."""
     stdin: BinaryIO | None = None
-    """None: that of the process."""
+    """The stream to use as standard input; None for that of the process."""
     holds: str = "net"
-    """What is read from it, for people."""
+    """The kind of content, for messages."""
     label: str = ""
-    """What it is called; empty: by its name."""
+    """The name in messages; empty to use `name`."""
 
     @property
     def shown(self) -> str:
@@ -63,13 +63,13 @@ def opened(source: InputSource) -> Generator[BinaryIO]:
 def _stdin(source: InputSource) -> BinaryIO:
     if source.stdin is not None:
         return source.stdin
-    if sys.stdin is None:  # Python's way to say that it was closed when we were started
+    if sys.stdin is None:  # Python sets None if the descriptor was closed at the start of the process
         raise InputError("cannot read standard input: it is closed")
     return sys.stdin.buffer
 
 
 def read_bytes(source: InputSource, *, most: int) -> bytes:
-    """All of it. A file that is longer is refused, and not read to its end: it may have none."""
+    """Returns the whole content. Refuses a longer file without reading to its end, as it may be endless."""
     with opened(source) as stream:
         data = stream.read(most + 1)
     if len(data) > most:
@@ -86,29 +86,29 @@ def read_text(source: InputSource, *, most: int) -> str:
 
 
 def _not_utf_8(source: InputSource, data: bytes, at: int) -> FileFormatError:
-    other = _OTHER_ENCODINGS.get(data[:2])
-    said = f"it begins as {other} does" if other else f"byte 0x{data[at]:02x} has no meaning here"
+    encoding = _OTHER_ENCODINGS.get(data[:2])
+    reason = f"it begins as {encoding} does" if encoding else f"byte 0x{data[at]:02x} has no meaning here"
     before = data[:at]
     return FileFormatError(
-        f"the file is not text in UTF-8: {said}; save it as UTF-8",
+        f"the file is not text in UTF-8: {reason}; save it as UTF-8",
         file=source.shown,
         line=before.count(b"\n") + 1,
         column=len(before[before.rfind(b"\n") + 1 :].decode()) + 1,
     )
 
 
-def failure(what: str, error: OSError) -> WeftError:
-    """What was named is wrong, or the machine has failed: a full disk is not the user's mistake."""
+def failure(action: str, error: OSError) -> WeftError:
+    """Returns an `InputError` if the user can fix the path, or a `WeftError` if the machine failed (disk full)."""
     kind = InputError if error.errno in _USERS_FAULT else WeftError
-    return kind(f"{what}: {(error.strerror or str(error)).lower()}{advice(error)}")
+    return kind(f"{action}: {(error.strerror or str(error)).lower()}{advice(error)}")
 
 
 # --- writing ---
 
 
 def save_text(text: str, name: str, *, source: InputSource) -> None:
-    """Write a file as a whole or not at all; what was read from is not written to."""
-    # Behind a symbolic link it is the file that is replaced, not the link.
+    """Writes a file as a whole or not at all; refuses to overwrite the file of `source`."""
+    # If the path is a symbolic link, this replaces its target and keeps the link.
     out = Path(os.path.realpath(source.directory / name))
     try:
         replace_file(out, text.encode(), mode=_mode_to_keep(out, name, source))
@@ -117,20 +117,20 @@ def save_text(text: str, name: str, *, source: InputSource) -> None:
 
 
 def _mode_to_keep(out: Path, name: str, source: InputSource) -> int | None:
-    """That of the file to be replaced, if there is one and it may be."""
+    """Returns the mode of the file to replace; None if there is none. Raises an error if it must stay."""
     try:
-        there = out.stat()
+        status = out.stat()
     except FileNotFoundError:
         return None
-    if not stat.S_ISREG(there.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise InputError(f"cannot write {name}: it is there and not a regular file")
     if source.path is not None and source.path.exists() and out.samefile(source.path):
         raise InputError(f"cannot write {name}: it is the file that the {source.holds} is read from")
-    return stat.S_IMODE(there.st_mode)
+    return stat.S_IMODE(status.st_mode)
 
 
 def replace_file(out: Path, data: bytes, *, mode: int | None) -> None:
-    """A crash leaves the old content or the new one; `mode` is the file's from the first byte on."""
+    """Replaces a file atomically: a crash leaves the old content or the new. `mode` applies from the start."""
     temporary = out.parent / f".weft-{os.urandom(8).hex()}.tmp"
     # 0o666 less the user's mask, as for any new file; the tempfile module would give 0o600.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
@@ -150,7 +150,7 @@ def replace_file(out: Path, data: bytes, *, mode: int | None) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """So that the new name outlives a power cut, too."""
+    """Syncs the directory, so that the new name survives a power failure."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

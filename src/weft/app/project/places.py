@@ -1,17 +1,17 @@
-"""Where Weft keeps its things: all in `.weft`, in the directory that is the project.
+"""The files of Weft in a project, all below its directory `.weft`.
 
 .weft/
   weft.db             the journal
-  coordinator.lock    held by whoever may write it
-  coordinator.log     what a coordinator in the background says; .1, .2, .3 are older
-  config.yaml         the project's own settings; git keeps it
-  notify.log          who could not be told of what happens in runs
-  schema.json         what may be in a plan, for editors; git keeps it, as plans refer to it
+  coordinator.lock    held by the process that may write the journal
+  coordinator.log     output of a coordinator in the background; .1, .2, .3 are older
+  config.yaml         the project's settings; committed to git
+  notify.log          notifications that could not be delivered
+  schema.json         the schema of plans, for editors; committed to git, as plans refer to it
   run/                a status file for each subplan, for people and scripts
-  runs/<run>/logs/    what steps wrote
-  runs/<run>/host/    what the supervisor keeps
-  runs/<run>/homes/   homes of steps that have one of their own
-  runs/<run>/gathered is there when the results of the run have been brought together
+  runs/<run>/logs/    output of steps
+  runs/<run>/host/    files of the supervisor
+  runs/<run>/homes/   home directories of steps that have their own
+  runs/<run>/gathered exists once the results of the run have been gathered
   workspaces/<plan>/  the workspaces of slices
 """
 
@@ -29,16 +29,16 @@ from weft.workspaces.git.base.discovery import has_repository, repository_around
 
 FOLDER = ".weft"
 PLAN_NAMES = ("weft.yaml", "weft.yml")
-"""The files that hold a plan where none is named."""
+"""The usual names of a plan, for commands without a file argument."""
 _WITHOUT_LINKS = (FOLDER, *(f"{FOLDER}/{name}" for name in ("run", "runs", "workspaces", "worktrees")))
 _MAY_BE_LINKS = frozenset({f"{FOLDER}/config.yaml", f"{FOLDER}/schema.json"})
-"""Weft only reads them."""
+"""Files that Weft only reads."""
 IGNORED = (
     "# Git keeps the settings and the schema, and nothing else in here.\n*\n!config.yaml\n!schema.json\n"
 )
 """The text of `.weft/.gitignore`."""
 _EARLIER_IGNORED = frozenset({"# Nothing in here belongs into git but the settings.\n*\n!config.yaml\n"})
-"""What earlier versions wrote there."""
+"""The texts that earlier versions wrote."""
 
 
 class Places(Struct, frozen=True):
@@ -70,7 +70,7 @@ class Places(Struct, frozen=True):
         return self.weft / "runs" / run / "homes"
 
     def gathered(self, run: str) -> Path:
-        """Is there when the results of the run have been brought together."""
+        """The marker file that exists once the results of the run have been gathered."""
         return self.weft / "runs" / run / "gathered"
 
     def work(self, plan: str) -> Path:
@@ -89,9 +89,9 @@ class Places(Struct, frozen=True):
             return False
 
     def make(self) -> None:
-        """The directory, with the `.gitignore` of this version; one that a person has changed is kept.
+        """Creates the directory with its `.gitignore`; keeps a `.gitignore` that the user has changed.
 
-        It comes with a clone, so it may hold anything; what Weft would write to must not lead elsewhere.
+        A clone can bring a `.weft` with any content, so symbolic links are refused where Weft writes.
         """
         if os.path.lexists(self.weft) and not self.weft.is_dir():
             raise InputError(
@@ -121,18 +121,18 @@ def refuse_link(path: Path) -> None:
 
 
 def project_around(folder: Path) -> Path | None:
-    """The nearest directory, upwards, that has `.weft` or in which a repository begins."""
+    """Returns the nearest directory, upwards, that has `.weft` or is the top of a repository."""
     places = (folder, *folder.parents)
     return next((place for place in places if os.path.lexists(place / FOLDER) or has_repository(place)), None)
 
 
 def project_of(folder: Path) -> Places:
-    """The project that a plan's directory belongs to, else itself."""
+    """Returns the project around a plan's directory; without one, the directory itself."""
     return Places(project_around(folder) or folder)
 
 
 def used_project(folder: Path) -> Places:
-    """The project in which something has been run; raises `InputError` if there is none."""
+    """Returns the project that has a journal; raises `InputError` if there is none."""
     for place in (folder, *folder.parents, *_main_checkout(folder)):
         if os.path.lexists(place / FOLDER / "weft.db"):
             refuse_link(place / FOLDER)
@@ -148,26 +148,29 @@ def _first_step(folder: Path) -> str:
 
 
 def _main_checkout(folder: Path) -> Iterator[Path]:
-    """Of the repository whose worktree we are in, as its `.git` says: worktrees may be anywhere."""
+    """Yields the main checkout if the folder is in a worktree, which may be anywhere; its `.git` file names it."""
     place = repository_around(folder)
     try:
-        said = "" if place is None else read_text(place / ".git")
-    except (OSError, UnicodeDecodeError):  # mostly as it is a directory: then we are in the checkout itself
+        pointer = "" if place is None else read_text(place / ".git")
+    except (
+        OSError,
+        UnicodeDecodeError,
+    ):  # usually because `.git` is a directory: the folder is in the main checkout
         return
-    path = Path(said.removeprefix("gitdir:").strip())
-    if said.startswith("gitdir:") and path.parent.name == "worktrees":
+    path = Path(pointer.removeprefix("gitdir:").strip())
+    if pointer.startswith("gitdir:") and path.parent.name == "worktrees":
         yield path.parents[2]
 
 
 def user_folder(environ: Mapping[str, str], variable: str, usual: str) -> Path:
-    """Ours in one of the user's folders, where the XDG standard says that it is."""
+    """Returns Weft's directory in one of the user's XDG base directories."""
     named = environ.get(variable, "")
     base = Path(named) if os.path.isabs(named) else _home(environ) / usual  # noqa: PTH117 - it ignores others
     return base / "weft"
 
 
 def with_tilde(path: Path, environ: Mapping[str, str]) -> str:
-    """A path for people, who know their home by this sign."""
+    """Returns a path for messages, with `~` for the user's home."""
     home = _home(environ)
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
@@ -177,7 +180,7 @@ def _home(environ: Mapping[str, str]) -> Path:
 
 
 def absolute(folder: Path) -> Path:
-    """Where it is. A link's own place counts, not what it leads to."""
+    """Returns the absolute path without resolving symbolic links."""
     try:
         return Path(os.path.abspath(folder))  # noqa: PTH100
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Which agents a plan needs."""
+"""The agents that a plan needs."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -7,13 +7,13 @@ from weft.plan.model import Agent, AgentWork, Nested, Pipeline, Plan, Step
 
 
 def agents_of(plan: Plan) -> Iterator[Agent]:
-    """Those of its steps, one for each step that has one."""
+    """Yields the agent of each agent step."""
     for _, _, agent in agent_steps(plan):
         yield agent
 
 
 def agent_steps(plan: Plan) -> Iterator[tuple[int, Step, Agent]]:
-    """Each step of an agent, with the row of its subplan before it."""
+    """Yields each agent step with the row of its slice and its agent."""
     for row in range(len(plan.subplans)):
         if plan.outline.is_leaf(row):
             for step in _steps(plan.pipeline_of(row).steps, plan.pipelines):

@@ -1,8 +1,8 @@
-"""A plan that a person names: found, and read with its configuration.
+"""Find a plan and load it with its configuration.
 
-A plan is read where it lies: its project is the nearest directory around it that has `.weft` or `.git`, and that
-one's `.weft/config.yaml` counts, then the user's own; before both, variables such as WEFT_MAX_PARALLEL. Nothing is
-run to find that out.
+The project of a plan is the nearest directory around it that has `.weft` or `.git`. Variables such as
+WEFT_MAX_PARALLEL come first, then the project's `.weft/config.yaml`, then the user's own configuration. Loading
+runs no programs.
 """
 
 import os
@@ -47,24 +47,24 @@ _CONFIG = Path(".weft", "config.yaml")
 
 
 def find_plan(name: str | None, directory: Path, *, command: str = "check") -> InputSource:
-    """The plan of this name, or the one of a usual name in the directory."""
+    """Returns the plan of this name or, without a name, the plan with a usual name in the directory."""
     if name is None:
-        found = usual_name(directory)
-        if found is None:
+        usual = usual_name(directory)
+        if usual is None:
             looked_for = f"there is no {' and no '.join(PLAN_NAMES)} in {_shown(directory)}"
             raise InputError(
                 f"{looked_for}; to write one, type: weft init; to name another file: weft {command} FILE"
             )
-        name = found
+        name = usual
     elif name != STDIN and os.path.isdir(directory / name):  # noqa: PTH112 - also where nothing may be looked at
-        found = usual_name(directory / name)
-        advice = "" if found is None else f"; did you mean {os.path.join(name, found)}?"  # noqa: PTH118 - as written
+        usual = usual_name(directory / name)
+        advice = "" if usual is None else f"; did you mean {os.path.join(name, usual)}?"  # noqa: PTH118 - as written
         raise InputError(f"cannot read {name}: is a directory{advice}")
     return InputSource(name=name, directory=directory, holds="plan")
 
 
 def usual_name(directory: Path) -> str | None:
-    """Of the plan that lies there."""
+    """Returns the usual name that exists in the directory; None if there is none."""
     return next((name for name in PLAN_NAMES if os.path.lexists(directory / name)), None)
 
 
@@ -76,7 +76,7 @@ def _shown(directory: Path) -> str:
 
 
 def load(source: InputSource, *, flags: Flags = NO_FLAGS, environ: Mapping[str, str] = os.environ) -> Plan:
-    """The plan, with the configuration that holds for it; raises `PlanError` with all that is wrong."""
+    """Returns the plan with its configuration; raises `PlanError` with all problems."""
     with without_gc():
         outranking = flags_layer(flags)
         text = _text(source)
@@ -91,7 +91,7 @@ def load(source: InputSource, *, flags: Flags = NO_FLAGS, environ: Mapping[str, 
         try:
             return loaded()
         except PlanError:
-            # Only the message about a missing agent tells what is installed, and to look for it may take long.
+            # Only the message about a missing agent lists the installed agents, and the search can be slow.
             return loaded(installed_agents(environ))
 
 
@@ -104,13 +104,13 @@ def _text(source: InputSource) -> str:
 
 
 def folder_of(source: InputSource) -> Path:
-    """Where the plan lies; what comes through a pipe lies where we work."""
+    """Returns the directory of the plan; the working directory for a plan from standard input."""
     path = source.directory if source.path is None else source.path.parent
     return absolute(path)
 
 
 def _configs(source: InputSource, folder: Path, environ: Mapping[str, str]) -> Iterator[Config]:
-    """The nearest first."""
+    """Yields the configurations, those with the highest priority first."""
     yield from _variables(environ)
     for file in config_files(source, folder, environ):
         if os.path.lexists(file.path):
@@ -119,27 +119,27 @@ def _configs(source: InputSource, folder: Path, environ: Mapping[str, str]) -> I
 
 
 def _variables(environ: Mapping[str, str]) -> Iterator[Config]:
-    given = {name: value for name, value in environ.items() if name.startswith(VARIABLE_PREFIX)}
-    if given:
+    variables = {name: value for name, value in environ.items() if name.startswith(VARIABLE_PREFIX)}
+    if variables:
         from weft.plan.loader.variables import read_variables  # noqa: PLC0415 - most people set none
         from weft.runtime.environment import inside_step  # noqa: PLC0415
 
-        if inside_step(environ) is None:  # there they are what Weft tells the step
-            yield from read_variables(given)
+        if inside_step(environ) is None:  # inside a step, Weft itself has set them
+            yield from read_variables(variables)
 
 
 class ConfigFile(Struct, frozen=True):
-    """A file that is read if it is there."""
+    """A configuration file, which need not exist."""
 
     path: Path
     shown: str
-    """As it is called when something is said about it."""
+    """The name in messages."""
     where: str
-    """Whose it is: of the "project", of the "user"."""
+    """`project` or `user`."""
 
 
 def config_files(source: InputSource, folder: Path, environ: Mapping[str, str]) -> Iterator[ConfigFile]:
-    """Those that count for a plan, the nearest first."""
+    """Yields the configuration files of a plan, those with the highest priority first."""
     project = project_around(folder)
     if project is not None:
         beside = Path(source.name).parent if source.path is not None else Path()
@@ -150,7 +150,7 @@ def config_files(source: InputSource, folder: Path, environ: Mapping[str, str]) 
 
 
 def scope_around(source: InputSource, environ: Mapping[str, str]) -> Scope:
-    """What holds for a plan before anybody has written it."""
+    """Returns the settings that a plan at this place would inherit."""
     folder = folder_of(source)
     configs = tuple(_configs(source, folder, environ))
     surroundings = Surroundings(git=repository_around(folder) is not None)
@@ -161,24 +161,24 @@ _NOTHING = "weft: 1\nplan: none\nsubplans: [{id: none, steps: [{id: nothing, run
 
 
 def plan_of_nothing(directory: Path, environ: Mapping[str, str]) -> Plan:
-    """One step that does nothing, with the agents and prices that a plan that lies there would have."""
+    """Returns a plan with one empty step and with the agents and prices of the directory's configuration."""
     source = InputSource(name=STDIN, directory=directory, holds="plan")
     return load_plan(_NOTHING, source.shown, configs=tuple(_configs(source, folder_of(source), environ)))
 
 
 def project_layer(plan: Plan) -> Layer | None:
-    """What the project's configuration sets; None if there is none, or nothing in it."""
+    """Returns the layer of the project's configuration; None if there is none or it is empty."""
     layers = plan.scopes[ROOT].layers
-    return next((one for one in layers if one.where == "project" and one.document is not None), None)
+    return next((layer for layer in layers if layer.where == "project" and layer.document is not None), None)
 
 
 def user_layer(plan: Plan) -> Layer | None:
-    """What the user's own configuration sets; None if there is none."""
+    """Returns the layer of the user's own configuration; None if there is none."""
     return next((layer for layer in plan.scopes[ROOT].layers if layer.where == "user"), None)
 
 
 def installed_agents(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The agents' command lines that are there."""
+    """Returns the programs of agents that are installed."""
     folders = search_path(environ).split(os.pathsep)
     programs = [adapter.program for adapter in ADAPTERS.values() if adapter.program is not None]
     return tuple(p for p in programs if any(_is_program(Path(folder, p)) for folder in folders))
@@ -188,10 +188,10 @@ def _is_program(path: Path) -> bool:
     return os.path.isfile(path) and os.access(path, os.X_OK)  # noqa: PTH113 - of what cannot be seen: no
 
 
-def flags_layer(given: Flags) -> Layer | None:
-    """What the flags of the command line set; raises `InputError` for a value that is not allowed."""
+def flags_layer(flags: Flags) -> Layer | None:
+    """Returns the layer of the command-line flags; raises `InputError` for a value that is not allowed."""
     values: dict[str, object] = {}
-    for flag, text in given.items():
+    for flag, text in flags.items():
         if text is not None:
             setting = flag_setting(flag)
             value = _flag(setting, text)

@@ -1,7 +1,7 @@
-"""What can be said for certain about a command for a shell without running it.
+"""Facts about a shell command that are certain without running it.
 
-A shell's text can do anything, so only simple commands are read: words, redirections, and `&&` between them. Of
-those the first word is the program. Of any other text nothing is said.
+Shell text can do anything, so only simple commands are analysed: words, redirections, and `&&` between them. The
+first word of such a command is its program. Any other text has no certain facts.
 """
 
 import shlex
@@ -9,7 +9,7 @@ import shlex
 from weft.plan.model import Command
 
 _SIMPLE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+@%,:")
-"""What the first word of a shell's text may hold to be the name of a program for certain."""
+"""Characters of a first word that is certainly the name of a program."""
 _SHELL_KNOWS = frozenset(
     {".", ":", "[", "alias", "bg", "bind", "break", "builtin", "caller", "case", "cd", "command", "compgen",
      "complete", "continue", "coproc", "declare", "dirs", "disown", "do", "done", "echo", "elif", "else", "enable",
@@ -28,11 +28,11 @@ _HARMLESS = frozenset(
 _REDIRECTIONS = frozenset({">", ">>", "<", ">&", "<&", "&>"})
 _AND = "&&"
 _OPERATORS = frozenset("();<>|&")
-"""What operators consist of."""
+"""The characters of operators."""
 
 
 def first_word(command: Command) -> str | None:
-    """The program that a command starts with; None if that is a word of the shell, or cannot be told."""
+    """Returns the program that a command starts with; None if that is a shell word, or is uncertain."""
     if not isinstance(command, str):
         return None if "{{" in command[0] else command[0]
     words = command.split()
@@ -44,14 +44,14 @@ def first_word(command: Command) -> str | None:
 
 
 def required_program(command: Command) -> str | None:
-    """The program without which the command fails for certain; None if there is no telling."""
+    """Returns the program without which the command certainly fails; None if that is uncertain."""
     if isinstance(command, str) and not _is_simple(command):
         return None
     return first_word(command)
 
 
 def may_install(command: Command) -> bool:
-    """Whether a program may be there after the command that was not there before."""
+    """Returns whether the command may make a new program available."""
     if not isinstance(command, str):
         return command[0] not in _HARMLESS
     tokens = _tokens(command)
@@ -67,7 +67,7 @@ def may_install(command: Command) -> bool:
 
 
 def _is_assignment(word: str) -> bool:
-    """`NAME=value`; another PATH leads to other programs, so the word behind that one is not judged."""
+    """Returns whether the word is `NAME=value`. PATH is excluded: a new PATH leads to other programs."""
     name, equals, value = word.partition("=")
     return bool(equals) and name.isidentifier() and name != "PATH" and set(value) <= _SIMPLE
 
@@ -79,7 +79,7 @@ def _is_simple(command: str) -> bool:
 
 
 def _tokens(command: str) -> list[str] | None:
-    """Words and operators; None if the text has parts that are commands themselves, or cannot be read."""
+    """Returns words and operators; None if the text contains nested commands or cannot be parsed."""
     if "$(" in command or "`" in command or "{{" in command:
         return None
     lexer = shlex.shlex(command.strip().replace("\n", " ; "), posix=True, punctuation_chars=True)

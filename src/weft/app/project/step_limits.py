@@ -1,7 +1,7 @@
-"""What a step of a run may do with Weft: look at its own subplan, and change nothing.
+"""The limits of Weft commands inside a step: they show the step's own subplan and change nothing.
 
-A step that could stop its run, answer the question of another slice or approve commands would decide what only a
-person decides. So each command that changes a run or a project is refused inside a step:
+A step that could stop its run, answer the question of another slice or approve commands would take decisions that
+belong to a person. Each command that changes a run or a project is therefore refused inside a step:
 
 - everywhere, if the environment says that this is a step;
 - also without that, if the ancestors of the process are a step (`weft.hosts.ancestry`), in the project of that
@@ -60,7 +60,7 @@ def _refusal(command: str, run: str, subplan: str | None) -> InputError:
 
 
 def _is_of_the_step(project: Path, step: EnclosingStep) -> bool:
-    """Whether the project was made during the step, apart from the project that the step is part of."""
+    """Returns whether the project was created during the step and is separate from the step's own project."""
     if step.host is None:
         return False
     own = project_of_host(step.host)
@@ -72,12 +72,12 @@ def _is_of_the_step(project: Path, step: EnclosingStep) -> bool:
 
 
 def project_of_host(host: Path) -> Path | None:
-    """The project whose runs the supervisor of that directory serves."""
+    """Returns the project that a supervisor's directory belongs to."""
     return next((place.parent for place in host.parents if place.name == FOLDER), None)
 
 
 def _repositories(project: Path) -> Iterator[Path]:
-    """The git directories of all repositories around a directory; that of the main one for a worktree."""
+    """Yields the git directories of all repositories around a directory; for a worktree, that of the main one."""
     for place in (project, *project.parents):
         git = place / ".git"
         if git.is_dir():
@@ -93,7 +93,7 @@ def _repositories(project: Path) -> Iterator[Path]:
 
 
 def _oldest_entry(folder: Path) -> float:
-    """When the oldest entry came to be as it is; infinite if there is none.
+    """Returns the change time of the oldest entry; infinity if there is none.
 
     The change time of a file cannot be set: a project that has been used before the step has such entries, also if
     its files are copied or touched later.
@@ -111,12 +111,12 @@ def _oldest_entry(folder: Path) -> float:
 
 
 class VisibleRun(Struct, frozen=True):
-    """The run, and the part of it, that this process may look at."""
+    """The run, and the part of it, that this process may see."""
 
     run: str | None
-    """None: the last one."""
+    """The id of the run; None for the last run."""
     subplan: str
-    """Empty: all of it."""
+    """The visible subplan; empty for the whole run."""
 
 
 def find_sight(
@@ -127,7 +127,7 @@ def find_sight(
     *,
     find_steps: FindSteps = find_enclosing_steps,
 ) -> VisibleRun:
-    """What can be seen of the run that was named: all of it, but inside a step only that step's subplan."""
+    """Returns the visible part of the named run: all of it or, inside a step, only the step's subplan."""
     step = _step_in(places, find_steps()) or _declared_step(journal, environ)
     if step is None:
         return VisibleRun(run, "")
@@ -140,7 +140,7 @@ def find_sight(
 
 
 def _step_in(places: Places, steps: Sequence[EnclosingStep]) -> EnclosingStep | None:
-    """The innermost step of this project that the process is part of."""
+    """Returns the innermost step of this project that the process is part of."""
     for step in steps:
         own = None if step.host is None else project_of_host(step.host)
         if own is not None and own.resolve() == places.project.resolve():
@@ -149,7 +149,7 @@ def _step_in(places: Places, steps: Sequence[EnclosingStep]) -> EnclosingStep | 
 
 
 def _declared_step(journal: JournalReader, environ: Mapping[str, str]) -> EnclosingStep | None:
-    """The step that the environment names, if its run is in this journal."""
+    """Returns the step that the environment names, if its run is in this journal."""
     declared, run = inside_step(environ), environ.get("WEFT_RUN", "")
     if declared is None or not run or journal.record(run) is None:
         return None
@@ -157,7 +157,7 @@ def _declared_step(journal: JournalReader, environ: Mapping[str, str]) -> Enclos
 
 
 def _recorded_subplan(journal: JournalReader, step: EnclosingStep) -> str | None:
-    """The subplan whose step the job is, from the journal."""
+    """Returns the subplan of the step's job, from the journal."""
     run, _, rest = step.job.partition(".")
     firing = rest.partition(".")[0]
     for recorded in journal.events(step.run) if run == step.run else ():

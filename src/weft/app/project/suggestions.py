@@ -1,7 +1,7 @@
-"""Commands that a person can type as they are printed.
+"""Commands that the user can type exactly as Weft prints them.
 
-Whatever Weft suggests is a suggestion: words that are quoted for the shell, and a few words about what they do. No
-suggestion holds a placeholder. Tests collect the suggestions of every command and type them.
+A suggestion is a command quoted for the shell, with a few words about its effect. It has no placeholders. Tests
+collect the suggestions of every command and run them.
 """
 
 import shlex
@@ -11,9 +11,9 @@ from msgspec import Struct
 
 class Suggestion(Struct, frozen=True):
     command: str
-    """As it is typed."""
+    """The command as the user types it."""
     does: str = ""
-    """What it does, in a few words."""
+    """Its effect, in a few words."""
 
 
 def suggest(*words: str, does: str = "") -> Suggestion:

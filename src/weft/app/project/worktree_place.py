@@ -1,7 +1,7 @@
-"""Whether the worktrees that a project's configuration asks for would be where they may be without asking.
+"""Check the place for worktrees that a project's configuration sets.
 
-That is inside the project, or in the user's own cache. A project that puts them elsewhere has Weft write files at
-a place that somebody else has chosen.
+Without approval, worktrees may be inside the project or in the user's cache. Any other place would let the author
+of the project choose where Weft writes files.
 """
 
 import os
@@ -12,11 +12,11 @@ from pathlib import Path
 from weft.app.project.places import user_folder
 
 _EXPRESSION = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
-"""What a template fills in: ids, which lead nowhere."""
+"""Expressions of a template. Their values are ids, which cannot lead to another directory."""
 
 
 def is_usual_place(template: str, project: Path, environ: Mapping[str, str]) -> bool:
-    """Links count as what they lead to: a clone may bring them."""
+    """Returns whether worktrees may be here without approval. Links are resolved, as a clone may bring some."""
     place = Path(os.path.realpath(project / _EXPRESSION.sub("x", template)))
     inside, cache = Path(os.path.realpath(project)), user_folder(environ, "XDG_CACHE_HOME", ".cache").parent
     is_inside = place.is_relative_to(inside) and place != inside

@@ -1,6 +1,6 @@
-"""The journal, open at one run: what `weft events`, `logs`, `answer` and `replay` look into.
+"""The journal, opened at one run, for commands such as `weft events`, `logs`, `answer` and `replay`.
 
-Whoever reads does not disturb whoever runs.
+A reader does not disturb the coordinator.
 """
 
 import math
@@ -27,15 +27,15 @@ from weft.store.lease import is_alive
 from weft.store.sqlite import open_reader
 
 _BEGINS, _LEAVES = frozenset({"run_started", "recovered"}), frozenset({"run_finished", "coordinator_left"})
-"""Events: a coordinator takes a run up; it leaves the run."""
+"""Kinds of events: a coordinator takes a run up; it leaves the run."""
 LOOKS_EVERY = 0.2
-"""Seconds between looks of whoever follows a run."""
+"""Seconds between two polls of the journal by a follower."""
 
 Alone = Callable[[], None]
-"""To be told that nobody runs what is followed; once for each time that its coordinator has gone."""
+"""Called when a followed run loses its coordinator; once for each coordinator."""
 
 
-def nobody_minds() -> None:
+def ignore_absence() -> None:
     pass
 
 
@@ -44,39 +44,39 @@ class RecordedRun(Struct, frozen=True):
     journal: JournalReader
     run: RunRecord
     subplan: str = ""
-    """The only subplan that can be seen, inside a step; empty for the whole run."""
+    """The only visible subplan, inside a step; empty if the whole run is visible."""
 
     def sees(self, path: str) -> bool:
-        """Whether this subplan can be seen; from inside a step only its own can."""
+        """Returns whether this subplan is visible; inside a step, only the step's own subplan is."""
         return is_inside(path, self.subplan)
 
     def require_sight(self, paths: Iterable[str], name: str) -> None:
-        """Raises `InputError` if none of these subplans, which were asked for by this name, can be seen."""
+        """Raises `InputError` if none of the subplans that the user called `name` is visible."""
         if not any(self.sees(path) for path in paths):
             raise InputError(
                 f"inside a step of {self.subplan} only {self.subplan} can be seen, and not {name}"
             )
 
     def events(
-        self, *, after: int = 0, follow: bool = False, alone: Alone = nobody_minds
+        self, *, after: int = 0, follow: bool = False, alone: Alone = ignore_absence
     ) -> Iterator[Recorded]:
-        """Those there are; with `follow` also those to come, until the run is over."""
+        """Yields the recorded events and, with `follow`, new ones until the run is over."""
         for is_news in self.looks(follow=follow, alone=alone):
-            for one in self.journal.events(self.run.run, after=after) if is_news else ():
-                after = one.seq
-                yield one
+            for recorded in self.journal.events(self.run.run, after=after) if is_news else ():
+                after = recorded.seq
+                yield recorded
 
-    def looks(self, *, follow: bool, alone: Alone = nobody_minds) -> Iterator[bool]:
-        """Now and, with `follow`, again and again, until the run is over: whether there may be new events."""
+    def looks(self, *, follow: bool, alone: Alone = ignore_absence) -> Iterator[bool]:
+        """Yields whether there may be new events: once or, with `follow`, for each poll until the run is over."""
         is_news, was_alone = True, False
         while True:
-            # The state before the events, so that none is missed that came with it.
+            # Read the state before the caller reads events, so that it misses none that came with the end.
             is_last = not follow or (is_news and self.state() in AT_REST)
             yield is_news
             if is_last:
                 return
             time.sleep(LOOKS_EVERY)
-            # In this order: who has gone because the run is over has written so before.
+            # In this order: a coordinator writes the end of its run before it exits.
             is_alone = not self.is_run_by_somebody()
             is_news = self.journal.changed()
             if is_alone and not is_news and not was_alone:
@@ -84,40 +84,40 @@ class RecordedRun(Struct, frozen=True):
             was_alone = is_alone and (was_alone or not is_news)
 
     def state(self) -> str:
-        now = self.journal.record(self.run.run)
-        assert now is not None, "a run stays in the journal"
-        return now.state
+        record = self.journal.record(self.run.run)
+        assert record is not None, "a run stays in the journal"
+        return record.state
 
     def is_run_by_somebody(self) -> bool:
-        """Whether a coordinator is alive in this project."""
+        """Returns whether a coordinator is alive in this project."""
         holder = self.journal.holder()
         return holder is not None and is_alive(holder)
 
     def is_heard(self) -> bool:
-        """Whether a coordinator works on this run and takes up what is asked of it.
+        """Returns whether a coordinator works on this run and takes up requests.
 
-        To be asked after a request was left: the coordinator then takes it up before it leaves the run, or has
-        left before it and the next one takes it up.
+        Callers write their request first. A coordinator that is present then takes it up before it leaves the run;
+        otherwise the next coordinator does.
         """
         began, at = self._last_change()
         holder = self.journal.holder()
         return began and holder is not None and is_alive(holder) and at >= holder.since
 
     def has_left(self) -> bool:
-        """Whether the last coordinator has ended its work on this run; its process may still live."""
+        """Returns whether the last coordinator has left this run; its process may still be alive."""
         began, at = self._last_change()
         holder = self.journal.holder()
         return holder is not None and not began and at >= holder.since
 
     def _last_change(self) -> tuple[bool, float]:
-        """Whether a coordinator took this run up or left it, whichever came last; and when."""
+        """Returns whether the last change was that a coordinator took the run up (or left it), and its time."""
         changes = [
             glimpse for glimpse in self.journal.glance(self.run.run) if glimpse.kind in _BEGINS | _LEAVES
         ]
         return (changes[-1].kind in _BEGINS, changes[-1].at) if changes else (False, -math.inf)
 
     def chosen(self) -> tuple[str, ...]:
-        """The subplans that the run is for, with what they need; none: for the whole plan."""
+        """Returns the selected subplans of the run; empty for the whole plan."""
         started = next(iter(self.journal.facts(self.run.run)), None)
         return started.chosen if isinstance(started, RunStarted) else ()
 
@@ -133,12 +133,12 @@ class RecordedRun(Struct, frozen=True):
         return shlex.join(["weft", name, *self.plan_words(), *self.chosen()])
 
     def plan_words(self) -> list[str]:
-        """How the plan is named on the command line; nothing if it need not be."""
+        """Returns the plan argument of a command line; empty if the plan need not be named."""
         if self.run.file == InputSource(name=STDIN).shown:
             return [STDIN]
         file = Path(self.run.directory, Path(self.run.file).name)
-        here = absolute(Path())
-        name = str(file.relative_to(here) if file.is_relative_to(here) else file)
+        current = absolute(Path())
+        name = str(file.relative_to(current) if file.is_relative_to(current) else file)
         return [] if name in PLAN_NAMES else [name]
 
 
@@ -146,22 +146,22 @@ class RecordedRun(Struct, frozen=True):
 def open_book(
     directory: Path, run: str | None = None, *, environ: Mapping[str, str] = os.environ
 ) -> Generator[RecordedRun]:
-    """The run of that id, or the last one; inside a step, its own subplan of its own run."""
+    """Opens the run with that id, or the last run; inside a step, only the step's own subplan and run."""
     places = used_project(absolute(directory))
     journal = open_reader(places.journal)
     try:
         sight = find_sight(places, journal, run, environ)
-        seen = SubplanJournal(journal, sight.subplan) if sight.subplan else journal
-        yield RecordedRun(places, seen, _chosen(journal, sight.run), sight.subplan)
+        visible = SubplanJournal(journal, sight.subplan) if sight.subplan else journal
+        yield RecordedRun(places, visible, _find_run(journal, sight.run), sight.subplan)
     finally:
         journal.close()
 
 
-def _chosen(journal: JournalReader, run: str | None) -> RunRecord:
-    found = journal.record(run)
-    if found is not None:
-        return found
-    names = [one.run for one in journal.runs()]
+def _find_run(journal: JournalReader, run: str | None) -> RunRecord:
+    record = journal.record(run)
+    if record is not None:
+        return record
+    names = [known_run.run for known_run in journal.runs()]
     if run is None or not names:
         raise InputError("nothing has been run here yet; to run the plan, type: weft run")
     near = nearest(run, names)

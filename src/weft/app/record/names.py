@@ -1,4 +1,4 @@
-"""Names in a project's runs, for completion. Where nothing can be read there are none, and nothing is said."""
+"""Names in a project's runs, for shell completion. An unreadable journal has no names and causes no message."""
 
 from collections.abc import Callable, Iterable
 from itertools import islice
@@ -11,26 +11,26 @@ from weft.errors import WeftError
 
 
 def runs(directory: Path, beginning: str) -> list[str]:
-    """The newest first."""
-    return _found(directory, None, beginning, lambda book: [one.run for one in book.journal.runs()])
+    """Returns the ids of runs, the newest first."""
+    return _complete(directory, None, beginning, lambda book: [record.run for record in book.journal.runs()])
 
 
 def plans(directory: Path, beginning: str) -> list[str]:
-    """Their ids; the one that was run last is the first."""
-    return _found(
-        directory, None, beginning, lambda book: dict.fromkeys(one.plan for one in book.journal.runs())
+    """Returns the ids of plans; the plan that ran last comes first."""
+    return _complete(
+        directory, None, beginning, lambda book: dict.fromkeys(record.plan for record in book.journal.runs())
     )
 
 
 def subplans_and_steps(directory: Path, run: str | None, beginning: str) -> list[str]:
-    return _found(directory, run, beginning, lambda book: names(plan_of(book), beginning))
+    return _complete(directory, run, beginning, lambda book: names(plan_of(book), beginning))
 
 
-def _found(
-    directory: Path, run: str | None, beginning: str, listed: Callable[[RecordedRun], Iterable[str]]
+def _complete(
+    directory: Path, run: str | None, beginning: str, list_names: Callable[[RecordedRun], Iterable[str]]
 ) -> list[str]:
     try:
         with open_book(directory, run) as book:
-            return list(islice((one for one in listed(book) if one.startswith(beginning)), MOST_NAMES))
+            return list(islice((name for name in list_names(book) if name.startswith(beginning)), MOST_NAMES))
     except (WeftError, OSError):
         return []

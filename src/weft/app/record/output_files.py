@@ -1,7 +1,7 @@
-"""The files that steps write into, as the host keeps them: `<prefix>.out` and `<prefix>.err` with the beginning.
+"""The output files of steps, as the host stores them.
 
-Of what is too long the end stands in `.out.tail` and `.err.tail`. Those are replaced while the step runs, and
-whole when it has ended.
+`<prefix>.out` and `<prefix>.err` hold the beginning of the output. If it is too long, `.out.tail` and `.err.tail`
+hold its end; the host replaces those while the step runs, and they are complete when it has ended.
 """
 
 import os
@@ -12,12 +12,12 @@ from weft.safe_files import open_file
 
 CHUNK = 1 << 16
 LOOKED_AT = 4_096
-"""Bytes at the end of a file in which the last line is looked for."""
+"""Bytes at the end of a file in which `last_line` searches."""
 
 
 @contextmanager
 def _opened(file: str) -> Generator[int | None]:
-    """Its descriptor; None if there is none, or a step has left something else there."""
+    """Opens the file and yields its descriptor; None if it is missing or not a regular file."""
     try:
         descriptor = open_file(file)
     except OSError:
@@ -35,7 +35,7 @@ def size(file: str) -> int:
 
 
 def chunks(file: str, start: int) -> Iterator[bytes]:
-    """What it holds from there on."""
+    """Yields the contents of the file from the offset `start`."""
     with _opened(file) as descriptor:
         while descriptor is not None and (data := os.pread(descriptor, CHUNK, start)):
             start += len(data)
@@ -43,16 +43,16 @@ def chunks(file: str, start: int) -> Iterator[bytes]:
 
 
 def last_line(prefix: str) -> str:
-    """The last line that is not blank, of whichever was written to last: standard output or standard error."""
-    newest, found = -1.0, ""
+    """Returns the last line that is not blank, from the stream that was written to last."""
+    newest, newest_line = -1.0, ""
     for ending in (".out.tail", ".err.tail", ".out", ".err"):
         with _opened(prefix + ending) as descriptor:
             if descriptor is None:
                 continue
             status = os.fstat(descriptor)
             if status.st_mtime > newest and (line := _last(descriptor, status.st_size)):
-                newest, found = status.st_mtime, line
-    return found
+                newest, newest_line = status.st_mtime, line
+    return newest_line
 
 
 def _last(descriptor: int, length: int) -> str:

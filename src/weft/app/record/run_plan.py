@@ -1,4 +1,4 @@
-"""The plan of a run, loaded from its record: for whoever needs more of it than a look."""
+"""The complete plan of a run, loaded from its record. `run_record` is the faster, partial form."""
 
 from weft.app.record.journal import RecordedRun
 from weft.garbage import without_gc
@@ -7,6 +7,6 @@ from weft.plan.model import Plan
 
 
 def plan_of(book: RecordedRun) -> Plan:
-    """As it was when the run began."""
+    """Returns the plan as it was when the run started."""
     with without_gc():
         return load_plan(book.run.text, book.run.file, surroundings=Surroundings(git=False))

@@ -1,8 +1,7 @@
-"""The plan of a run as its record has it, for whoever only wants to look at the run.
+"""The recorded plan of a run, for views.
 
-To load a plan is to check all of it; here only the few things are read that a picture of a run shows, and of most
-subplans not even those. The record is JSON, but for plans that JSON cannot hold; those are loaded, which takes
-longer.
+Loading a plan checks all of it, which is slow. This module reads only the few fields that a view shows, and only
+for the subplans in it. The record is JSON, except for plans that JSON cannot hold; those are loaded completely.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,9 +19,9 @@ class RecordedSubplan(Struct, frozen=True, kw_only=True):
     path: str
     is_leaf: bool
     depends_on: tuple[str, ...] = ()
-    """All that it waits for: what it and the groups around it depend on."""
+    """The dependencies of the subplan and of the groups around it."""
     steps: int = 0
-    """How many a slice has."""
+    """Number of steps of a slice."""
     lands: bool = False
     """Whether its result lands by itself."""
     has_branch: bool = False
@@ -33,13 +32,13 @@ class RecordedPlan:
     def __init__(self, name: str, data: _Data) -> None:
         self.id = name
         self.budget: object = data.get("budget")
-        """The ceiling of the whole, as it is written."""
+        """The ceiling of the whole plan, as the plan file has it."""
         self._data = data
         self._subplans = dict(_walk(data))
 
     @property
     def paths(self) -> Mapping[str, _Data]:
-        """In plan order, a group before what is in it."""
+        """Subplans by path, in plan order: a group comes before its contents."""
         return self._subplans
 
     def is_leaf(self, path: str) -> bool:
@@ -47,24 +46,27 @@ class RecordedPlan:
 
     def subplan(self, path: str) -> RecordedSubplan:
         own = self._subplans[path]
-        around = [self._subplans[one] for one in _around(path)]
-        scopes = [own, *around, self._data]
+        groups = [self._subplans[group] for group in _around(path)]
+        scopes = [own, *groups, self._data]
         is_leaf = "subplans" not in own
-        depends_on = (name for one in (own, *around) for name in one.get("depends_on", ()))
-        when = next((one["merge"]["when"] for one in scopes if "when" in one.get("merge", {})), "milestone")
+        depends_on = (name for subplan in (own, *groups) for name in subplan.get("depends_on", ()))
+        # As in the plan language, the innermost scope that has the setting decides.
+        when = next(
+            (scope["merge"]["when"] for scope in scopes if "when" in scope.get("merge", {})), "milestone"
+        )
         return RecordedSubplan(
             path=path,
             is_leaf=is_leaf,
             depends_on=tuple(dict.fromkeys(name.removeprefix("/") for name in depends_on)),
             steps=self._length(own) if is_leaf else 0,
-            lands=is_leaf if when == "slice" else not around,
+            lands=is_leaf if when == "slice" else not groups,
             has_branch=_first(scopes, "isolation") in {"worktree", "clone"},
             branch_prefix=str(_first(scopes, "branch_prefix") or "weft/"),
         )
 
-    def _length(self, one: _Data) -> int:
+    def _length(self, subplan: _Data) -> int:
         pipelines: _Data = self._data.get("pipelines", {})
-        return len(one["steps"] if "steps" in one else pipelines.get(one.get("pipeline", ""), ()))
+        return len(subplan["steps"] if "steps" in subplan else pipelines.get(subplan.get("pipeline", ""), ()))
 
 
 def recorded_plan(record: RunRecord) -> RecordedPlan:
@@ -73,8 +75,8 @@ def recorded_plan(record: RunRecord) -> RecordedPlan:
 
 def _data(record: RunRecord) -> _Data:
     if record.text.startswith("{"):
-        found: _Data = msgspec.json.decode(record.text, type=dict[str, Any])
-        return found
+        data: _Data = msgspec.json.decode(record.text, type=dict[str, Any])
+        return data
     from weft.plan.display.show import plan_entries  # noqa: PLC0415
     from weft.plan.loader.load import Surroundings, load_plan  # noqa: PLC0415 - rarely needed, and slow to load
 
@@ -82,38 +84,38 @@ def _data(record: RunRecord) -> _Data:
 
 
 def _walk(plan: _Data) -> Iterator[tuple[str, _Data]]:
-    """No recursion: however deep a plan is, it can be read."""
+    """Yields each subplan with its path. There is no recursion, so a plan may be nested to any depth."""
     stack = [("", iter(plan.get("subplans", ())))]
     while stack:
         prefix, children = stack[-1]
-        one = next(children, None)
-        if one is None:
+        subplan = next(children, None)
+        if subplan is None:
             stack.pop()
             continue
-        path = f"{prefix}{one['id']}"
-        yield path, one
-        if "subplans" in one:
-            stack.append((f"{path}/", iter(one["subplans"])))
+        path = f"{prefix}{subplan['id']}"
+        yield path, subplan
+        if "subplans" in subplan:
+            stack.append((f"{path}/", iter(subplan["subplans"])))
 
 
 def _around(path: str) -> Iterator[str]:
-    """The groups around it, the nearest first."""
+    """Yields the paths of the groups around a subplan, the innermost first."""
     while path := path.rpartition("/")[0]:
         yield path
 
 
 def _first(scopes: list[_Data], name: str) -> object:
-    return next((one[name] for one in scopes if name in one), None)
+    return next((scope[name] for scope in scopes if name in scope), None)
 
 
 def dollars_of(budget: object) -> float | None:
-    """Of what is written as a budget."""
+    """Returns the dollars of a `budget` setting; None without any."""
     if isinstance(budget, Mapping):
         budget = cast("Mapping[str, object]", budget).get("usd")
     return float(budget) if isinstance(budget, int | float) else None
 
 
 def tokens_of(budget: object) -> str | None:
-    """Of what is written as a budget, as it is written."""
+    """Returns the tokens of a `budget` setting as the plan writes them; None without any."""
     tokens = cast("Mapping[str, object]", budget).get("tokens") if isinstance(budget, Mapping) else None
     return None if tokens is None else str(tokens)

@@ -1,4 +1,4 @@
-"""What `ID[:STEP]` means to `weft logs`: subplans of a run, and the steps in them."""
+"""The `ID[:STEP]` argument of `weft logs`: it selects subplans of a run and steps in them."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,13 +16,13 @@ from weft.runtime.jobs import LAND, MERGE, SETUP
 from weft.runtime.lineage import Lineage
 
 WHOLE = "/"
-"""How the whole plan is named."""
+"""The name of the whole plan."""
 VERIFIED = frozenset({MERGE, LAND})
-"""What may come to a verify of what has come together."""
+"""Steps that can run the verify of a merged result."""
 _OURS = (SETUP, "@verify", MERGE, LAND)
-"""What Weft adds to the steps of a plan: the set-up of a workspace, the verify of a group, and merges."""
+"""Steps that Weft adds to those of a plan: the set-up of a workspace, the verify of a group, and merges."""
 MOST_NAMES = 1_000
-"""More than anybody chooses from; and nested pipelines may come to very many steps."""
+"""Number of names to complete at most; nested pipelines can have very many steps."""
 
 
 Steps = tuple[Step, ...]
@@ -31,11 +31,11 @@ Steps = tuple[Step, ...]
 class StepSelection(Struct, frozen=True):
     plan: Plan
     rows: Mapping[str, int]
-    """The rows of the plan that are meant, by path."""
+    """The selected rows of the plan, by path."""
     step: str
-    """Empty: all of them."""
+    """The selected step; empty for all steps."""
     typed: str
-    """As it was named."""
+    """The argument as the user typed it."""
 
     def has(self, event: Event) -> bool:
         if event.kind == "verify":
@@ -43,19 +43,25 @@ class StepSelection(Struct, frozen=True):
         return event.subplan in self.rows and self.step in {"", event.step}
 
     def entry_of(self, event: Event) -> str | None:
-        """The first of these subplans that a verify of the landing queue is for; the plan, if it is for none."""
+        """Returns the first selected subplan that a verify of the landing queue is for.
+
+        Returns the plan, whose path is empty, if it is selected and no other entry is; otherwise None.
+        """
         entries: Iterable[str] = event.data["entries"] or [""]
         return next((path for path in entries if path in self.rows), "" if "" in self.rows else None)
 
     def command(self, event: Event) -> str:
-        """What was started with a step; empty if it is no process."""
+        """Returns the command line or agent that a step started; empty if the step has no process."""
         if event.step == SETUP or event.step in VERIFIED:
-            return " && ".join(one if isinstance(one, str) else shlex.join(one) for one in self._ours(event))
+            commands = self._ours(event)
+            return " && ".join(
+                command if isinstance(command, str) else shlex.join(command) for command in commands
+            )
         agent = event.data.get("agent")
         return f"agent {agent}" if agent else str(event.data.get("command", ""))
 
     def _ours(self, event: Event) -> tuple[Command, ...]:
-        """The commands of a step that is none of the plan's own."""
+        """Returns the commands of a step that Weft has added."""
         row = self.rows[event.subplan]
         setup = self.plan.scopes[row].settings.setup_commands
         if event.step == SETUP:
@@ -65,31 +71,35 @@ class StepSelection(Struct, frozen=True):
 
 
 def chosen(plan: Plan, name: str) -> StepSelection:
-    """`store/model`, `store/model:check`, `/` for the whole plan; a group stands for all that is in it."""
+    """Parses `store/model`, `store/model:check`, or `/` for the whole plan; a group selects all its contents."""
     subplan, _, step = name.partition(":")
     row = _row(plan, subplan)
     if row is None:
-        known = [*plan.outline.paths[ROOT + 1 :], WHOLE]
-        raise InputError(f"the plan has no subplan {subplan!r}{suggestion(subplan, known)}")
-    rows = {str(plan.outline.paths[one]): one for one in (row, *plan.outline.below(row))}
+        candidates = [*plan.outline.paths[ROOT + 1 :], WHOLE]
+        raise InputError(f"the plan has no subplan {subplan!r}{suggestion(subplan, candidates)}")
+    rows = {
+        str(plan.outline.paths[selected_row]): selected_row
+        for selected_row in (row, *plan.outline.below(row))
+    }
     if (
         step
         and step not in _OURS
         and not any(_has(plan, steps, step) for steps in _pipelines(plan, rows.values()))
     ):
-        known = list(dict.fromkeys(_steps(plan, rows.values())))
-        raise InputError(f"{subplan} has no step {step!r}{suggestion(step, known)}")
+        candidates = list(dict.fromkeys(_steps(plan, rows.values())))
+        raise InputError(f"{subplan} has no step {step!r}{suggestion(step, candidates)}")
     return StepSelection(plan, rows, step, name)
 
 
 def names(plan: Plan, beginning: str) -> Iterator[str]:
-    """What `ID[:STEP]` may be, for completion: subplans, and once one is named, its steps."""
+    """Yields completions of `ID[:STEP]`: subplans or, after a colon, the steps of the subplan."""
     subplan, colon, _ = beginning.partition(":")
     row = _row(plan, subplan) if colon else None
-    found = (
-        plan.outline.paths[ROOT + 1 :] if row is None else [f"{subplan}:{one}" for one in _steps(plan, [row])]
-    )
-    return islice((one for one in found if one.startswith(beginning)), MOST_NAMES)
+    if row is None:
+        candidates: Iterable[str] = plan.outline.paths[ROOT + 1 :]
+    else:
+        candidates = [f"{subplan}:{step}" for step in _steps(plan, [row])]
+    return islice((name for name in candidates if name.startswith(beginning)), MOST_NAMES)
 
 
 def _row(plan: Plan, name: str) -> int | None:
@@ -102,7 +112,7 @@ def _row(plan: Plan, name: str) -> int | None:
 
 
 def _pipelines(plan: Plan, rows: Iterable[int]) -> Iterator[Steps]:
-    """Each once."""
+    """Yields the steps of each pipeline of these rows, each pipeline once."""
     pipelines = [plan.pipeline_of(row) for row in rows if plan.outline.is_leaf(row)]
     for pipeline in {id(pipeline): pipeline for pipeline in pipelines}.values():
         yield pipeline.steps
@@ -119,9 +129,9 @@ def _has(plan: Plan, steps: Steps, name: str) -> bool:
 
 
 def _steps(plan: Plan, rows: Iterable[int]) -> Iterator[str]:
-    """Their names as they are told: `outer.inner` in nested pipelines."""
-    found = chain.from_iterable(_addresses(plan, steps, "") for steps in _pipelines(plan, rows))
-    return islice(chain(found, _OURS), MOST_NAMES)
+    """Yields the names of the steps; those in nested pipelines as `outer.inner`."""
+    addresses = chain.from_iterable(_addresses(plan, steps, "") for steps in _pipelines(plan, rows))
+    return islice(chain(addresses, _OURS), MOST_NAMES)
 
 
 def _addresses(plan: Plan, steps: Steps, outer: str) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""The journal as it is seen from inside a step: only the events of its subplan, and of those below it.
+"""The journal as a step sees it: only the events of its subplan and of the subplans below.
 
-Every view of a run reads the journal, so a view cannot show a step more than this.
+Every view of a run reads the journal, so no view can show more to a step.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,12 +16,12 @@ _OF_THE_RUN = frozenset({"paused", "resumed", "recovered", "run_finished"})
 
 
 def is_inside(path: str, subplan: str) -> bool:
-    """Whether the path is that subplan or below it; everything is inside the whole plan, whose path is empty."""
+    """Returns whether the path is the subplan or below it. The whole plan has an empty path and contains all."""
     return not subplan or path == subplan or path.startswith(f"{subplan}/")
 
 
 class SubplanJournal:
-    """A reader of one subplan, which cannot ask anything of the run."""
+    """A reader of one subplan's events, which cannot make requests to the run."""
 
     def __init__(self, journal: JournalReader, subplan: str) -> None:
         self._journal = journal

@@ -1,8 +1,7 @@
-"""A coordinator in the background: how it is started, how it says that it is ready, and where it writes.
+"""Start a coordinator in the background.
 
-Whoever starts it waits for a word: that work is running, or why not. Until then the child shares the terminal of
-its parent, so that all it has to say is seen; then it lets go of it, and what it says goes into a file that does
-not grow without end.
+The parent waits for one message from the child: the run has started, or the reason why it has not. Until then the
+child shares the parent's terminal, so that the user sees its errors. Afterwards its output goes to a rotated log.
 """
 
 import json
@@ -18,12 +17,12 @@ from weft.interpreter import isolated_python
 from weft.safe_files import locate
 
 LOG_MOST = 1 << 20
-"""Bytes of a log; then it is put aside and another one begun."""
+"""Bytes after which a log is rotated."""
 LOGS_KEPT = 3
 
 
 class RotatingLog:
-    """Where all goes that a process says that has no terminal."""
+    """The log file of a process that has no terminal, with its older copies."""
 
     def __init__(self, path: Path, *, most: int = LOG_MOST, kept: int = LOGS_KEPT) -> None:
         self._path = path
@@ -31,7 +30,7 @@ class RotatingLog:
         self._older = [path.with_name(f"{path.name}.{number}") for number in range(1, kept + 1)]
 
     def take_over(self) -> None:
-        """From now on the standard outputs of the process lead here."""
+        """Redirects the standard output and standard error of this process to the log."""
         tree, name = locate(self._path)
         file = tree.append(name)
         for number in (1, 2):
@@ -39,10 +38,10 @@ class RotatingLog:
         os.close(file)
 
     def look(self) -> None:
-        """To be called after something was said: what has grown too long is put aside."""
+        """Rotates the log if it has grown too long. The caller invokes this after it has written."""
         if os.fstat(2).st_size <= self._most:
             return
-        with suppress(OSError):  # then this one goes on growing, which is better than to lose a line
+        with suppress(OSError):  # a log that keeps growing is better than a lost line
             for newer, old in zip(reversed(self._older[:-1]), reversed(self._older[1:]), strict=True):
                 with suppress(FileNotFoundError):
                     _rename(newer, old)
@@ -56,14 +55,14 @@ def _rename(old: Path, new: Path) -> None:
 
 
 class ReadyMessage:
-    """What the child says to whoever started it: once, or never, if it ends before."""
+    """The message that the child sends to its parent: once, or never if the child ends first."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor: int | None = descriptor
 
     def say(self, **data: object) -> None:
         if self._descriptor is not None:
-            with suppress(OSError):  # nobody waits for it any more
+            with suppress(OSError):  # the parent no longer waits for it
                 os.write(self._descriptor, json.dumps(data).encode())
             os.close(self._descriptor)
             self._descriptor = None
@@ -72,7 +71,7 @@ class ReadyMessage:
 def start(
     arguments: Sequence[str], *, directory: Path, environ: Mapping[str, str]
 ) -> tuple[dict[str, Any], int]:
-    """What the child has said once it is ready; or nothing, and what it ended with."""
+    """Starts the coordinator and returns its message with 0, or an empty message with its exit code."""
     reader, writer = os.pipe()
     os.set_inheritable(writer, True)
     try:
@@ -88,14 +87,15 @@ def start(
             stdin=subprocess.DEVNULL,
             env=dict(environ),
             pass_fds=[writer],
-            start_new_session=True,  # the end of a terminal is none of its business
+            start_new_session=True,  # the coordinator must survive the end of the terminal
         )
     finally:
         os.close(writer)
+    # The read ends when the child has sent its message and closed the pipe, or has died.
     with open(reader, "rb") as pipe:  # noqa: PTH123 - a descriptor
-        said = pipe.read()
-    if said:
-        return json.loads(said), 0
+        message = pipe.read()
+    if message:
+        return json.loads(message), 0
     code = child.wait()
     if code < 0:
         raise WeftError(

@@ -1,8 +1,8 @@
-"""One coordinator after another.
+"""Wait for a coordinator that is about to exit or has just started.
 
-A run is over when the journal says so. Whoever ran it still brings results together and tells people, and is there
-a moment longer; and who has only just come has begun nothing yet. In neither case is a run under way, nor can one
-be begun. So it is waited for: until that process has gone, or is at a run.
+After the journal records the end of a run, its coordinator still gathers results and sends notifications. A
+coordinator that has just started holds the lock and has no run yet. In both cases no run is active and no other
+process can start one, so the caller waits until the process has exited or has a run.
 """
 
 import os
@@ -17,21 +17,22 @@ from weft.ports.journal import Holder, RunRecord
 from weft.store.lease import is_alive
 
 PATIENCE = 60.0
-"""Seconds; the longest that telling people takes, and then some."""
-SILENCE = 1.0
-"""Seconds that one waits without a word."""
-LOOKS_EVERY = 0.02
+"""Seconds to wait at most; longer than any notification takes."""
+QUIET_SECONDS = 1.0
+"""Seconds of waiting before the user is informed."""
+POLL_INTERVAL = 0.02
 
 
-def who_runs(
+def find_active_run(
     directory: Path, waits: Callable[[Holder], None], *, patience: float = PATIENCE
 ) -> tuple[RunRecord, Holder] | None:
-    """The run that is under way here, and who runs it; `waits` is told for whom it waits, if that takes a while.
+    """Returns the active run of the project and the process that runs it.
 
-    None if nobody is there, or is not at a run for so long that it is up to whoever needs the journal to say so.
+    Calls `waits` with that process once the wait takes a while. Returns None if there is no coordinator, or if it
+    has had no run for `patience` seconds; opening the journal then reports it.
     """
-    begun, is_told = time.monotonic(), False
-    while (waited := time.monotonic() - begun) < patience:
+    wait_start, is_reported = time.monotonic(), False
+    while (waited := time.monotonic() - wait_start) < patience:
         try:
             with open_book(directory) as book:
                 holder = book.journal.holder()
@@ -42,8 +43,8 @@ def who_runs(
             return None
         if not is_over:
             return book.run, holder
-        if waited > SILENCE and not is_told:
-            is_told = True
+        if waited > QUIET_SECONDS and not is_reported:
+            is_reported = True
             waits(holder)
-        time.sleep(LOOKS_EVERY)
+        time.sleep(POLL_INTERVAL)
     return None

@@ -1,11 +1,11 @@
-"""`weft merge`: what is held is tried again, by whoever runs the plan or, if nobody does, here and now.
+"""`weft merge`: retry held work, in the coordinator of the run or, without one, in this process.
 
-One process at a time may work in a project, and who that is can change at any moment: a run ends while it is
-asked, or begins just before we would. So we look again until all that is wanted has been tried. Whether anybody is
-there the lock of the journal tells: a process that has ended its run may live on, as when it asks a person.
+Only one process at a time works in a project, and it can change at any moment: a run ends after the request was
+written, or starts just before this process takes the lock. The command therefore repeats until every requested
+hold has been retried. The lock of the journal shows whether a coordinator works; its process can outlive its run.
 
-A request always gets an answer. What is not tried, because its subplan is paused or because nothing in the run
-moves without a person, is not waited for; it stays held. A coordinator that takes up no requests is reported.
+The command always ends. It does not wait for a hold that cannot be retried, because its subplan is paused or the
+run waits for a person; that hold stays. It reports a coordinator that does not take up requests.
 """
 
 import os
@@ -24,7 +24,7 @@ from weft.app.isolation.plan_repository import names_of, repository_of
 from weft.app.project.step_limits import refuse_inside_step
 from weft.app.record.journal import LOOKS_EVERY, RecordedRun
 from weft.app.record.run_plan import plan_of
-from weft.app.run.session import RunObserver, RunSession, cause
+from weft.app.run.session import RunObserver, RunSession, first_cause
 from weft.app.run.setup import resumed
 from weft.app.run.workspaces import WorkspaceFactory
 from weft.app.views.rows import HeldWork
@@ -41,57 +41,57 @@ from weft.store.sqlite import open_journal
 from weft.workspaces.git.base.program import Git
 
 PATIENCE = 25
-"""So often we look who works in the project before we give up; one that has just begun may not say at once."""
+"""Number of tries before the command gives up; a coordinator that has just started has no run for a moment."""
 _STANDS_STILL = frozenset({RunState.PAUSED, RunState.WAITING})
-"""Nothing happens in such a run before a person does something."""
+"""States in which a run does nothing until a person acts."""
 _PARTS = "@parts"
-"""In place of a step: the completed parts of a subplan."""
+"""Takes the place of a step name and stands for the completed parts of a subplan."""
 _OPEN_BEFORE_THE_END = frozenset({"@workspace", "@verify", "@merge"})
-"""What is not held any more once its subplan has ended."""
+"""Steps that are no longer held once their subplan has ended."""
 _IDLE = 10
-"""After so many looks at a journal that does not change, we look whether anybody is there."""
+"""Number of polls without news after which the command checks that the coordinator is still there."""
 
 
 def merge(
     book: RecordedRun,
     wanted: Sequence[HeldWork],
-    audience: RunObserver,
+    observer: RunObserver,
     *,
     now: Sequence[str] = (),
     environ: Mapping[str, str] = os.environ,
     patience: int = PATIENCE,
 ) -> list[HeldWork]:
-    """Has them tried again, and the completed parts of the subplans `now` landed; what of them is held then."""
+    """Retries the holds `wanted`, lands the completed parts of the subplans `now`; returns what is still held."""
     refuse_inside_step(book.places.project, "weft merge", environ)
-    keys = {key_of(one) for one in wanted}
+    keys = {key_of(hold) for hold in wanted}
     for _ in range(patience):
         holds = look(book)
-        left = [one for one in list_held(book, holds) if key_of(one) in keys]
-        wish = MergeCommand(left, now)
-        if not (left or now) or _tried(book, holds, wish, audience, environ):
-            return [one for one in held(book) if key_of(one) in keys]
+        remaining = [hold for hold in list_held(book, holds) if key_of(hold) in keys]
+        command = MergeCommand(remaining, now)
+        if not (remaining or now) or _tried(book, holds, command, observer, environ):
+            return [hold for hold in held(book) if key_of(hold) in keys]
         time.sleep(LOOKS_EVERY)
-    raise WeftError(f"another Weft works in {book.places.project}, at what cannot be told; try again later")
+    raise WeftError(f"another Weft process works in {book.places.project}; try again later")
 
 
 class MergeCommand(Struct, frozen=True):
-    """What a person asks for."""
+    """The request of a user."""
 
     held: Sequence[HeldWork]
-    """To be tried again."""
+    """The holds to retry."""
     now: Sequence[str] = ()
     """Subplans whose completed parts are to land."""
 
 
 def _tried(
-    book: RecordedRun, holds: Holds, wish: MergeCommand, audience: RunObserver, environ: Mapping[str, str]
+    book: RecordedRun, holds: Holds, command: MergeCommand, observer: RunObserver, environ: Mapping[str, str]
 ) -> bool:
-    """False if that could not be, as somebody else works in the project just now, or did."""
+    """Executes the command and returns True; returns False if another process held the project meanwhile."""
     try:
-        _merge_here(book, holds, wish, audience, environ)
+        _merge_here(book, holds, command, observer, environ)
     except BusyError:
         if is_run(book, holds):
-            return _asked(book, holds, wish, audience)
+            return _asked(book, holds, command, observer)
         if _is_at_another(book, holds):
             raise
         return False
@@ -99,17 +99,17 @@ def _tried(
 
 
 def _is_at_another(book: RecordedRun, holds: Holds) -> bool:
-    """Whether whoever works in the project has written to another run than this."""
+    """Returns whether the process that works in the project has written to a different run."""
     holder = book.journal.holder()
-    others = (one.run for one in book.journal.runs() if one.run != book.run.run)
-    newer = (one for run in others for one in book.journal.events(run, after=holds.seq))
-    return holder is not None and any(one.at >= holder.since for one in newer)
+    other_runs = (record.run for record in book.journal.runs() if record.run != book.run.run)
+    newer = (recorded for run in other_runs for recorded in book.journal.events(run, after=holds.seq))
+    return holder is not None and any(recorded.at >= holder.since for recorded in newer)
 
 
 def changed_files(
     plan: Plan, folder: Path, paths: Iterable[str], *, environ: Mapping[str, str] = os.environ
 ) -> dict[str, int]:
-    """How many files each subplan has changed; of none if git does not say."""
+    """Returns the number of files that each subplan has changed; an empty mapping if git cannot count them."""
     try:
         git, names = repository_of(plan, folder, environ).git, names_of(plan)
         return {path: _changed(git, names.start(path), names.head(path)) for path in paths}
@@ -121,19 +121,19 @@ def _changed(git: Git, start: str, head: str) -> int:
     return len(git.fields("diff-tree", "-r", "-z", "--name-only", "--no-renames", start, head))
 
 
-# By whoever runs the plan
+# In the coordinator of the run
 
 
-def _asked(book: RecordedRun, holds: Holds, wish: MergeCommand, audience: RunObserver) -> bool:
-    """Whether the coordinator has answered; if not, it has left the run."""
-    ask(book, wish.held, wish.now)
-    waiting, idle = PendingMerges(wish.held, holds, wish.now), 0
+def _asked(book: RecordedRun, holds: Holds, command: MergeCommand, observer: RunObserver) -> bool:
+    """Sends the command to the coordinator and returns whether it has handled it; if not, it has left the run."""
+    ask(book, command.held, command.now)
+    waiting, idle = PendingMerges(command.held, holds, command.now), 0
     until = time.monotonic() + TAKEN_WITHIN
     for _ in book.looks(follow=True):
-        # The state before the events: if there are no new ones, it is the state after the last of those heard.
+        # Read the state before the events: without new events, it is the state after the last event read.
         state, is_taken = book.state(), not _is_requested(book)
         news = list(book.journal.events(book.run.run, after=waiting.seq))
-        audience.hears(news)
+        observer.hears(news)
         for recorded in news:
             waiting.hear(recorded)
         if waiting.is_over or (is_taken and not news and state in _STANDS_STILL):
@@ -149,12 +149,12 @@ def _asked(book: RecordedRun, holds: Holds, wish: MergeCommand, audience: RunObs
 
 
 def _is_requested(book: RecordedRun) -> bool:
-    """Whether the coordinator has not taken up a merge that was asked for."""
+    """Returns whether a merge request still waits for the coordinator."""
     return any(request.kind == "merge" for request in book.journal.requests(book.run.run))
 
 
 def _is_free(book: RecordedRun) -> bool:
-    """Whether nobody works in the project; whoever has may live on."""
+    """Returns whether no process holds the project's lock. A former coordinator may still be alive."""
     lock = take_lock(book.places.journal.parent / LOCK_FILE)
     if lock is not None:
         os.close(lock)
@@ -162,17 +162,17 @@ def _is_free(book: RecordedRun) -> bool:
 
 
 class PendingMerges:
-    """Which of the things that were asked for are to be tried, and have not been yet."""
+    """The requested holds that have not been retried yet."""
 
     def __init__(self, wanted: Iterable[HeldWork], holds: Holds, now: Iterable[str] = ()) -> None:
-        """`holds` is what was held before; it is kept up to date with the events."""
+        """`holds` is the state before the request; `hear` keeps it up to date."""
         self._now = set(now)
-        """Subplans whose completed parts are to land, and the request has not been taken up."""
-        self.keys = {key_of(one) for one in wanted}
+        """Subplans whose completed parts are to land and whose request the coordinator has not taken up."""
+        self.keys = {key_of(hold) for hold in wanted}
         self._holds = holds
         self._asked: set[str] = set()
         self._later: dict[Key, Sequence[str]] = {}
-        """What was tried, and is tried again as soon as others have landed."""
+        """Holds that were retried and wait for these other subplans to land."""
 
     @property
     def seq(self) -> int:
@@ -212,62 +212,63 @@ class PendingMerges:
 
     def _finished(self, key: Key, event: Event) -> None:
         if event.outcome == "held" and event.subplan not in self._asked:
-            return  # somebody had asked for it before us
+            return  # the retry belongs to an earlier request
         self.keys.discard(key)
         if event.outcome == "held":
             self._later[key] = event.data.get("waits_for", ())
         elif event.step == "@land" and event.outcome == "done":
-            again = [other for other, waits_for in self._later.items() if event.subplan in waits_for]
-            for other in again:
-                del self._later[other]
-            self.keys.update(again)
+            unblocked = [key for key, waits_for in self._later.items() if event.subplan in waits_for]
+            for unblocked_key in unblocked:
+                del self._later[unblocked_key]
+            self.keys.update(unblocked)
 
 
-# Here
+# In this process
 
 
 class _Listener:
-    """Passes on what it hears, and knows when all that was wanted has been tried.
+    """An observer that forwards events and knows when every requested hold has been retried.
 
-    Without a coordinator only merges and landings are tried.
+    Without a coordinator only merges and landings are retried.
     """
 
-    def __init__(self, wish: MergeCommand, holds: Holds, audience: RunObserver) -> None:
-        self._waiting = PendingMerges((one for one in wish.held if one.step in MERGES), holds, wish.now)
-        self._audience = audience
-        self.begins = audience.begins
-        self.looks = audience.looks
-        self.stops = audience.stops
+    def __init__(self, command: MergeCommand, holds: Holds, observer: RunObserver) -> None:
+        merges = (hold for hold in command.held if hold.step in MERGES)
+        self._waiting = PendingMerges(merges, holds, command.now)
+        self._observer = observer
+        self.begins = observer.begins
+        self.looks = observer.looks
+        self.stops = observer.stops
 
     def hears(self, events: Sequence[Recorded]) -> None:
-        for one in events:
-            self._waiting.hear(one)
-        self._audience.hears(events)
+        for recorded in events:
+            self._waiting.hear(recorded)
+        self._observer.hears(events)
 
     def has_heard_all(self) -> bool:
         return self._waiting.is_over
 
 
 def _merge_here(
-    book: RecordedRun, holds: Holds, wish: MergeCommand, audience: RunObserver, environ: Mapping[str, str]
+    book: RecordedRun, holds: Holds, command: MergeCommand, observer: RunObserver, environ: Mapping[str, str]
 ) -> None:
     journal = open_journal(book.places.journal, now=time.time(), command="weft merge")
     try:
         compiled = compile_plan(plan_of(book))
         workplaces = WorkspaceFactory(compiled.plan, book.places, Path(book.run.directory), environ)
-        ask(book, wish.held, wish.now)
-        begun, engine, first = resumed(book.run, compiled, journal, workplaces)
+        ask(book, command.held, command.now)
+        setup, engine, first = resumed(book.run, compiled, journal, workplaces)
         assert isinstance(first, Resumed)
-        listener = _Listener(wish, holds, audience)
-        listener.begins(begun)
+        listener = _Listener(command, holds, observer)
+        listener.begins(setup)
 
         def is_enough() -> bool:
             stands_still = engine.state in _STANDS_STILL and not _is_requested(book)
             return listener.has_heard_all() or stands_still
 
-        stage = RunSession(begun, engine, journal, listener, environ, enough=is_enough)
-        anyio.run(stage.play, replace(first, merges_only=True), False)
+        session = RunSession(setup, engine, journal, listener, environ, enough=is_enough)
+        anyio.run(session.run, replace(first, merges_only=True), False)
     except BaseExceptionGroup as group:
-        raise cause(group) from None
+        raise first_cause(group) from None
     finally:
         journal.close()

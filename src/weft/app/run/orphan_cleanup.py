@@ -1,4 +1,4 @@
-"""Ending what a coordinator that has gone has left running."""
+"""Stop the jobs of a run whose coordinator is dead."""
 
 import time
 
@@ -11,24 +11,27 @@ from weft.ports.host import Running
 from weft.store.sqlite import open_journal
 
 
-def end_what_was_left(book: RecordedRun) -> int:
-    """How many jobs that were; none that anybody runs, as there can be only one who may do this."""
+def stop_orphaned_jobs(book: RecordedRun) -> int:
+    """Stops every job of the run and returns how many were running.
+
+    Opening the journal takes the coordinator's lock, so this cannot race with a live coordinator.
+    """
     run, places = book.run.run, book.places
     if book.state() in AT_REST or book.is_run_by_somebody() or not places.host(run).is_dir():
         return 0
     journal = open_journal(places.journal, now=time.time(), command="weft stop")
     try:
-        ended = anyio.run(end_all, LocalHost(places.host(run)))
+        stopped_jobs = anyio.run(stop_all_jobs, LocalHost(places.host(run)))
         journal.set_run_state(run, "stopped")
     finally:
         journal.close()
-    return ended
+    return stopped_jobs
 
 
-async def end_all(host: LocalHost) -> int:
-    """Of all that the host knows to be running; what a dead supervisor has left, it has ended by then itself."""
-    known = await host.open()
-    running = {job for job, found in known.items() if isinstance(found, Running)}
+async def stop_all_jobs(host: LocalHost) -> int:
+    """Stops all running jobs, waits until each has ended, and returns their number."""
+    jobs = await host.open()  # which has already ended the processes of a dead supervisor
+    running = {job for job, state in jobs.items() if isinstance(state, Running)}
     count = len(running)
     for job in running:
         host.stop(job)

@@ -1,9 +1,9 @@
-"""An unfinished run that another one replaces comes to rest first.
+"""Settle an unfinished run before another run replaces it.
 
-A run is replaced if the plan was edited, or other subplans are chosen. Steps of it may still run, or have ended
-while no coordinator was there, and agents among them are paid for. So the run continues for a last time, with the
-plan that it had: nothing begins in it, agents of subplans that are unchanged come to their end, and all else that
-runs is ended. Ends are recorded with their commits and costs as in any run; the next run continues after them.
+A run is replaced if the plan was edited or the user selects other subplans. Its steps may still run, or have ended
+without a coordinator, and its agents have cost money. The old run therefore continues one last time with its own
+plan: no step starts, agents of unchanged subplans finish, and all other steps are stopped. The journal records
+commits and costs as in any run, and the next run builds on them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,36 +38,39 @@ def settle(
     *,
     places: Places,
     journal: SqliteJournal,
-    audience: RunObserver,
+    observer: RunObserver,
     environ: Mapping[str, str],
 ) -> str:
-    """Brings the run to rest; `plan` is that of the next run. Returns a state if a person stopped it meanwhile."""
+    """Settles the run `last` before a run of `plan`.
+
+    Returns an empty string, or the state of the run if the user stopped it meanwhile.
+    """
     with without_gc():
         before = load_plan(last.text, last.file, surroundings=Surroundings(git=False))
         workplaces = WorkspaceFactory(before, places, Path(last.directory), environ)
-        begun, engine, first = resumed(last, compile_plan(before), journal, workplaces)
+        setup, engine, first = resumed(last, compile_plan(before), journal, workplaces)
         ends = changed_paths(before, plan)
     assert isinstance(first, Resumed)
     if not engine.in_flight:
         return ""
-    steps = _running(engine, anyio.run(_known, LocalHost(places.host(last.run))), ends)
-    begun = replace(begun, settles=steps)
-    listener = _Listener(audience if steps else None)
-    listener.begins(begun)
-    stage = RunSession(begun, engine, journal, listener, environ)
-    state = anyio.run(stage.play, replace(first, settles=True, ends=tuple(sorted(ends))), False)
+    steps = _finishing_steps(engine, anyio.run(_open_jobs, LocalHost(places.host(last.run))), ends)
+    setup = replace(setup, settles=steps)
+    listener = _Listener(observer if steps else None)
+    listener.begins(setup)
+    session = RunSession(setup, engine, journal, listener, environ)
+    state = anyio.run(session.run, replace(first, settles=True, ends=tuple(sorted(ends))), False)
     return state if listener.is_stopped or state == LEFT else ""
 
 
-async def _known(host: LocalHost) -> KnownJobs:
+async def _open_jobs(host: LocalHost) -> KnownJobs:
     try:
         return await host.open()
     finally:
         await host.close()
 
 
-def _running(engine: Engine, jobs: KnownJobs, ends: frozenset[str]) -> tuple[str, ...]:
-    """The agents' steps that come to their end by themselves, as `store/model:code`."""
+def _finishing_steps(engine: Engine, jobs: KnownJobs, ends: frozenset[str]) -> tuple[str, ...]:
+    """Returns the running agent steps that the run waits for, as `store/model:code`."""
     running = {tuple(job.split(".")[1:]) for job, state in jobs.items() if isinstance(state, Running)}
     return tuple(
         f"{order.path}:{order.step}"
@@ -80,24 +83,24 @@ def _running(engine: Engine, jobs: KnownJobs, ends: frozenset[str]) -> tuple[str
 
 
 class _Listener(Struct):
-    """Passes on what it hears, if there is an audience, and knows whether a person has stopped the run."""
+    """An observer that forwards events to another observer, if any, and knows whether the user stopped the run."""
 
-    audience: RunObserver | None
+    observer: RunObserver | None
     is_stopped: bool = field(default=False)
 
-    def begins(self, begun: RunSetup) -> None:
-        if self.audience is not None:
-            self.audience.begins(begun)
+    def begins(self, setup: RunSetup) -> None:
+        if self.observer is not None:
+            self.observer.begins(setup)
 
     def hears(self, events: Sequence[Recorded]) -> None:
         self.is_stopped = self.is_stopped or any(recorded.event.kind == "stopping" for recorded in events)
-        if self.audience is not None:
-            self.audience.hears(events)
+        if self.observer is not None:
+            self.observer.hears(events)
 
     def looks(self) -> None:
-        if self.audience is not None:
-            self.audience.looks()
+        if self.observer is not None:
+            self.observer.looks()
 
     def stops(self, times: int) -> None:
-        if self.audience is not None:
-            self.audience.stops(times)
+        if self.observer is not None:
+            self.observer.stops(times)

@@ -1,4 +1,4 @@
-"""The subplans that a person has chosen to be run, and what of the plan that comes to."""
+"""The part of a plan that the user selects to run."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -13,26 +13,26 @@ from weft.plan.part import part_of
 from weft.plan.text.problems import suggestion
 
 SEVERAL = 5
-"""So many names are said."""
+"""Number of names that a message lists."""
 
 
 class SubplanChoice(Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = ()
-    """What was chosen, in plan order; nothing: the whole plan."""
+    """The selected subplans in plan order; empty for the whole plan."""
     parts: frozenset[str] = frozenset()
-    """Groups of which only a part is run; the whole plan is one of them."""
+    """Groups that run only in part, the plan itself included."""
     notes: tuple[str, ...] = ()
-    """What a person should know before anything starts."""
+    """Notes for the user, shown before anything starts."""
 
 
 WHOLE = SubplanChoice()
 
 
 def choose(plan: Plan, names: Sequence[str], completed: Collection[str] = ()) -> tuple[Plan, SubplanChoice]:
-    """The plan with the subplans of these names and what they need; all of it without a name.
+    """Returns the plan reduced to the named subplans and their dependencies; without a name, the whole plan.
 
-    `completed` are subplans that earlier runs have completed. They cost nothing, so those in a group of which
-    something is chosen belong to it: a group that is then complete is verified before it lands.
+    `completed` are subplans that earlier runs have completed. They cost nothing, so the selection includes those
+    in partly selected groups: a group that becomes complete that way is verified before it lands.
     """
     rows = sorted({row_of(plan, name) for name in names})
     if not rows:
@@ -51,7 +51,7 @@ def choose(plan: Plan, names: Sequence[str], completed: Collection[str] = ()) ->
 
 
 def _done_beside(plan: Plan, selection: Selection, completed: Collection[str]) -> Iterator[int]:
-    """The completed slices in groups that are chosen in part."""
+    """Yields the completed slices in partly selected groups."""
     outline = plan.outline
     for group in selection.parts - {ROOT}:
         for row in outline.below(group):
@@ -60,44 +60,48 @@ def _done_beside(plan: Plan, selection: Selection, completed: Collection[str]) -
 
 
 def row_of(plan: Plan, name: str) -> int:
-    """The subplan of that path, or the only one whose path ends so; `/` is the whole plan."""
+    """Returns the row of the subplan with that path, or of the only path that ends so; `/` is the whole plan."""
     path = name.strip("/")
     if not path and name:
         return ROOT
     paths = plan.outline.paths
-    found = [row for row, one in enumerate(paths) if row and one == path]
-    found = found or [row for row, one in enumerate(paths) if path and f"/{one}".endswith(f"/{path}")]
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    rows = [row for row, full_path in enumerate(paths) if row and full_path == path]
+    rows = rows or [
+        row for row, full_path in enumerate(paths) if path and f"/{full_path}".endswith(f"/{path}")
+    ]
+    if len(rows) == 1:
+        return rows[0]
+    if not rows:
         raise InputError(f"the plan has no subplan {name!r}{suggestion(path, _names(plan))}")
-    several = [str(paths[row]) for row in found]
+    several = [str(paths[row]) for row in rows]
     raise InputError(f"several subplans are called {name!r}; name one of them in full: {few(several)}")
 
 
 def _names(plan: Plan) -> list[str]:
-    """Paths, and the last parts that mean one subplan only."""
-    times = Counter(one.id for one in plan.subplans[ROOT + 1 :])
+    """Returns all paths, and the ids that occur once in the plan."""
+    counts = Counter(subplan.id for subplan in plan.subplans[ROOT + 1 :])
     paths = map(str, plan.outline.paths[ROOT + 1 :])
-    return list(dict.fromkeys([*paths, *(one for one in times if times[one] == 1)]))
+    return list(dict.fromkeys([*paths, *(name for name, count in counts.items() if count == 1)]))
 
 
 def _notes(plan: Plan, rows: Sequence[int], selection: Selection) -> list[str]:
     outline = plan.outline
     leaves = sum(outline.leaves)
-    run = sum(outline.leaves[row] for row in selection.rows)
+    slices = sum(outline.leaves[row] for row in selection.rows)
     chosen = few([str(outline.paths[row]) for row in rows])
     needs = "it needs" if len(rows) == 1 else "they need"
-    said = [f"{run:,} of {leaves:,} slices {'is' if run == 1 else 'are'} run: {chosen}, with what {needs}"]
+    notes = [
+        f"{slices:,} of {leaves:,} slices {'is' if slices == 1 else 'are'} run: {chosen}, with what {needs}"
+    ]
     lands = plan.scopes[ROOT].settings.has_branch
     groups_in_part = selection.parts - {ROOT} if lands else selection.parts
     unverified = [row for row in sorted(groups_in_part) if plan.subplans[row].verify]
     groups = [str(outline.paths[row]) or "the plan" for row in unverified]
     if len(groups) == 1:
-        said.append(f"only a part of {groups[0]} is run, so its verify is not run")
+        notes.append(f"only a part of {groups[0]} is run, so its verify is not run")
     elif groups:
-        said.append(f"only parts of these are run, so their verify is not run: {few(groups)}")
-    return said
+        notes.append(f"only parts of these are run, so their verify is not run: {few(groups)}")
+    return notes
 
 
 def few(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""All that takes part in a run, put together; and how it hears of the people who look at it."""
+"""Assemble the parts of a run and drive it: coordinator, effects, status files, notifications and signals."""
 
 import signal
 import time
@@ -12,7 +12,7 @@ from msgspec import Struct
 from weft.agents.adapters import adapter_of
 from weft.app.isolation.step_isolation import isolation_of
 from weft.app.isolation.watched_checkouts import outside_watch
-from weft.app.notify.hook import notified
+from weft.app.notify.hook import make_hook
 from weft.app.preflight.imports import python_imports
 from weft.app.project.files import failure
 from weft.app.project.places import Places
@@ -35,71 +35,71 @@ from weft.runtime.lineage import Lineage
 from weft.runtime.status_files import StatusFiles
 from weft.safe_files import touch
 
-FRAME = 0.25
-"""Seconds between looks of whoever shows the run."""
+REFRESH_INTERVAL = 0.25
+"""Seconds between refreshes of the display."""
 PATIENCE = 2
-"""So many times one can ask the run to stop before we leave without waiting."""
+"""Number of stop signals that the run handles; the next one makes the coordinator leave without waiting."""
 LEFT = "left"
-"""What a run is for us that we did not wait to see stopped."""
+"""The result of a session that did not wait for its run to stop."""
 LONGEST_SLEEP = 60.0
-"""Seconds after which a clock that was set back, or a machine that slept, is noticed."""
+"""Seconds between looks at the clock, so that a clock that was set, or a machine that slept, is noticed."""
 
 
 class RunSetup(Struct, frozen=True, kw_only=True):
-    """A run that is about to go."""
+    """A run that is ready to start."""
 
     run: str
     plan: Plan
     places: Places
     host: LocalHost
-    """Where its processes run."""
+    """Runs its processes."""
     workspaces: Workspaces
-    """Where its slices work."""
+    """Provides the directories of its slices."""
     landing_target: LandingTarget | None = None
     """The branch that results land on; None without worktrees."""
     directory: Path
-    """The plan's own."""
+    """The directory of the plan."""
     resumed: bool = False
-    """Whether it has been under way before."""
+    """Whether the run continues after an earlier coordinator."""
     settles: tuple[str, ...] = ()
-    """The steps that it waits for before another run replaces it, as `store/model:code`; none otherwise."""
+    """The steps that the run waits for before another run replaces it, as `store/model:code`; otherwise empty."""
     done_by: str = ""
     """The run that has completed everything, if there is nothing to do."""
     given_up: str = ""
-    """An unfinished run that will not go on."""
+    """The unfinished run that this one replaces."""
     given_up_for: tuple[str, ...] = ()
-    """The subplans that it was for, if only for some."""
+    """The selected subplans of the replaced run; empty if it was for the whole plan."""
     chosen: tuple[str, ...] = ()
-    """The subplans that this one is for, with what they need; none: for the whole plan."""
+    """The selected subplans of this run; empty for the whole plan."""
     changed: bool = False
-    """Whether the plan is another than that of the last run."""
+    """Whether the plan differs from the plan of the last run."""
     carried: tuple[str, ...] = ()
-    """What an earlier run has completed."""
+    """The subplans that earlier runs have completed."""
     history: Iterable[Recorded] = ()
-    """What has happened in it before."""
+    """The earlier events of a run that is resumed."""
     result: Path | None = None
-    """Where the files are that come out of it; None if they land on a branch, or lie in the plan's directory."""
+    """The directory of the gathered results; None if they land on a branch or stay in the plan's directory."""
     target: str = ""
     """The branch that results land on, if there is one."""
     notes: tuple[str, ...] = ()
-    """What a person should know before anything starts."""
+    """Notes for the user, shown before anything starts."""
 
 
 class RunObserver(Protocol):
-    """Whoever shows a run to people."""
+    """A display of a run."""
 
-    def begins(self, begun: RunSetup) -> None: ...
+    def begins(self, setup: RunSetup, /) -> None: ...
 
     def hears(self, events: Sequence[Recorded]) -> None:
-        """What has happened, after it is in the journal."""
+        """Shows events. They are in the journal already."""
         ...
 
     def looks(self) -> None:
-        """Now and then, so that time can be seen to pass."""
+        """Refreshes the display. The session calls this regularly."""
         ...
 
     def stops(self, times: int) -> None:
-        """A person wants the run to end, for the how-manieth time."""
+        """Shows that the user has asked the run to stop; `times` counts the requests."""
         ...
 
 
@@ -108,77 +108,77 @@ class SystemClock:
         return time.time()
 
     async def sleep_until(self, at: float) -> None:
-        while (left := at - time.time()) > 0:  # noqa: ASYNC110 - nobody tells when a time has come
-            await anyio.sleep(min(left, LONGEST_SLEEP))
+        while (seconds := at - time.time()) > 0:  # noqa: ASYNC110 - no event announces a wall-clock time
+            await anyio.sleep(min(seconds, LONGEST_SLEEP))
 
 
-def cause(error: BaseException) -> BaseException:
-    """What went wrong first; a group is only how tasks hand it on."""
+def first_cause(error: BaseException) -> BaseException:
+    """Returns the first error inside an exception group, which is only the wrapper that task groups add."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     return error
 
 
 class RunSession:
-    """All that takes part in a run, put together."""
+    """One coordinator's work on a run, from its first fact until the coordinator leaves."""
 
     def __init__(
         self,
-        begun: RunSetup,
+        setup: RunSetup,
         engine: Engine,
         journal: Journal,
-        audience: RunObserver,
+        observer: RunObserver,
         environ: Mapping[str, str],
         *,
         enough: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`enough`: whether to leave once nothing but steps, or frozen work, is under way, without us."""
-        self._begun = begun
+        """`enough` returns whether the session may leave as soon as only steps or frozen work are in flight."""
+        self._setup = setup
         self._engine = engine
         self._journal = journal
-        self._audience = audience
+        self._observer = observer
         self._environ = environ
         self._enough = enough
         self._clock = SystemClock()
         self._left = False
         self._scope: anyio.CancelScope | None = None
-        self._isolation = isolation_of(begun.plan, begun.places, begun.run, begun.directory, environ)
-        self._mirror = StatusMirror(StatusFiles(begun.places.status), begun.run, begun.plan)
-        self._notified = notified(
-            begun.plan, begun.run, places=begun.places, journal=journal, audience=audience, environ=environ
+        self._isolation = isolation_of(setup.plan, setup.places, setup.run, setup.directory, environ)
+        self._mirror = StatusMirror(StatusFiles(setup.places.status), setup.run, setup.plan)
+        self._notified = make_hook(
+            setup.plan, setup.run, places=setup.places, journal=journal, observer=observer, environ=environ
         )
 
-    async def play(self, first: AnyFact, waits: bool) -> str:  # noqa: FBT001 - as anyio hands it over
-        begun, plan = self._begun, self._begun.plan
+    async def run(self, first: AnyFact, waits: bool) -> str:  # noqa: FBT001 - as anyio hands it over
+        setup, plan = self._setup, self._setup.plan
         lineage = Lineage(plan, self._engine.tracker)
-        plan_dir = begun.directory
+        plan_dir = setup.directory
         inbox = Inbox()
         jobs = JobFactory(
-            run=begun.run,
+            run=setup.run,
             plan=plan,
             plan_dir=plan_dir,
-            logs=begun.places.logs(begun.run),
+            logs=setup.places.logs(setup.run),
             adapter_of=adapter_of,
             environ=self._environ,
             isolation=self._isolation,
             import_roots=python_imports(plan, plan_dir, self._environ).roots,
         )
         effects = Effects(
-            host=begun.host,
-            workspaces=begun.workspaces,
+            host=setup.host,
+            workspaces=setup.workspaces,
             jobs=jobs,
             lineage=lineage,
             clock=self._clock,
             inbox=inbox,
-            outside=outside_watch(plan, plan_dir, begun.workspaces, self._environ),
+            outside=outside_watch(plan, plan_dir, setup.workspaces, self._environ),
         )
-        if begun.landing_target is not None:
-            effects.land_on(begun.landing_target, plan, self._engine)
+        if setup.landing_target is not None:
+            effects.land_on(setup.landing_target, plan, self._engine)
         coordinator = Coordinator(
-            begun.run,
+            setup.run,
             self._engine,
             journal=self._journal,
-            host=begun.host,
+            host=setup.host,
             effects=effects,
             inbox=inbox,
         )
@@ -193,26 +193,27 @@ class RunSession:
                 await self._notified.finish()
             tasks.cancel_scope.cancel()
         state = LEFT if self._left else self._engine.state
-        if begun.result is not None and state in {"completed", "failed"}:
-            self._bring_together(begun.workspaces, lineage)
+        if setup.result is not None and state in {"completed", "failed"}:
+            self._bring_together(setup.workspaces, lineage)
         return state
 
     def _bring_together(self, workspaces: Workspaces, lineage: Lineage) -> None:
-        """The results. If that fails or we die meanwhile, the next run of the plan does it."""
+        """Gathers the results in one directory. If this fails or the process dies, the next run repeats it."""
         try:
             workspaces.gather(lineage.whole())
-            touch(self._begun.places.gathered(self._begun.run))
+            touch(self._setup.places.gathered(self._setup.run))
         except OSError as error:
-            raise failure(f"cannot bring the results together in {self._begun.result}", error) from None
+            raise failure(f"cannot bring the results together in {self._setup.result}", error) from None
 
     def _hears(self, events: Sequence[Recorded]) -> None:
-        self._audience.hears(events)
+        self._observer.hears(events)
         self._mirror.hears(events)
         self._notified.hears(events)
         if self._enough():
-            left = self._engine.in_flight
+            in_flight = self._engine.in_flight
             stands_still = self._engine.state == RunState.PAUSED
-            if left and (stands_still or all(isinstance(order, Launch) for order in left)):
+            # Steps survive without a coordinator; merges and landings do not.
+            if in_flight and (stands_still or all(isinstance(order, Launch) for order in in_flight)):
                 self._leave()
 
     def _leave(self) -> None:
@@ -222,17 +223,17 @@ class RunSession:
 
     async def _show(self) -> None:
         while True:
-            self._audience.looks()
+            self._observer.looks()
             self._mirror.looks(self._clock.now())
-            await anyio.sleep(FRAME)
+            await anyio.sleep(REFRESH_INTERVAL)
 
     async def _hear_signals(self, coordinator: Coordinator) -> None:
-        """Once is gracefully, twice is now; the third time we leave, and what still dies does so alone."""
+        """Handles stop signals: the first stops gracefully, the second at once, the third does not wait."""
         times = 0
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async for _ in signals:
                 times += 1
-                self._audience.stops(times)
+                self._observer.stops(times)
                 if times > PATIENCE:
                     self._leave()
                     return

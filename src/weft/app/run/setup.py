@@ -1,4 +1,4 @@
-"""How a run begins: anew, on from where it was, or with what an earlier one has completed."""
+"""Prepare a run: a new one, a resumed one, or one that builds on the completed work of earlier runs."""
 
 import os
 import time
@@ -21,7 +21,7 @@ from weft.app.project import plans
 from weft.app.project.files import InputSource
 from weft.app.project.places import Places
 from weft.app.project.plan_agents import agents_of
-from weft.app.run.orphan_cleanup import end_all
+from weft.app.run.orphan_cleanup import stop_all_jobs
 from weft.app.run.selection import WHOLE, SubplanChoice
 from weft.app.run.session import RunSetup
 from weft.app.run.workspaces import RunWorkspaces, WorkspaceFactory
@@ -41,22 +41,22 @@ from weft.store.sqlite import SqliteJournal
 
 
 class RunRequest(Struct, frozen=True, kw_only=True):
-    """What is to be run, and how."""
+    """The plan to run, with the options of the command."""
 
     source: InputSource
     flags: plans.Flags = plans.NO_FLAGS
     fresh: bool = False
-    """Whether all is done anew, also what an earlier run has completed."""
+    """Whether to redo everything, including work that an earlier run has completed."""
     fresh_budget: bool = False
-    """Whether the ceilings of the plan count from zero, whatever earlier runs spent."""
+    """Whether the plan's ceilings ignore the money that earlier runs spent."""
     waits: bool = True
-    """Whether to stay when nothing is left but questions to people."""
+    """Whether to keep running when only questions to people remain."""
     ids: tuple[str, ...] = ()
-    """The subplans that are to be run with what they need, as they were named; none: all of them."""
+    """The selected subplans as the user named them; empty for the whole plan."""
 
 
 def refuse(compiled: CompiledPlan) -> None:
-    """Raises `InputError` for what would go wrong later, and cost money by then."""
+    """Raises `InputError` for defects of the plan that would otherwise appear later, after money was spent."""
     plan = compiled.plan
     proof = prove(compiled)
     if proof.answer == "refuted":
@@ -68,47 +68,47 @@ def refuse(compiled: CompiledPlan) -> None:
 
 
 def replaced_run(
-    wish: RunRequest,
+    request: RunRequest,
     plan: Plan,
     journal: SqliteJournal,
     environ: Mapping[str, str],
     choice: SubplanChoice = WHOLE,
 ) -> RunRecord | None:
-    """The unfinished run that a new one replaces, if that can begin; None if there is none, or it continues.
+    """Returns the unfinished run that a new run replaces; None if there is none, or if it is resumed.
 
-    Raises `InputError` if the plan cannot be run: then the unfinished run is left as it is.
+    Raises `InputError` if the plan cannot run, before anything happens to the unfinished run.
     """
     last = _last(journal, plan.id)
-    if wish.fresh or last is None or last.state not in UNFINISHED or last.digest == plan_digest(plan):
+    if request.fresh or last is None or last.state not in UNFINISHED or last.digest == plan_digest(plan):
         return None
     kept = kept_of(plan, journal, earlier_runs(journal, plan.id), choice.parts)
-    preflight(plan, plans.folder_of(wish.source), environ, done=kept.paths).required()
+    preflight(plan, plans.folder_of(request.source), environ, done=kept.paths).required()
     return last
 
 
 def begin(
-    wish: RunRequest,
+    request: RunRequest,
     compiled: CompiledPlan,
     places: Places,
     journal: SqliteJournal,
     environ: Mapping[str, str],
     choice: SubplanChoice = WHOLE,
 ) -> tuple[RunSetup, Engine, AnyFact | None]:
-    """With what the engine is to hear first; None if everything has been completed before.
+    """Returns the run, its engine and the first fact; no fact if earlier runs have completed everything.
 
-    `choice`: what the plan that is compiled is of the whole.
+    `choice` says which part of the whole plan `compiled` is.
     """
-    plan, folder = compiled.plan, plans.folder_of(wish.source)
+    plan, folder = compiled.plan, plans.folder_of(request.source)
     digest = plan_digest(plan)
     last = _last(journal, plan.id)
     unfinished = last is not None and last.state in UNFINISHED
     workplaces = WorkspaceFactory(plan, places, folder, environ)
-    make = partial(_begun, plan, places, directory=folder, chosen=choice.paths)
-    if last is not None and unfinished and last.digest == digest and not wish.fresh:
+    make = partial(_make_setup, plan, places, directory=folder, chosen=choice.paths)
+    if last is not None and unfinished and last.digest == digest and not request.fresh:
         refuse_without(plan, environ)
-        return resumed(last, compiled, journal, workplaces, fresh_budget=wish.fresh_budget)
+        return resumed(last, compiled, journal, workplaces, fresh_budget=request.fresh_budget)
     kept = CompletedWork()
-    if not wish.fresh:
+    if not request.fresh:
         kept = kept_of(plan, journal, earlier_runs(journal, plan.id), choice.parts)
     checks = preflight(plan, folder, environ, done=kept.paths).required()
     workplace = workplaces.new(checks, kept.landed, kept.target, choice.notes)
@@ -116,15 +116,15 @@ def begin(
         _give_up(journal, places, last)
     if last is not None and kept.is_all:
         history = () if choice.paths else journal.events(last.run)
-        begun = make(run=last.run, workplace=workplace, done_by=last.run, history=history)
-        if begun.result is None or (begun.result.is_dir() and places.gathered(last.run).exists()):
-            if wish.fresh_budget:  # no run begins that could record it
+        setup = make(run=last.run, workplace=workplace, done_by=last.run, history=history)
+        if setup.result is None or (setup.result.is_dir() and places.gathered(last.run).exists()):
+            if request.fresh_budget:  # no run begins that could record it
                 _reset_budget(journal, last.run)
-            return begun, Engine(compiled), None
+            return setup, Engine(compiled), None
     now = datetime.now(UTC)
     run = f"{now:%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"
     env = {name: environ[name] for name in sorted(plan.env_allow) if name in environ}
-    begun = make(
+    setup = make(
         run=run,
         workplace=workplace,
         given_up=last.run if last is not None and unfinished else "",
@@ -132,9 +132,9 @@ def begin(
         changed=last is not None and last.digest != digest,
         carried=kept.paths,
     )
-    moves = tuple(workplace.start_anew() if wish.fresh else workplace.follow_base())
-    begun.host.prepare()  # which takes longer than all that is still to do here
-    journal.add_run(_record(begun, file=wish.source.shown, digest=digest, at=now.timestamp()))
+    moves = tuple(workplace.start_anew() if request.fresh else workplace.follow_base())
+    setup.host.prepare()  # starts the supervisor in the background, the slowest part, while the rest is prepared
+    journal.add_run(_record(setup, file=request.source.shown, digest=digest, at=now.timestamp()))
     started = RunStarted(
         at=time.time(),
         run=run,
@@ -145,13 +145,13 @@ def begin(
         base=workplace.base,
         moves=moves,
         chosen=choice.paths,
-        fresh=wish.fresh,
-        earlier=() if wish.fresh_budget else spent_by(journal, earlier_runs(journal, plan.id)),
-        fresh_budget=wish.fresh_budget,
+        fresh=request.fresh,
+        earlier=() if request.fresh_budget else spent_by(journal, earlier_runs(journal, plan.id)),
+        fresh_budget=request.fresh_budget,
         continued=kept.continued,
-        paused=_paused(wish, journal, begun),
+        paused=_paused_paths(request, journal, setup),
     )
-    return begun, Engine(compiled), started
+    return setup, Engine(compiled), started
 
 
 def resumed(
@@ -162,11 +162,11 @@ def resumed(
     *,
     fresh_budget: bool = False,
 ) -> tuple[RunSetup, Engine, AnyFact]:
-    """A run that goes on where it was."""
+    """Returns a run that continues where it stopped, its recovered engine and the first fact."""
     started = started_of(journal, last.run)
     assert started is not None
     engine = recovered(compiled, journal, last.run)
-    begun = _begun(
+    setup = _make_setup(
         compiled.plan,
         workplaces.places,
         run=last.run,
@@ -176,11 +176,11 @@ def resumed(
         chosen=started.chosen,
         history=journal.events(last.run),
     )
-    return begun, engine, Resumed(at=time.time(), epoch=journal.epoch, fresh_budget=fresh_budget)
+    return setup, engine, Resumed(at=time.time(), epoch=journal.epoch, fresh_budget=fresh_budget)
 
 
 def _last(journal: SqliteJournal, plan: str) -> RunRecord | None:
-    """The last run of a plan. One that died before anything happened in it never was."""
+    """Returns the last run of a plan. A run that died before its first fact is abandoned and does not count."""
     for record in journal.runs(plan):
         if next(iter(journal.facts(record.run)), None) is not None:
             return record
@@ -188,7 +188,7 @@ def _last(journal: SqliteJournal, plan: str) -> RunRecord | None:
     return None
 
 
-def _begun(
+def _make_setup(
     plan: Plan,
     places: Places,
     *,
@@ -211,13 +211,13 @@ def _begun(
     )
 
 
-def _record(begun: RunSetup, *, file: str, digest: str, at: float) -> RunRecord:
+def _record(setup: RunSetup, *, file: str, digest: str, at: float) -> RunRecord:
     return RunRecord(
-        run=begun.run,
-        plan=begun.plan.id,
+        run=setup.run,
+        plan=setup.plan.id,
         file=file,
-        directory=str(begun.directory),
-        text=record_plan(begun.plan),
+        directory=str(setup.directory),
+        text=record_plan(setup.plan),
         digest=digest,
         created_at=at,
         state="running",
@@ -225,7 +225,7 @@ def _record(begun: RunSetup, *, file: str, digest: str, at: float) -> RunRecord:
 
 
 def recovered(compiled: CompiledPlan, journal: JournalReader, run: str) -> Engine:
-    """The engine as it was when the journal was last written."""
+    """Returns the engine in the state that the journal's facts lead to."""
     engine = Engine(compiled, quiet=True)
     for fact in journal.facts(run):
         engine.apply(fact)
@@ -235,19 +235,19 @@ def recovered(compiled: CompiledPlan, journal: JournalReader, run: str) -> Engin
 
 
 def _give_up(journal: SqliteJournal, places: Places, last: RunRecord) -> None:
-    """An unfinished run that will not go on: nothing of it stays alive."""
-    anyio.run(end_all, LocalHost(places.host(last.run)))
+    """Abandons an unfinished run and stops its jobs."""
+    anyio.run(stop_all_jobs, LocalHost(places.host(last.run)))
     journal.set_run_state(last.run, "abandoned")
 
 
-def _paused(wish: RunRequest, journal: SqliteJournal, begun: RunSetup) -> tuple[str, ...]:
-    """The subplans that people have paused or frozen in the run that is given up; empty for the whole plan."""
-    if not begun.given_up or wish.fresh or begun.chosen:
+def _paused_paths(request: RunRequest, journal: SqliteJournal, setup: RunSetup) -> tuple[str, ...]:
+    """Returns the paths that people have paused or frozen in the replaced run; an empty path is the whole plan."""
+    if not setup.given_up or request.fresh or setup.chosen:
         return ()
-    paths = {"", *map(str, begun.plan.outline.paths)}
-    restraints = wishes_in(journal, begun.given_up).restraints()
+    paths = {"", *map(str, setup.plan.outline.paths)}
+    restraints = wishes_in(journal, setup.given_up).restraints()
     return tuple(
-        path for path, wanted in restraints.items() if wanted is not ControlState.STOP and path in paths
+        path for path, control in restraints.items() if control is not ControlState.STOP and path in paths
     )
 
 

@@ -1,4 +1,4 @@
-"""Where the slices of a run work, and with git where that starts from and lands."""
+"""The workspaces of a run and, with git, its base commit and its target branch."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -29,17 +29,17 @@ class RunWorkspaces(Struct, frozen=True, kw_only=True):
     """The branch that results land on; empty without worktrees."""
     base: str = ""
     landed: tuple[str, ...] = ()
-    """What an earlier run has landed on it."""
+    """The subplans that earlier runs have landed on the target."""
     notes: tuple[str, ...] = ()
-    """What a person should know before anything starts."""
+    """Notes for the user, shown before anything starts."""
     start_anew: Callable[[], Sequence[RefMove]] = _nothing
-    """What earlier runs left is put aside."""
+    """Sets the branches of earlier runs aside and returns the moves."""
     follow_base: Callable[[], Sequence[RefMove]] = _nothing
-    """The same, if all of it has landed."""
+    """Does the same, but only if all of that work has landed."""
 
 
 class WorkspaceFactory:
-    """Where the slices of a plan can work. Git is looked at only where a plan has worktrees."""
+    """Creates the workspaces of a plan. It uses git only if the plan has worktrees or clones."""
 
     def __init__(self, plan: Plan, places: Places, folder: Path, environ: Mapping[str, str]) -> None:
         self._plan = plan
@@ -54,16 +54,16 @@ class WorkspaceFactory:
 
     def new(
         self,
-        found: Preflight,
+        checks: Preflight,
         landed: tuple[str, ...] = (),
         target: str = "",
         notes: tuple[str, ...] = (),
     ) -> RunWorkspaces:
-        """For a run that begins, after one that has landed these on that branch.
+        """Returns the workspaces of a new run, after runs that have `landed` these subplans on `target`.
 
-        `found`: what the preflight has found, without any refusal; `notes`: what else a person should know.
+        `checks` is the result of the preflight, which must not contain a refusal; `notes` come before its notes.
         """
-        notes, state = (*notes, *found.notes()), found.state
+        notes, state = (*notes, *checks.notes()), checks.state
         if state is None or state.repository is None or state.ends is None:
             return replace(self._without_git(), notes=notes)
         from weft.app.isolation import plan_repository  # noqa: PLC0415 - of no use without git
@@ -84,7 +84,7 @@ class WorkspaceFactory:
         )
 
     def resumed(self, started: RunStarted) -> RunWorkspaces:
-        """For one that goes on."""
+        """Returns the workspaces of a run that is resumed."""
         if not self._has_worktrees:
             return self._without_git()
         from weft.app.isolation import plan_repository  # noqa: PLC0415 - of no use without git

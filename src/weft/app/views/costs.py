@@ -1,4 +1,4 @@
-"""What a run has spent, has reserved and may spend, as people and programs are told."""
+"""The money and tokens that a run has spent, has reserved and may spend, as views and JSON show them."""
 
 from msgspec import Struct
 
@@ -8,32 +8,32 @@ from weft.plan.report.costs import MICRO
 
 
 class Costs(Struct, frozen=True, kw_only=True):
-    """In micro-dollars, and in tokens."""
+    """Amounts of a run, in micro-dollars and in tokens."""
 
     cost: int = 0
-    """As far as it is known."""
+    """The reported cost."""
     reserved: int = 0
-    """For what is under way, beyond what that is known to have spent."""
+    """Reservations of running steps, minus what they have reported."""
     unreported: int = 0
-    """What stays reserved for calls that did not report their cost, those of earlier runs included."""
+    """Reservations kept for calls that did not report their cost, those of earlier runs included."""
     ceiling: int | None = None
     unknown: int = 0
-    """Agent calls that have ended and did not say what they cost."""
+    """Number of ended agent calls that did not report their cost."""
     tokens: int = 0
     reserved_tokens: int = 0
     unreported_tokens: int = 0
     token_ceiling: int | None = None
     earlier: int = 0
-    """What earlier runs of the plan spent, and counts against the ceiling."""
+    """The spending of earlier runs that counts against the ceiling."""
     earlier_tokens: int = 0
     earlier_unknown: int = 0
     uncounted: int = 0
-    """What this run spent before the budget was reset."""
+    """The spending of this run before the budget was reset."""
     uncounted_tokens: int = 0
 
     @property
     def counted(self) -> int:
-        """What counts against the ceiling."""
+        """The amount that counts against the ceiling."""
         return self.cost - self.uncounted + self.earlier
 
     @property
@@ -60,7 +60,7 @@ class Costs(Struct, frozen=True, kw_only=True):
 
 
 def costs_of(view: RunView) -> Costs:
-    """Of the whole run."""
+    """Returns the amounts of the whole run."""
     whole, settings = view.rows[ROOT], view.plan.scopes[ROOT].settings
     reserved = reserved_tokens = 0
     for _, step in view.under_way():

@@ -1,8 +1,8 @@
-"""What the plan foretells of a run: how often a step may be tried, how far it is, how long it will still take.
+"""Estimates of a run: its progress, its remaining time, and the number of attempts that a step may have.
 
-A slice weighs as many minutes as its estimate says; one without an estimate weighs as much as the others do on
-average. The remaining time comes from how long a unit of weight took in this run, so it says nothing before a few
-slices have ended, and it is a guess: that the rest goes as it went so far, with as many slices at once as now.
+The weight of a slice is its estimate in minutes; a slice without an estimate has the average weight of the others.
+The remaining time follows from the seconds per unit of weight in this run, so there is none before a few slices
+have ended. It assumes that the rest takes as long per unit and that as many slices run at once as now.
 """
 
 from collections.abc import Iterable
@@ -12,13 +12,13 @@ from weft.plan.pipelines.flow import effective
 from weft.plan.pipelines.unroll import most_runs
 
 FEW = 3
-"""Slices that must have ended before the rest is guessed at."""
+"""Number of slices that must have ended before the remaining time is estimated."""
 
 
 class Pace:
     def __init__(self, plan: Plan) -> None:
         self.weights = _weights(plan)
-        """By row; 0 for groups."""
+        """Weights by row; 0 for groups."""
         self._all = sum(self.weights)
         self._left = self._all
         self._timed = 0
@@ -26,7 +26,7 @@ class Pace:
         self._weight_of_timed = 0.0
 
     def ended(self, row: int, seconds: float | None) -> None:
-        """A slice has ended; without a time if it did not run, or not to its end."""
+        """Records the end of a slice; `seconds` is None if the slice did not run to its end."""
         self._left -= self.weights[row]
         if seconds is not None:
             self._timed += 1
@@ -35,11 +35,14 @@ class Pace:
 
     @property
     def progress(self) -> float:
-        """From 0 to 1."""
+        """The weight of the ended slices, from 0 to 1."""
         return 1.0 - self._left / self._all if self._all else 0.0
 
     def remaining(self, running: Iterable[tuple[int, float]]) -> float | None:
-        """Seconds; the running slices come with how long each has been at it. None: it cannot be told."""
+        """Returns the estimated seconds until the end; None without enough data.
+
+        `running` has the row of each running slice and the seconds since it started.
+        """
         under_way = list(running)
         if self._timed < FEW or not under_way or not self._weight_of_timed:
             return None
@@ -51,10 +54,12 @@ class Pace:
 
 def _weights(plan: Plan) -> list[float]:
     leaves = plan.outline.leaves
-    given = [_minutes(plan, row) if leaf else 0.0 for row, leaf in enumerate(leaves)]
-    known = [minutes for minutes, leaf in zip(given, leaves, strict=True) if leaf and minutes is not None]
-    usual = sum(known) / len(known) if known else 1.0
-    return [usual if minutes is None else minutes for minutes in given]
+    estimates = [_minutes(plan, row) if leaf else 0.0 for row, leaf in enumerate(leaves)]
+    known_minutes = [
+        minutes for minutes, leaf in zip(estimates, leaves, strict=True) if leaf and minutes is not None
+    ]
+    usual = sum(known_minutes) / len(known_minutes) if known_minutes else 1.0
+    return [usual if minutes is None else minutes for minutes in estimates]
 
 
 def _minutes(plan: Plan, row: int) -> float | None:
@@ -67,14 +72,14 @@ def _minutes(plan: Plan, row: int) -> float | None:
 
 
 class Attempts:
-    """How often a step of a slice can be tried, with all loops around it."""
+    """The largest number of attempts of steps, with all loops around them."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._found: dict[tuple[int, int, bool, str], int] = {}
 
     def most(self, row: int, step: str) -> int:
-        """0 if it is no step of a pipeline: a merge, the verify of a group."""
+        """Returns the largest number of attempts; 0 for a step outside a pipeline, such as a merge."""
         plan = self._plan
         if step.startswith("@") or not plan.outline.leaves[row]:
             return 0

@@ -1,4 +1,4 @@
-"""An event of a run as JSON, for whoever follows along."""
+"""Events of a run as JSON."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -8,9 +8,9 @@ from weft.plan.report.costs import MICRO
 
 
 def event_json(recorded: Recorded) -> dict[str, Any]:
-    """The same fields first in every event, null where they say nothing; then what only its kind has.
+    """Returns the fields that every event has, null where they do not apply, then the fields of its kind.
 
-    What the engine itself needs to go on from, the fact, is not for others.
+    The fact is left out: it is internal to the engine.
     """
     event = recorded.event
     common = {
@@ -30,7 +30,7 @@ def event_json(recorded: Recorded) -> dict[str, Any]:
 
 
 def timestamp(at: float) -> str:
-    """UTC, to the millisecond."""
+    """Returns a time in UTC with milliseconds, as `2026-01-31T12:00:00.000Z`."""
     text = datetime.fromtimestamp(round(at, 3), UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
 

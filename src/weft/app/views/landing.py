@@ -1,6 +1,6 @@
-"""How far the work of subplans has got: merged, held until a person has helped, landed on the target.
+"""The progress of results towards the target: merged, held until a person helps, landed.
 
-That is another record than whether the work passed: what is held at `@land` has been completed, and what is held
+This is separate from the state of a subplan: work that is held at `@land` is completed, and work that is held
 before that is still running.
 """
 
@@ -21,7 +21,7 @@ _HEADS = "refs/heads/"
 
 
 def held_of(event: Event) -> HeldWork:
-    """The end of an execution that is held."""
+    """Returns the hold that a `held` event reports."""
     data = event.data
     return HeldWork(
         subplan=event.subplan,
@@ -36,7 +36,7 @@ def held_of(event: Event) -> HeldWork:
 
 
 def move_of(event: Event) -> LandedWork | None:
-    """Where a merge or a landing brought the work; None if there was nothing to bring."""
+    """Returns the branch and commit of a merge or landing; None if it moved nothing."""
     moves = event.data.get("moves")
     return LandedWork(moves[-1]["ref"].removeprefix(_HEADS), moves[-1]["after"]) if moves else None
 
@@ -49,14 +49,14 @@ class PassedVerify(Struct, frozen=True, kw_only=True):
 
 
 class LandingCourse:
-    """Which way the work of each subplan goes."""
+    """Decides whether the work of a subplan merges into its group or lands on the target."""
 
     def __init__(self, plan: Plan) -> None:
         self._outline = plan.outline
         self._scopes = plan.scopes
 
     def landing(self, row: int, state: State) -> str:
-        """What is to be said of a subplan in that state, as long as it is not held and has not landed."""
+        """Returns the `landing` value of a subplan in that state, as long as it is not held and has not landed."""
         settings = self._scopes[row].settings
         if row == ROOT or state is State.PENDING or not settings.has_branch:
             return ""
@@ -69,16 +69,16 @@ class LandingCourse:
 
 
 class LandingFold:
-    """Folds what is told of merges into the rows of a view."""
+    """Folds merge and landing events into the rows of a view."""
 
     def __init__(self, plan: Plan, rows: Sequence[RowView]) -> None:
         self.target = ""
         """The branch that results land on, if there is one."""
         self.unlanded: dict[int, None] = {}
-        """What only waits to land: to be agreed to, or for others."""
+        """Rows that only wait to land: for approval, or for other subplans."""
         self.landed: dict[int, LandedWork] = {}
         self.ahead: dict[tuple[int, int], tuple[str, ...]] = {}
-        """Two that are going to conflict, and about which files."""
+        """Pairs of rows that are going to conflict, with the files."""
         self.push: PushState | None = None
         """The last push of the target; None if there was none since the last landing."""
         self._places = LandingPlaces()
@@ -88,11 +88,11 @@ class LandingFold:
         self._rows = rows
 
     def place(self, row: int) -> str:
-        """Where a result is on its way to the target, as `queued to land`; empty before that."""
+        """Returns the place of a result on its way to the target, as `queued to land`; empty before the queue."""
         return self._places.of(self._plan.outline.paths[row])
 
     def verifying(self, event: Event) -> None:
-        """A verify of the landing queue has started or ended."""
+        """Records the start or end of a verify of the landing queue."""
         data = event.data
         self._places.verify(data.get("entries", ()) if event.outcome == "started" else ())
         if event.outcome == "passed":
@@ -101,34 +101,35 @@ class LandingFold:
             )
 
     def passed(self, rows: Iterable[int]) -> PassedVerify | None:
-        """The verify that just these results have passed together; None if there was none."""
+        """Returns the verify that exactly these results have passed together; None if there was none."""
         return self._passed.get(frozenset(self._plan.outline.paths[row] for row in rows))
 
     def to_agree(self) -> list[int]:
-        """What would land now if a person who is to be asked agreed to all of it."""
+        """Returns the rows that would land now if the user approved all of them."""
         scopes, paths = self._plan.scopes, self._plan.outline.paths
-        asked = [row for row in sorted(self.unlanded) if scopes[row].settings.merge_mode == "confirm"]
-        found: set[int] = set()
+        unapproved = [row for row in sorted(self.unlanded) if scopes[row].settings.merge_mode == "confirm"]
+        landing: set[int] = set()
         names: set[str] = set()
-        while more := [row for row in asked if row not in found and self._lands_with(row, names)]:
-            found.update(more)
+        # A result may wait for others that also need approval, so rows are added until nothing changes.
+        while more := [row for row in unapproved if row not in landing and self._lands_with(row, names)]:
+            landing.update(more)
             names.update(paths[row] for row in more)
-        return [row for row in asked if row in found]
+        return [row for row in unapproved if row in landing]
 
     def _lands_with(self, row: int, names: AbstractSet[str]) -> bool:
         held = self._rows[row].held
         return held is not None and (held.asks or names >= set(held.waits_for))
 
     def state_changed(self, row: int, at: float) -> None:
-        one = self._rows[row]
-        if one.held is not None and one.held.step != "@land":
+        view = self._rows[row]
+        if view.held is not None and view.held.step != "@land":
             self._let_go(row, at)
-        one.landing = self._course.landing(row, one.state)
-        if self.ahead and one.state.terminal:
+        view.landing = self._course.landing(row, view.state)
+        if self.ahead and view.state.terminal:
             self.ahead = {pair: files for pair, files in self.ahead.items() if self._is_ahead(pair)}
 
     def started(self, row: int, step: str, at: float) -> None:
-        """Something that was held is tried again."""
+        """Records the start of a step, which may be the retry of a hold."""
         held = self._rows[row].held
         if held is not None and held.step == step:
             self._let_go(row, at)
@@ -136,26 +137,26 @@ class LandingFold:
             self._places.queue(self._plan.outline.paths[row])
 
     def cancelled(self, row: int, step: str, at: float) -> None:
-        """Something that is held is given up."""
+        """Records that a step, which may be a hold, is cancelled."""
         held = self._rows[row].held
         if held is not None and held.step == step:
             self._let_go(row, at)
 
     def finished(self, row: int, event: Event, at: float) -> None:
-        one = self._rows[row]
+        view = self._rows[row]
         if event.step == "@land":
             path = self._plan.outline.paths[row]
             self._places.leave(path)
             if event.outcome != "done":
                 self._places.end(path, VERIFY_FAILED if event.data.get("red") else "")
         if event.outcome == "held":
-            one.held = held_of(event)
-            one.held_at = at
-            one.landing = "conflict" if one.held.conflict else "held"
-            if not one.held.needs_help:
+            view.held = held_of(event)
+            view.held_at = at
+            view.landing = "conflict" if view.held.conflict else "held"
+            if not view.held.needs_help:
                 self.unlanded[row] = None
-        elif event.step == "@land" and event.outcome == "done" and one.landing:
-            one.landing = "merged"
+        elif event.step == "@land" and event.outcome == "done" and view.landing:
+            view.landing = "merged"
 
     def merged(self, row: int, event: Event) -> None:
         move = move_of(event)
@@ -165,7 +166,7 @@ class LandingFold:
             self._places.end(self._plan.outline.paths[row], landed_place(move.commit))
 
     def parts(self, event: Event, _at: float) -> None:
-        """A landing of completed parts has started or ended."""
+        """Records the start or end of a landing of completed parts."""
         move = move_of(event)
         if event.outcome == "landed" and move is not None:
             self.push = None
@@ -174,21 +175,21 @@ class LandingFold:
     def pushed(self, event: Event, _at: float) -> None:
         self.push = push_state(event.data)
 
-    def foreseen(self, row: int, other: int, files: Sequence[str]) -> None:
-        pair = (min(row, other), max(row, other))
+    def foreseen(self, row: int, other_row: int, files: Sequence[str]) -> None:
+        pair = (min(row, other_row), max(row, other_row))
         self.ahead.pop(pair, None)
         if files:
             self.ahead[pair] = tuple(files)
 
     def _is_ahead(self, pair: tuple[int, int]) -> bool:
-        """Two that are to come together still; one of them may be there already."""
+        """Returns whether the two rows are still to be merged; one of them may be merged already."""
         states = [self._rows[row].state for row in pair]
         return State.FAILED not in states and states != [State.COMPLETED] * 2
 
     def _let_go(self, row: int, at: float) -> None:
-        one = self._rows[row]
-        if one.ended_at is None:
-            one.pause(at - one.held_at)
-        one.held = None
-        one.landing = self._course.landing(row, one.state)
+        view = self._rows[row]
+        if view.ended_at is None:
+            view.pause(at - view.held_at)
+        view.held = None
+        view.landing = self._course.landing(row, view.state)
         self.unlanded.pop(row, None)

@@ -13,7 +13,7 @@ _SHORT = 7
 
 
 def landed_place(commit: str) -> str:
-    """As `landed bd7e5b6`."""
+    """Returns the place of a landed result, as `landed bd7e5b6`."""
     return f"landed {commit[:_SHORT]}".rstrip()
 
 
@@ -24,26 +24,26 @@ class LandingPlaces:
         self._verified: Sequence[str] = ()
 
     def queue(self, path: str) -> None:
-        """Its `@land` has started."""
+        """Records that the `@land` of this subplan has started."""
         self._queued.add(path)
 
     def leave(self, path: str) -> None:
-        """Its `@land` has ended."""
+        """Records that the `@land` of this subplan has ended."""
         self._queued.discard(path)
 
     def verify(self, entries: Sequence[str]) -> None:
-        """A verify of these has started; none: it has ended."""
+        """Records that a verify of these entries has started; without entries, that it has ended."""
         self._verified = entries
 
     def end(self, path: str, place: str) -> None:
-        """Where the last `@land` has left it; empty where that is nothing to tell."""
+        """Records the place after the last `@land`; empty if there is nothing to show."""
         self._ends[path] = place
 
     def is_queued(self, path: str) -> bool:
         return path in self._queued
 
     def of(self, path: str) -> str:
-        """As people are told; empty if the result has not come to the queue."""
+        """Returns the place as views show it; empty if the result has not reached the queue."""
         if path not in self._queued:
             return self._ends.get(path, "")
         if path not in self._verified:

@@ -1,4 +1,4 @@
-"""Whether what has landed is pushed, as the events `push` of a run say."""
+"""The state of the last push of the target, as `push` events report it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,13 +12,13 @@ class PushState(Struct, frozen=True, kw_only=True):
     remote: str
     """As in the plan: the name of a remote, or `true` for the upstream."""
     commit: str = ""
-    """What was pushed; empty if nothing was."""
+    """The pushed commit; empty if the push failed."""
     message: str = ""
-    """Why it was not pushed; empty if it was."""
+    """The reason of a failed push; empty if it succeeded."""
     command: str = ""
-    """What a person types to push it, if that is all there is to do."""
+    """The command that pushes it, if a person has nothing else to do."""
     is_final: bool = False
-    """Whether the run does not try it again."""
+    """Whether the run does not retry the push."""
 
     @property
     def is_pushed(self) -> bool:
@@ -36,7 +36,7 @@ class PushState(Struct, frozen=True, kw_only=True):
 
 
 def push_state(data: Mapping[str, Any]) -> PushState:
-    """The data of an event `push`."""
+    """Returns the state that the data of a `push` event describes."""
     return PushState(
         remote=str(data.get("remote", "")),
         commit=str(data.get("commit", "")),

@@ -1,14 +1,14 @@
-"""What matters most in a run, kept at hand, so that a picture of it costs what it shows.
+"""An index of a run's rows by what a view shows of them, so that the cost of a view depends only on its size.
 
-Of ten thousand slices a few dozen lines are shown. Each row of the plan lies on at most one *shelf*, in the order
-in which it came there:
+Of ten thousand slices a view shows a few dozen. Each row of the plan is in at most one *list*; a list has its rows
+in the order in which they entered it:
 
-asking    somebody has to answer a question
-held      somebody has to help with a merge
-running   steps are under way, or it waits for its next one
-failed    it failed by itself, not because of another; or the group around it has gone on without it
-waiting   it has not begun; of a group in which nothing has begun, only the group
-settled   it has ended in some other way; of a group that has ended, only the group
+asking    a person has to answer a question
+held      a person has to help with a merge
+running   steps are running, or the slice waits for its next step
+failed    the subplan failed by itself, or its group continued without it
+waiting   the subplan has not started; a group that has not started stands for its contents
+settled   the subplan has ended in another way; a group that has ended stands for its contents
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,88 +18,91 @@ from weft.app.views.rows import RowView
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT, Outline
 
-Shelf = dict[int, None]
-"""Rows, in order."""
+RowList = dict[int, None]
+"""An ordered set of rows."""
 
 
 class RowIndex:
     def __init__(self, outline: Outline, rows: Sequence[RowView]) -> None:
-        self.asking: Shelf = {}
-        self.held: Shelf = {}
-        self.running: Shelf = {}
-        self.failed: Shelf = {}
-        self.waiting: Shelf = {}
-        self.settled: Shelf = {}
+        self.asking: RowList = {}
+        self.held: RowList = {}
+        self.running: RowList = {}
+        self.failed: RowList = {}
+        self.waiting: RowList = {}
+        self.settled: RowList = {}
         self._outline = outline
         self._rows = rows
         self._opened: set[int] = set()
-        self._where: list[Shelf | None] = [None] * len(rows)
-        """By row, the shelf it lies on."""
+        self._list_of: list[RowList | None] = [None] * len(rows)
+        """The present list of each row."""
         self._changed: dict[int, None] = {}
-        """Rows that may lie on the wrong one."""
+        """Rows that may be in the wrong list."""
         self._open(ROOT)
 
     def changed(self, row: int) -> None:
-        """It is put where it belongs when somebody looks: many rows change more often than they are looked at."""
+        """Marks a row for `tidied`, which moves it later: most rows change more often than a view is drawn."""
         if self._rows[row].state.terminal:
-            self._changed.pop(row, None)  # it comes in the order of ends, not of beginnings
+            self._changed.pop(row, None)  # ended rows are in the order of their ends, not of their starts
         self._changed[row] = None
 
     def tidied(self) -> Self:
+        """Moves all changed rows to their lists and returns the index."""
         for row in self._changed:
             self._put(row)
         self._changed.clear()
         return self
 
     def _put(self, row: int) -> None:
-        """Where it belongs now. A group that begins or ends moves what is in it, too."""
+        """Moves a row to its list. A group that starts or ends also moves its contents."""
         is_leaf, state = self._outline.leaves[row], self._rows[row].state
         if state is not State.PENDING and row != ROOT:
             self._open(self._outline.parents[row] if is_leaf else row)
-        self._shelve(row)
+        self._move(row)
         if state.terminal and not is_leaf:
             for child in self._outline.children(row):
-                self._shelve(child)
+                self._move(child)
 
     def _open(self, group: int) -> None:
-        """Something in a group has begun: from now on its parts are shown one by one."""
+        """Lists the parts of a group separately, once something in it has started."""
         if group in self._opened:
             return
-        for one in reversed([one for one in self._up_from(group) if one not in self._opened]):
-            self._opened.add(one)
-            self._shelve(one)
-            for child in self._outline.children(one):
-                if child not in self._changed:  # those have a turn of their own
-                    self._shelve(child)
+        for unopened in reversed(
+            [unopened for unopened in self._up_from(group) if unopened not in self._opened]
+        ):
+            self._opened.add(unopened)
+            self._move(unopened)
+            for child in self._outline.children(unopened):
+                if child not in self._changed:  # `tidied` moves the changed rows itself
+                    self._move(child)
 
     def _up_from(self, row: int) -> Iterator[int]:
         while row >= ROOT:
             yield row
             row = self._outline.parents[row]
 
-    def _shelve(self, row: int) -> None:
-        before, right = self._where[row], self._shelf(row)
-        if right is before:
+    def _move(self, row: int) -> None:
+        old_list, new_list = self._list_of[row], self._list_for(row)
+        if new_list is old_list:
             return
-        if before is not None:
-            del before[row]
-        if right is not None:
-            right[row] = None
-        self._where[row] = right
+        if old_list is not None:
+            del old_list[row]
+        if new_list is not None:
+            new_list[row] = None
+        self._list_of[row] = new_list
 
-    def _shelf(self, row: int) -> Shelf | None:
-        one, is_leaf = self._rows[row], self._outline.leaves[row]
-        if one.questions:
+    def _list_for(self, row: int) -> RowList | None:
+        view, is_leaf = self._rows[row], self._outline.leaves[row]
+        if view.questions:
             return self.asking
-        if one.held is not None and one.held.needs_help:
+        if view.held is not None and view.held.needs_help:
             return self.held
-        if one.steps or (is_leaf and one.state is State.RUNNING):
+        if view.steps or (is_leaf and view.state is State.RUNNING):
             return self.running
-        if one.failed_by_itself or one.left_out is not None:
+        if view.failed_by_itself or view.left_out is not None:
             return self.failed
-        return None if row == ROOT else self._quiet_shelf(row)
+        return None if row == ROOT else self._quiet_list(row)
 
-    def _quiet_shelf(self, row: int) -> Shelf | None:
+    def _quiet_list(self, row: int) -> RowList | None:
         parent, state = self._outline.parents[row], self._rows[row].state
         if state.terminal:
             return None if parent != ROOT and self._rows[parent].state.terminal else self.settled

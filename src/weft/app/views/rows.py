@@ -1,11 +1,11 @@
-"""What is known of one subplan of a run, and of a step under way in it."""
+"""The view of one subplan of a run, and of its running steps."""
 
 from msgspec import Struct
 
 from weft.engine.states import SubplanExecutionState as State
 
 BECAUSE_OF_OTHERS = frozenset({"blocked", "cancelled"})
-"""Reasons to have failed that lie elsewhere."""
+"""Reasons of a failure that another subplan or the user caused."""
 
 
 class StepFailure(Struct, frozen=True, kw_only=True):
@@ -21,7 +21,7 @@ class StepFailure(Struct, frozen=True, kw_only=True):
 
 
 class RunningStep(Struct, kw_only=True, eq=False):
-    """A step under way."""
+    """A running step."""
 
     step: str
     attempt: int
@@ -31,11 +31,11 @@ class RunningStep(Struct, kw_only=True, eq=False):
     command: str
     agent: str
     output: str = ""
-    """The last line it wrote."""
+    """The last line of its output."""
     cancelled_by: str = ""
-    """Why it is being ended, if it is."""
+    """The cause of its cancellation, if it is being cancelled."""
     reserved: tuple[int, int] = (0, 0)
-    """Of an agent: micro-dollars and tokens."""
+    """The reservation of an agent: micro-dollars and tokens."""
 
 
 class OpenStepQuestion(Struct, frozen=True, kw_only=True):
@@ -50,94 +50,94 @@ class OpenStepQuestion(Struct, frozen=True, kw_only=True):
 
 
 class HeldWork(Struct, frozen=True, kw_only=True):
-    """What cannot be merged, or land, before a person has done something."""
+    """Work that cannot be merged or land until a person acts."""
 
     subplan: str
     step: str
-    """`@merge` or `@land`; `@workspace` or `@verify` if it has not got that far."""
+    """`@merge` or `@land`; `@workspace` or `@verify` if the work is held before that."""
     message: str
     files: tuple[str, ...] = ()
-    """In conflict, or in the way."""
+    """Files in conflict, or files that block the merge."""
     conflict: bool = False
     waits_for: tuple[str, ...] = ()
-    """What must land first."""
+    """Subplans that must land first."""
     asks: bool = False
-    """Whether nothing is in the way, and a person is only to agree."""
+    """Whether the work only waits for a person's approval."""
     red: bool = False
     """Whether a verify failed on the tree that would have landed."""
 
     @property
     def needs_help(self) -> bool:
-        """Whether there is more to do about it than to agree."""
+        """Whether a person has to do more than approve or wait."""
         return not self.asks and not self.waits_for
 
 
 class LeftOut(Struct, frozen=True, kw_only=True):
-    """The group around a subplan has gone on without it."""
+    """A subplan whose group continued without it."""
 
     group: str
     message: str
     is_culprit: bool
-    """Whether it is to blame; else it is built on the work of one that is."""
+    """Whether this subplan caused the failure; if not, it is based on the work of a subplan that did."""
 
 
 class RowView(Struct, kw_only=True, eq=False):
-    """A subplan; row 0 is the whole plan."""
+    """The view of a subplan; row 0 is the whole plan."""
 
     state: State = State.PENDING
     reason: str = ""
     message: str = ""
     cause: str = ""
-    """Who is to blame, if not itself: a subplan, or a step as `store/model:check`."""
+    """The cause of a failure elsewhere: a subplan, or a step as `store/model:check`."""
     failed_by_itself: bool = False
-    """Not because of something else, be it in it or beside it."""
+    """Whether neither its contents nor another subplan caused the failure."""
     failure: StepFailure | None = None
-    """The step that was to blame, if it was one of its own."""
+    """The own step that caused the failure, if any."""
     trouble: StepFailure | None = None
-    """The last step that ended badly, whatever came of that."""
+    """The last step that failed, even if a later attempt succeeded."""
     idle: dict[str, None] = {}
-    """Steps whose agent was to change files and did not, when it was last done."""
+    """Steps whose agent was to change files and changed none in its last attempt."""
     notes: dict[str, str] = {}
-    """What is odd about steps that are done, by step: a result file that cannot be read, processes left behind."""
+    """Oddities of finished steps, by step: an unreadable result file, processes left behind."""
     steps: dict[int, RunningStep] = {}
-    """Those under way, by firing."""
+    """Running steps, by firing."""
     questions: dict[str, OpenStepQuestion] = {}
-    """Open ones, by step."""
+    """Open questions, by step."""
     limited_until: float | None = None
-    """When an agent's usage limit ends that it waits for."""
+    """The end of the usage limit that the subplan waits for."""
     started_at: float | None = None
     ended_at: float | None = None
     cost: int = 0
-    """Known so far, with that of all in it, in micro-dollars."""
+    """Reported cost of the subplan and its contents, in micro-dollars."""
     unknown_costs: int = 0
-    """Agent calls in it that did not say what they cost."""
+    """Number of agent calls in it that did not report their cost."""
     tokens: int = 0
-    """As with the cost."""
+    """Reported tokens of the subplan and its contents."""
     carried: bool = False
-    """An earlier run completed it."""
+    """Whether an earlier run completed it."""
     landing: str = ""
-    """Where its work is: `unmerged`, `merged` (with what is around it, or the target), `held` or `conflict`.
+    """The place of its work: `unmerged`, `merged` (into its group or the target), `held` or `conflict`.
 
-    Empty if it has not begun, or has no branch.
+    Empty if the subplan has not started or has no branch.
     """
     held: HeldWork | None = None
     held_at: float = 0.0
     left_out: LeftOut | None = None
 
     def seconds(self, now: float) -> float | None:
-        """How long it has been at it, or was."""
+        """Returns the seconds since the start, or until the end; None before the start."""
         if self.started_at is None:
             return None
         return max(0.0, (now if self.ended_at is None else self.ended_at) - self.started_at)
 
     def pause(self, seconds: float) -> None:
-        """So long nothing was done: a person was asked, or the run was stopped."""
+        """Subtracts idle time: the subplan waited for a person, or the run was stopped."""
         if self.started_at is not None:
             self.started_at += seconds
 
 
 class LandedWork(Struct, frozen=True):
-    """Where work has come."""
+    """The branch and commit of work that has landed."""
 
     branch: str
     commit: str

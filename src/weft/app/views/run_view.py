@@ -1,6 +1,6 @@
-"""A run as people look at it: folded from its events, one by one, by whoever shows it.
+"""The view of a run, folded from its events.
 
-No clock, no input, no output; and an event costs the same in a large plan as in a small one.
+The fold has no clock, no input and no output, and the cost of an event does not depend on the size of the plan.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
 
 OUTPUT_KEPT = 500
-"""Characters of a line of output; no terminal shows more."""
+"""Characters kept of a line of output; no terminal shows more."""
 _BAD_ENDS = frozenset({"failed", "timeout", "infra", "lost", "conflict", REJECTED})
 _ENDS = frozenset({State.COMPLETED, State.FAILED})
 
@@ -45,19 +45,19 @@ class RunView:
         self.outline = plan.outline
         self.run = ""
         self.state = "pending"
-        """Then running, stopping, and what the run ended as."""
+        """`pending`, `running`, `stopping`, or the final state of the run."""
         self.rows = [RowView() for _ in plan.subplans]
         self.tallies: dict[int, Tally] = {}
-        """Of each group, the slices in it by state."""
+        """For each group, the number of its slices by state."""
         self._shelves = RowIndex(self.outline, self.rows)
         self.landings = LandingFold(plan, self.rows)
         self.wishes = ControlRequests()
-        """What people want of it, where that is not that it goes on."""
+        """The subplans that people have paused, frozen or stopped."""
         self.totals = Totals()
-        """What was heard of steps under way."""
+        """The spending that running steps have reported."""
         self.charges = Charges()
         self.version = 0
-        """Goes up with each change."""
+        """Grows with each change."""
         self.ended_at: float | None = None
         self.outside: list[OutsideWarning] = []
         self._last_at = 0.0
@@ -81,10 +81,10 @@ class RunView:
         }  # fmt: skip
         self._count_slices()
 
-    # What happened
+    # Updates
 
     def apply(self, event: Event, at: float) -> None:
-        """Kinds that say nothing to a person, or that are not known yet, change nothing."""
+        """Folds an event into the view. Unknown kinds, and kinds that no view shows, change nothing."""
         self.version += 1
         fold = self._folds.get(event.kind)
         if fold is not None:
@@ -92,18 +92,18 @@ class RunView:
         self._last_at = at
 
     def note_output(self, path: str, step: str, line: str) -> None:
-        for one in self.rows[self._numbers[path]].steps.values():
-            if one.step == step and one.output != line[:OUTPUT_KEPT]:
-                one.output = line[:OUTPUT_KEPT]
+        for running_step in self.rows[self._numbers[path]].steps.values():
+            if running_step.step == step and running_step.output != line[:OUTPUT_KEPT]:
+                running_step.output = line[:OUTPUT_KEPT]
                 self.version += 1
 
-    # What may be asked
+    # Queries
 
     def row(self, path: str) -> RowView:
         return self.rows[self._numbers[path]]
 
     def under_way(self) -> Iterator[tuple[str, RunningStep]]:
-        """The steps that run now, each with the path of its subplan."""
+        """Yields the running steps, each with the path of its subplan."""
         for row in self.shelves.running:
             for step in self.rows[row].steps.values():
                 yield self.outline.paths[row], step
@@ -118,7 +118,7 @@ class RunView:
         return self.tallies[ROOT]
 
     def held_slices(self, group: int = ROOT) -> int:
-        """How many slices in a group are not completed because a person has to help with their merge."""
+        """Returns the number of slices in a group that wait for a person to help with their merge."""
         rows, outline = self.shelves.held, self.outline
         inside = range(group, group + outline.sizes[group])
         return sum(
@@ -127,17 +127,17 @@ class RunView:
 
     @property
     def progress(self) -> float:
-        """How much of the work has ended, well or not; from 0 to 1."""
+        """The fraction of the work that has ended, successfully or not, from 0 to 1."""
         return self._pace.progress
 
     def elapsed(self, now: float) -> float:
-        """Seconds in which the run was alive."""
+        """Returns the seconds during which the run had a coordinator or running steps."""
         if self._since is None:
             return self._seconds_before
         return self._seconds_before + max(0.0, now - self._since)
 
     def remaining(self, now: float) -> float | None:
-        """Seconds until the end, guessed; None while too little is known for that."""
+        """Returns the estimated seconds until the end; None without enough data."""
         if self.state != "running":
             return None
         slices = (row for row in self.shelves.running if self.rows[row].state is State.RUNNING)
@@ -145,11 +145,11 @@ class RunView:
         return self._pace.remaining((row, spent or 0.0) for row, spent in under_way)
 
     def most_attempts(self, row: int, step: str) -> int:
-        """How often a step may be tried; 0: not known."""
+        """Returns the largest number of attempts of a step; 0 if unknown."""
         return self._attempts.most(row, step)
 
     def blocked_by(self, row: int) -> Iterator[str]:
-        """What a subplan still waits for: what it and the groups around it depend on."""
+        """Yields the unfinished dependencies of a subplan and of the groups around it."""
         outline = self.outline
         while row != ROOT:
             depends_on = outline.depends_on[row]
@@ -159,7 +159,7 @@ class RunView:
             row = outline.parents[row]
 
     def _met_before(self, row: int) -> int:
-        """The dependencies at the beginning that are completed: they stay so, and are not looked at again."""
+        """Returns the number of leading dependencies that are completed; those are not checked again."""
         depends_on, met = self.outline.depends_on[row], self._met.get(row, 0)
         while met < len(depends_on) and self.rows[depends_on[met]].state is State.COMPLETED:
             met += 1
@@ -182,10 +182,10 @@ class RunView:
         self._seconds_before = self.elapsed(at)
         self._since = None
         self.ended_at = at
-        if event.outcome in _ENDS:  # else it goes on some time
+        if event.outcome in _ENDS:  # otherwise the run can be resumed
             stuck = event.data.get("stuck") or ()
-            why = {"message": f"nothing can go on any more: {'; '.join(stuck)}"} if stuck else {}
-            self._change(ROOT, State(event.outcome), event.data | why, at)
+            message = {"message": f"the run is stuck: {'; '.join(stuck)}"} if stuck else {}
+            self._change(ROOT, State(event.outcome), event.data | message, at)
 
     def _steered(self, event: Event, _at: float) -> None:
         self.wishes.says(event.subplan, ControlState(event.outcome))
@@ -194,7 +194,10 @@ class RunView:
         self.state = "stopping"
 
     def _recovered(self, event: Event, at: float) -> None:
-        """When it died nobody said. If steps ran on, the time counts; else it was alive at the last event."""
+        """Resumes the clock of a run whose coordinator left at an unknown time.
+
+        If steps kept running, the time in between counts; otherwise the run was alive until its last event.
+        """
         if self.state in _ENDS:
             return
         self.wishes.forget_stops()
@@ -212,38 +215,38 @@ class RunView:
         self._change(self._numbers[event.subplan], State(event.outcome), event.data, at)
 
     def _change(self, row: int, state: State, data: dict[str, Any], at: float) -> None:
-        one = self.rows[row]
-        before, one.state = one.state, state
+        view = self.rows[row]
+        before, view.state = view.state, state
         self.landings.state_changed(row, at)
         if state.terminal:
             self._end(row, data, at)
         else:
-            one.started_at = at
+            view.started_at = at
         if self.outline.leaves[row]:
             self._count(row, before)
         self._shelves.changed(row)
 
     def _end(self, row: int, data: dict[str, Any], at: float) -> None:
-        """Only an end has reasons."""
-        one = self.rows[row]
-        one.reason, one.message = data.get("reason", ""), data.get("message", "")
-        one.cause, one.carried = data.get("cause", ""), data.get("carried", False)
-        one.ended_at = at
-        one.questions.clear()
+        """Records the reason, message and cause of an end."""
+        view = self.rows[row]
+        view.reason, view.message = data.get("reason", ""), data.get("message", "")
+        view.cause, view.carried = data.get("cause", ""), data.get("carried", False)
+        view.ended_at = at
+        view.questions.clear()
         is_leaf = self.outline.leaves[row]
-        one.failed_by_itself = (
-            one.state is State.FAILED
-            and one.reason not in BECAUSE_OF_OTHERS
-            and (is_leaf or (bool(one.message) and not one.cause))  # the cause of a group is one in it
+        view.failed_by_itself = (
+            view.state is State.FAILED
+            and view.reason not in BECAUSE_OF_OTHERS
+            and (is_leaf or (bool(view.message) and not view.cause))  # the cause of a group lies in it
         )
-        if one.failed_by_itself:
-            one.failure = convert(data["failure"], StepFailure) if data.get("failure") else one.trouble
+        if view.failed_by_itself:
+            view.failure = convert(data["failure"], StepFailure) if data.get("failure") else view.trouble
         if is_leaf:
-            ran = not one.carried and one.reason not in BECAUSE_OF_OTHERS
-            self._pace.ended(row, one.seconds(at) if ran else None)
+            ran = not view.carried and view.reason not in BECAUSE_OF_OTHERS
+            self._pace.ended(row, view.seconds(at) if ran else None)
 
     def _around(self, row: int) -> Iterator[int]:
-        """The groups around it, the nearest first."""
+        """Yields the groups around a row, the innermost first."""
         while row != ROOT:
             row = self.outline.parents[row]
             yield row
@@ -266,10 +269,10 @@ class RunView:
 
     def _step_started(self, event: Event, at: float) -> None:
         row, data = self._numbers[event.subplan], event.data
-        one = self.rows[row]
-        one.limited_until = None
+        view = self.rows[row]
+        view.limited_until = None
         self.landings.started(row, event.step, at)
-        one.steps[data["firing"]] = RunningStep(
+        view.steps[data["firing"]] = RunningStep(
             step=event.step,
             attempt=event.attempt,
             firing=data["firing"],
@@ -283,23 +286,23 @@ class RunView:
 
     def _step_finished(self, event: Event, at: float) -> None:
         row, data = self._numbers[event.subplan], event.data
-        one = self.rows[row]
-        step = one.steps.pop(data.get("firing", 0), None)  # a join, or a nested pipeline, is no firing
+        view = self.rows[row]
+        step = view.steps.pop(data.get("firing", 0), None)  # a join, or a nested pipeline, is no firing
         self._add_cost(row, event, step)
         if event.outcome in _BAD_ENDS and (step is not None or event.outcome == REJECTED):
-            one.trouble = _failure(event, step)
+            view.trouble = _failure(event, step)
         if event.outcome == "limited":
-            one.limited_until = data.get("until")
+            view.limited_until = data.get("until")
         if event.outcome == "done":
-            one.idle.pop(event.step, None)
-            one.idle |= {event.step: None} if data.get("changed") is False else {}
-            one.notes.pop(event.step, None)
-            one.notes |= {event.step: data["message"]} if data.get("message") and step is not None else {}
+            view.idle.pop(event.step, None)
+            view.idle |= {event.step: None} if data.get("changed") is False else {}
+            view.notes.pop(event.step, None)
+            view.notes |= {event.step: data["message"]} if data.get("message") and step is not None else {}
         self.landings.finished(row, event, at)
         self._shelves.changed(row)
 
     def _add_cost(self, row: int, event: Event, step: RunningStep | None) -> None:
-        """Of an agent that says nothing the cost is unknown; unless it could not even be started."""
+        """Adds the cost of a step. It is unknown if an agent reports none, unless the agent never started."""
         data = event.data
         never_ran = event.outcome == "infra" and data.get("exit_code") is None and data.get("signal") is None
         is_known = event.cost is not None and not data.get("cost_at_least")
@@ -315,13 +318,13 @@ class RunView:
         cost, tokens = self.totals.more(execution, event.cost, event.tokens, ended=ended)
         if not cost and not tokens and not unknown:
             return
-        for one in (row, *self._around(row)):
-            self.rows[one].cost += cost
-            self.rows[one].tokens += tokens
-            self.rows[one].unknown_costs += unknown
+        for ancestor in (row, *self._around(row)):
+            self.rows[ancestor].cost += cost
+            self.rows[ancestor].tokens += tokens
+            self.rows[ancestor].unknown_costs += unknown
 
     def _budget(self, event: Event, _at: float) -> None:
-        """What is under way when the budget is reset counts with all that it spends."""
+        """Resets the budget. Running steps count in full, including the amounts they spent before the reset."""
         if event.outcome == "reset":
             cost, tokens = self.totals.all()
             spent = self.rows[ROOT].cost - cost, self.rows[ROOT].tokens - tokens
@@ -339,12 +342,12 @@ class RunView:
 
     def _step_cancelled(self, event: Event, at: float) -> None:
         row, firing = self._numbers[event.subplan], event.data["firing"]
-        one = self.rows[row]
-        if firing in one.steps:
-            one.steps[firing].cancelled_by = event.data.get("cause") or "the run"
+        view = self.rows[row]
+        if firing in view.steps:
+            view.steps[firing].cancelled_by = event.data.get("cause") or "the run"
             return
-        if event.step in one.questions and one.questions[event.step].firing == firing:
-            del one.questions[event.step]
+        if event.step in view.questions and view.questions[event.step].firing == firing:
+            del view.questions[event.step]
         self.landings.cancelled(row, event.step, at)
         self._shelves.changed(row)
 
@@ -355,8 +358,8 @@ class RunView:
         self.landings.verifying(event)
 
     def _conflict_ahead(self, event: Event, _at: float) -> None:
-        row, other = self._numbers[event.subplan], self._numbers[event.data["other"]]
-        self.landings.foreseen(row, other, event.data.get("files", ()))
+        row, other_row = self._numbers[event.subplan], self._numbers[event.data["other"]]
+        self.landings.foreseen(row, other_row, event.data.get("files", ()))
 
     def _outside_changed(self, event: Event, _at: float) -> None:
         self.outside.append(outside_warning(event.data))
@@ -382,10 +385,10 @@ class RunView:
 
     def _answered(self, event: Event, at: float) -> None:
         row = self._numbers[event.subplan]
-        one = self.rows[row]
-        question = one.questions.pop(event.step, None)
-        if question is not None and not one.questions and not one.steps:
-            one.pause(at - question.asked_at)
+        view = self.rows[row]
+        question = view.questions.pop(event.step, None)
+        if question is not None and not view.questions and not view.steps:
+            view.pause(at - question.asked_at)
         self._shelves.changed(row)
 
 

@@ -1,4 +1,4 @@
-"""What a journal says beyond the states of subplans: usage limits, failed verifies, conflicts ahead, rejections.
+"""Signals of a run beyond the states of subplans: usage limits, failed verifies, conflicts ahead, rejections.
 
 `weft status` shows them below the table of subplans. They are folded from glimpses, in the order of the journal:
 first the rare events of the whole run (`hear`), then the steps of the subplans that are shown (`hear_step`).
@@ -16,9 +16,9 @@ from weft.ports.journal import Glimpse
 
 VERIFY, LAND = "@verify", "@land"
 _NO_VERDICT = frozenset({"done", "cancelled", "stopped", "lost", "held"})
-"""Outcomes of a verify that say nothing against what it looked at."""
+"""Outcomes of a verify that do not blame the verified work."""
 _QUOTED = "  | "
-"""How a line of output in a message begins."""
+"""The prefix of a line of output in a message."""
 
 
 class UsageLimit(Struct, frozen=True, kw_only=True):
@@ -28,7 +28,7 @@ class UsageLimit(Struct, frozen=True, kw_only=True):
 
 
 class FailedVerify(Struct, frozen=True, kw_only=True):
-    """A verify that failed when it last ran, or that keeps results from landing."""
+    """A verify that failed in its last execution, or that keeps results from landing."""
 
     subplan: str
     """The path of the group; empty for the plan."""
@@ -39,7 +39,7 @@ class FailedVerify(Struct, frozen=True, kw_only=True):
     entries: tuple[str, ...] = ()
     """The results that it keeps from landing."""
     fix: str = ""
-    """What to do about it."""
+    """Advice for the user."""
     step: str = VERIFY
     """`@verify`; `@land` where the landing queue ran it."""
 
@@ -61,7 +61,7 @@ class OutsideWarning(Struct, frozen=True, kw_only=True):
 
 
 def outside_warning(data: Mapping[str, Any]) -> OutsideWarning:
-    """The data of an event `outside_changed`."""
+    """Returns the warning that the data of an `outside_changed` event describes."""
     return OutsideWarning(
         place=str(data.get("place", "")),
         directory=str(data.get("directory", "")),
@@ -76,13 +76,13 @@ class FailedVerifies:
 
     def __init__(self) -> None:
         self._held: dict[str, str] = {}
-        """By subplan, why it is held."""
+        """The reason of each hold, by subplan."""
         self._commands: dict[str, None] = {}
         self._last: FailedVerify | None = None
-        """What the last verify found."""
+        """The last verify, if it failed."""
 
     def hear(self, outcome: str, data: Mapping[str, Any]) -> None:
-        """An event `verify`."""
+        """Folds a `verify` event."""
         self._commands |= dict.fromkeys(data.get("commands", ()))
         if outcome == "started":
             return
@@ -99,13 +99,13 @@ class FailedVerifies:
             )
 
     def hold(self, path: str, message: str) -> None:
-        """The landing of a subplan is held because of a failed verify; not any more if there is no message."""
+        """Records that a failed verify holds the landing of a subplan; without a message, ends that hold."""
         self._held.pop(path, None)
         if message:
             self._held[path] = message
 
     def failed(self) -> Sequence[FailedVerify]:
-        """Those that keep results from landing; while there are none, the last verify, if it failed."""
+        """Returns the verifies that keep results from landing; without any, the last verify if it failed."""
         if not self._held:
             return () if self._last is None else (self._last,)
         paths: dict[str, list[str]] = {}
@@ -114,7 +114,7 @@ class FailedVerifies:
         return [self._hold(message, entries) for message, entries in paths.items()]
 
     def _hold(self, text: str, entries: Sequence[str]) -> FailedVerify:
-        """The message says what failed, then come the end of the output and what to type."""
+        """Parses the message of a hold: the failure, then the end of the output, then the advice."""
         message, *lines = text.splitlines()
         output = [line for line in lines if line.startswith(_QUOTED)]
         return FailedVerify(
@@ -132,7 +132,7 @@ class FailedVerifies:
 
 
 class Rejection(Struct, frozen=True, kw_only=True):
-    """A step that ran well, and whose result was turned down."""
+    """A step that ran without error and had its result rejected."""
 
     step: str
     attempt: int
@@ -153,10 +153,10 @@ class RunSignals:
         """The sequence number of that push."""
         self._landings = FailedVerifies()
 
-    # What the journal says
+    # Updates
 
     def hear(self, glimpse: Glimpse) -> None:
-        """A rare event of the run."""
+        """Folds one of the rare events of the run."""
         if glimpse.kind == "limited":
             data = _data(glimpse)
             self._limits[tuple(data.get("agents", ()))] = float(data.get("until", 0.0))
@@ -174,20 +174,20 @@ class RunSignals:
             self._landings.hear(glimpse.outcome, _data(glimpse))
 
     def is_pushed_before(self, seq: int) -> bool:
-        """Whether the last push that is known of came before the event of this number."""
+        """Returns whether the last push came before the event with this number."""
         return self.push is not None and self.pushed < seq
 
     def land(self, seq: int) -> None:
-        """The target has moved, with the event of this number; an earlier push does not cover that."""
+        """Records that the target has moved with this event; an earlier push does not include it."""
         if self.is_pushed_before(seq):
             self.push = None
 
     def hold(self, path: str, message: str, *, red: bool) -> None:
-        """A landing is held, or is not any more."""
+        """Records that a landing is held or, unless `red`, that no failed verify holds it."""
         self._landings.hold(path, message if red else "")
 
     def hear_step(self, glimpse: Glimpse) -> None:
-        """The start or the end of a step."""
+        """Folds the start or the end of a step."""
         if glimpse.kind == "step_started":
             if glimpse.step == VERIFY:
                 self._commands[glimpse.subplan] = str(_data(glimpse).get("command", ""))
@@ -215,10 +215,10 @@ class RunSignals:
             tail=str(data.get("tail", "")),
         )
 
-    # What follows from it
+    # Queries
 
     def limits(self, now: float) -> tuple[UsageLimit, ...]:
-        """Those that have not ended, the one that ends first first."""
+        """Returns the usage limits that have not ended, in the order of their ends."""
         limits = [UsageLimit(agents=agents, until=until) for agents, until in self._limits.items()]
         return tuple(
             sorted(
@@ -237,7 +237,7 @@ class RunSignals:
         return self._rejections.get(path)
 
     def ahead(self, states: Mapping[str, str], held: Collection[str]) -> tuple[ConflictAhead, ...]:
-        """The conflicts that can still come: what is held has come to a conflict already."""
+        """Returns the conflicts that can still happen; held subplans are left out, as theirs has happened."""
         return tuple(
             ConflictAhead(subplan=first, other=second, files=files)
             for (first, second), files in self._ahead.items()

@@ -1,4 +1,4 @@
-"""Sums of what steps spend, of which totals are heard while they run: nothing is counted twice."""
+"""Sums of the spending of steps. Running steps report totals, so each report is turned into a difference."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,9 +8,9 @@ from msgspec import Struct
 from weft.engine.messages.facts import EarlierSpending
 
 Amounts = tuple[int, int]
-"""Micro-dollars, and tokens."""
+"""Micro-dollars and tokens."""
 Execution = tuple[int, int]
-"""The firing, and which execution of it."""
+"""The firing and the number of its execution."""
 
 
 class Charges(Struct):
@@ -31,28 +31,31 @@ class Charges(Struct):
 
 class Totals:
     def __init__(self) -> None:
-        self._heard: dict[Execution, Amounts] = {}
+        self._reports: dict[Execution, Amounts] = {}
 
     def __bool__(self) -> bool:
-        """Whether anything was heard of what is under way."""
-        return bool(self._heard)
+        """Whether a running execution has reported its spending."""
+        return bool(self._reports)
 
     def of(self, execution: Execution) -> Amounts:
-        """What was heard of one that is under way."""
-        return self._heard.get(execution, (0, 0))
+        """Returns the last report of a running execution."""
+        return self._reports.get(execution, (0, 0))
 
     def all(self) -> Amounts:
-        """The same of all that are under way."""
-        return sum(cost for cost, _ in self._heard.values()), sum(
-            tokens for _, tokens in self._heard.values()
+        """Returns the sum of the reports of all running executions."""
+        return sum(cost for cost, _ in self._reports.values()), sum(
+            tokens for _, tokens in self._reports.values()
         )
 
     def more(
         self, execution: Execution, cost: int | None, tokens: int | None, *, ended: bool = False
     ) -> Amounts:
-        """What has come by another total, which may be less than nothing; None is a total that is not known."""
-        before = self._heard.pop(execution, (0, 0))
+        """Records a new total and returns its difference to the last one, which may be negative.
+
+        None stands for a total that is unknown; the last one then stays valid.
+        """
+        before = self._reports.pop(execution, (0, 0))
         total = (before[0] if cost is None else cost, before[1] if tokens is None else tokens)
         if not ended:
-            self._heard[execution] = total
+            self._reports[execution] = total
         return total[0] - before[0], total[1] - before[1]

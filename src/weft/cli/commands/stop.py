@@ -30,7 +30,7 @@ def stop(*, names: tuple[str, ...], now: bool, waits: bool, as_json: bool) -> in
     """
     from weft.app.control.control import await_end
     from weft.app.record.journal import open_book
-    from weft.app.run.orphan_cleanup import end_what_was_left
+    from weft.app.run.orphan_cleanup import stop_orphaned_jobs
     from weft.cli.output import note
     from weft.cli.text.control import steered
     from weft.engine.messages.facts import ControlState
@@ -38,7 +38,7 @@ def stop(*, names: tuple[str, ...], now: bool, waits: bool, as_json: bool) -> in
     done = steered(ControlState.STOP, names, now=now, as_json=as_json)
     with open_book(directory()) as book:
         if not done.alive and not names:
-            ended = end_what_was_left(book)
+            ended = stop_orphaned_jobs(book)
             if ended and not as_json:
                 note(f"ended what its coordinator had left: {ended} step{'s' if ended > 1 else ''}")
         elif done.alive and waits and not names:
