@@ -1,4 +1,4 @@
-"""`weft diff`: what a subplan has changed since it began."""
+"""`weft diff`: prints what a subplan has changed since it started."""
 
 import sys
 from typing import TextIO
@@ -37,12 +37,12 @@ def diff(*, name: str | None, how: str | None, run_id: str | None, as_json: bool
     from weft.app.record.journal import open_book
 
     with open_book(directory(), run_id) as book:
-        found = find_diff(book, name)
+        subplan_diff = find_diff(book, name)
     options = [] if how is None else [how]
-    with looked_at(found) as view:
+    with looked_at(subplan_diff) as view:
         if as_json:
-            files = [one.to_json() for one in view.changes()]
-            show_json({**found.to_json(), "files": files, "uncommitted": view.uncommitted()})
+            files = [change.to_json() for change in view.changes()]
+            show_json({**subplan_diff.to_json(), "files": files, "uncommitted": view.uncommitted()})
         elif sys.stdout is not None and sys.stdout.isatty():
             view.on_terminal(*_colours(sys.stdout), *options)
         else:
@@ -51,7 +51,7 @@ def diff(*, name: str | None, how: str | None, run_id: str | None, as_json: bool
 
 
 def _colours(stream: TextIO | None) -> list[str]:
-    """What git is asked for; on a terminal it decides by its own settings, unless the environment does."""
+    """Returns git's colour options. On a terminal git decides, unless the environment does."""
     if forces_colours():
         return ["--color=always"]
     return [] if takes_colours(stream) else ["--no-color"]

@@ -1,4 +1,4 @@
-"""`weft open`: the place of a slice's worktree."""
+"""`weft open`: prints the path of a slice's worktree."""
 
 import click
 
