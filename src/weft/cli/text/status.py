@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import to_builtins
 
-from weft.app.inspect.overview import MICRO, Overview, SubplanNow
+from weft.app.inspect.overview_model import MICRO, Overview, SubplanNow
 from weft.app.project.suggestions import suggest
 from weft.app.views.landing_places import VERIFY_FAILED
 from weft.app.views.rows import BECAUSE_OF_OTHERS

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from weft.app.inspect.overview import Overview, SubplanNow
+from weft.app.inspect.overview_model import Overview, SubplanNow
 from weft.app.project.suggestions import Suggestion, suggest
 from weft.app.views.rows import BECAUSE_OF_OTHERS
 from weft.app.views.signals import VERIFY
