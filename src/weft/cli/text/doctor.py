@@ -17,7 +17,7 @@ def report_lines(report: DoctorReport, *, verbose: bool, fix: bool) -> Iterator[
     if verbose:
         yield from (_fine(result) for result in report.of(FindingState.OK))
     yield _summary(report)
-    if not fix and any(result.finding.mend for result in report.told):
+    if not fix and any(result.finding.mend for result in report.results):
         yield "to mend what is safe to mend, type: weft doctor --fix"
 
 
@@ -87,6 +87,6 @@ def report_data(report: DoctorReport) -> dict[str, object]:
                 "fixable": result.finding.mend is not None,
                 "tried": result.tried or None,
             }
-            for result in report.told
+            for result in report.results
         ],
     }
