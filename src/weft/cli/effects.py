@@ -53,7 +53,7 @@ class WeftCommand(click.Command):
 
 
 class WeftGroup(click.Group):
-    """A group whose commands all declare their effect."""
+    """A group of commands that all declare their effect."""
 
     command_class = WeftCommand
 

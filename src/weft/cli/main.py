@@ -133,7 +133,7 @@ def cli(*, directory: str) -> None:  # the commands take the directory from the 
 
     Data goes to standard output, everything else to standard error. Exit codes: 0 done or proved, 1 failed or
     refuted, 2 wrong usage or a file or plan that cannot be used, 3 the budget is used up, 4 unknown or waiting for
-    somebody, 70 a bug in Weft, 130 interrupted, 141 the reader of the output has gone.
+    a person, 70 a bug in Weft, 130 interrupted, 141 the reader of the output has gone.
     """
 
 

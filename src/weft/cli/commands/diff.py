@@ -27,11 +27,11 @@ from weft.cli.terminal import forces_colours, takes_colours
 def diff(*, name: str | None, how: str | None, run_id: str | None, as_json: bool) -> int:
     """Print what the subplan ID has changed, from where its branch began to where it is now.
 
-    Of a slice whose worktree is there, also what is not committed yet. Of a group, what has come together in it;
+    For a slice with a worktree, also what is not committed yet. Of a group, what has come together in it;
     without ID or with /, what has come together in the whole plan. On a terminal git shows it in the colours and
     with the pager that you have set for it.
 
-    Exit code: 0; 2 if there is no such subplan or run, if it has not begun, or has no branch.
+    Exit code: 0; 2 if there is no such subplan or run, if it has not started, or has no branch.
     """
     from weft.app.inspect.diffs import find_diff, looked_at
     from weft.app.record.journal import open_book

@@ -26,7 +26,7 @@ def merge(*, names: tuple[str, ...], now: bool, lists: bool, run_id: str | None,
     """Try again to merge the subplans ID, or all that is held: what waits to land, lands.
 
     What is held waits for a person: it is to be agreed to, it is in conflict, or a file is in the way. The message
-    says what to do about that. Of a group, ID means all that is held in it. If somebody runs the plan, it is asked
+    says what to do about that. Of a group, ID means all that is held in it. If a coordinator runs, it is asked
     to do this; else it is done here, and nothing else of the run begins: type `weft run` for that. What is paused
     and cannot be merged yet stays held, until `weft resume`.
 
@@ -46,9 +46,9 @@ def merge(*, names: tuple[str, ...], now: bool, lists: bool, run_id: str | None,
         run, command = book.run.run, book.run_command()
         observer = MergeObserver(None if as_json else lambda line: show_lines([line]))
         wants_parts = now and not lists
-        wanted, parts = holds.chosen_now(book, names) if wants_parts else (holds.chosen(book, names), ())
-        still_held = wanted if lists else try_again(book, wanted, observer, now=parts)
-        paused = holds.paused(book, wanted)
+        selected, parts = holds.chosen_now(book, names) if wants_parts else (holds.chosen(book, names), ())
+        still_held = selected if lists else try_again(book, selected, observer, now=parts)
+        paused = holds.paused(book, selected)
         others = (
             [held_work for held_work in holds.held(book) if held_work not in still_held]
             if observer.merged
@@ -59,9 +59,9 @@ def merge(*, names: tuple[str, ...], now: bool, lists: bool, run_id: str | None,
     else:
         show_lines(held_lines(still_held))
         show_lines(paused_lines(paused))
-        if parts and not (wanted or observer.merged or observer.refused):
+        if parts and not (selected or observer.merged or observer.refused):
             note(f"nothing of {' or '.join(names)} is completed and has not landed")
-        elif not wanted and not parts:
+        elif not selected and not parts:
             note(f"nothing of {' or '.join(names)} is held" if names else f"run {run} holds nothing")
         elif others:
             note(f"still held: {few(holds.subplans(others))}")

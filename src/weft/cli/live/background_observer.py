@@ -9,7 +9,7 @@ from weft.engine.messages.events import Recorded
 
 
 class BackgroundObserver(LineObserver):
-    """Writes lines to the coordinator's log, after it has told `weft start` that work is running."""
+    """Reports to `weft start` that work is running, and then writes lines to the coordinator's log."""
 
     def __init__(self, ready_message: ReadyMessage, *, plan: str | None) -> None:
         super().__init__(quiet=False, plan=plan)

@@ -153,9 +153,9 @@ def _working(view: RunView, row: int, name: str, now: float) -> TableLine:
     detail, style = _last_word(steps) or _why_again(row_view, steps) or title, "dim"
     place = view.landings.place(row) if any(step.step == "@land" for step in steps) else ""
     detail = place or detail
-    wanted = wanted_word(view, row)
-    if wanted:
-        detail, style = wanted if wanted != "paused" else "pauses after this step", "yellow"
+    requested = wanted_word(view, row)
+    if requested:
+        detail, style = requested if requested != "paused" else "pauses after this step", "yellow"
     cancelled_by = next((step.cancelled_by for step in steps if step.cancelled_by), "")
     if cancelled_by:
         detail, style = f"is being ended because of {cancelled_by}", "yellow"

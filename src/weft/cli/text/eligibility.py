@@ -58,11 +58,11 @@ def _unmerged(blocked: Sequence[Ineligible], *, verbose: bool) -> Iterator[str]:
     results = [slice_.unlanded for slice_ in blocked if slice_.unlanded is not None]
     slices = Counter(result.path for result in results)
     distinct = {result.path: result for result in results}.values()
-    done = [_result(result, slices[result.path]) for result in distinct if result.is_done]
+    completed = [_result(result, slices[result.path]) for result in distinct if result.is_done]
     held = [_result(result, slices[result.path]) for result in distinct if not result.is_done]
-    if done:
-        yield f"{count(len(done), 'result')} {'has' if len(done) == 1 else 'have'} not landed:"
-        yield from table(done, verbose=verbose)
+    if completed:
+        yield f"{count(len(completed), 'result')} {'has' if len(completed) == 1 else 'have'} not landed:"
+        yield from table(completed, verbose=verbose)
     if held:
         yield f"{count(len(held), 'result')} {'is' if len(held) == 1 else 'are'} held before the merge:"
         yield from table(held, verbose=verbose)

@@ -93,14 +93,14 @@ def _section(label: str, lines: Iterable[str], *, folds: bool = True) -> Iterato
 
 def _outcome(view: RunView, now: float) -> str:
     counts, time = view.counts, span(view.elapsed(now))
-    done, slices = counts[State.COMPLETED], sum(counts.values())
+    completed, slices = counts[State.COMPLETED], sum(counts.values())
     carried = sum(row_view.carried for row, row_view in enumerate(view.rows) if view.outline.leaves[row])
     earlier = f" ({carried:,} by an earlier run)" if carried else ""
     to_land = waiting_to_land(view)
-    is_done = done == slices and not left_out_slices(view)
+    is_done = completed == slices and not left_out_slices(view)
     if is_done and (view.state == "completed" or (view.state == "waiting" and to_land)):
         return f"{_all(slices)} completed in {time}{earlier}{f'; {to_land}' if to_land else ''}."
-    words = [f"{done:,} of {count(slices, 'slice')} completed{earlier}", *_others(view)]
+    words = [f"{completed:,} of {count(slices, 'slice')} completed{earlier}", *_others(view)]
     words += [to_land] if to_land else []
     state = "waiting" if view.state == "running" and view.shelves.asking else view.state
     return f"{_STATES.get(state, state.capitalize())} after {time}: {', '.join(words)}."

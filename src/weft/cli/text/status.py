@@ -149,10 +149,10 @@ def _cells(row: SubplanNow, now: float, run: str) -> tuple[str, ...]:
         step = f"asks: {row.question.partition(chr(10))[0]}"
     if row.step == "@land":
         step = row.landing_place or step
-    done = f"{row.steps_done}/{row.steps_total}" if row.steps_total and row.is_leaf else ""
+    progress = f"{row.steps_done}/{row.steps_total}" if row.steps_total and row.is_leaf else ""
     since = clock(max(0.0, now - row.since)) if row.since is not None and row.state == "running" else ""
     cost = dollars(row.cost) if row.cost else ""
-    return (_SIGNS[row.state], row.path, _state(row, run), step, done, since, cost, _why(row))
+    return (_SIGNS[row.state], row.path, _state(row, run), step, progress, since, cost, _why(row))
 
 
 def _state(row: SubplanNow, run: str) -> str:
