@@ -1,4 +1,4 @@
-"""A person at a terminal is asked about the commands that a project's configuration names."""
+"""The question whether the commands that a project's configuration names may run."""
 
 import os
 
@@ -10,7 +10,10 @@ from weft.errors import InputError
 
 
 def is_approved_now(error: InputError) -> bool:
-    """Asks about what was missing; False if that was something else. Raises `InputError` if the answer is no."""
+    """Asks for the approval that `error` reports as missing; returns False if the error is another one.
+
+    Raises `InputError` if the answer is no.
+    """
     if not isinstance(error, NotApprovedError):
         return False
     note_lines([f"{describe_request(error.request)}:", *change_lines(error.request)])
@@ -21,5 +24,5 @@ def is_approved_now(error: InputError) -> bool:
 
 
 def agrees(*, loosens: bool) -> bool:
-    what = "these commands and settings" if loosens else "these commands"
-    return click.confirm(f"Approve {what}?", default=False, prompt_suffix=" ", err=True)
+    subject = "these commands and settings" if loosens else "these commands"
+    return click.confirm(f"Approve {subject}?", default=False, prompt_suffix=" ", err=True)

@@ -1,8 +1,7 @@
-"""How bash is told what can be completed; for the other shells click's own way will do.
+"""The completion script for bash. For the other shells, click's own script is sufficient.
 
-Names such as `store/model:check` have a colon in them, and for bash a colon ends a word: it hands over the pieces,
-and replaces only the last one. So the line is taken as it was typed, and the pieces before are left out of what is
-suggested.
+Names such as `store/model:check` contain a colon, which ends a word for bash: it passes the pieces, and replaces
+only the last one. So the script passes the line as typed, and removes the earlier pieces from the suggestions.
 """
 
 import os
@@ -34,6 +33,8 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
 
 class Bash(BashComplete):
+    """Completion for bash that takes the words from the typed line."""
+
     source_template = _SCRIPT
 
     def get_completion_args(self) -> tuple[list[str], str]:
@@ -44,7 +45,7 @@ class Bash(BashComplete):
 
 
 def script(command: click.Command, shell: str, variable: str) -> str:
-    """What the shell is to evaluate."""
+    """Returns the script for the shell to evaluate."""
     _register()
     complete = get_completion_class(shell)
     assert complete is not None
@@ -52,10 +53,10 @@ def script(command: click.Command, shell: str, variable: str) -> str:
 
 
 def answer_shell(answer: Callable[[], object]) -> NoReturn:
-    """Ends the process. Whatever is wrong, the person who types hears nothing of it."""
+    """Prints the suggestions and ends the process. Errors are not printed, to keep the user's line intact."""
     _register()
     with suppress(Exception):
-        answer()  # which ends the process, too, if all goes well
+        answer()  # ends the process itself, unless it fails
     sys.exit(1)
 
 

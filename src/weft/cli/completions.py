@@ -1,7 +1,7 @@
-"""What the shell is told when somebody presses Tab: names, with what they mean where a shell shows that.
+"""Suggestions for the Tab key: names, with their meaning for shells that show it.
 
-This runs while a person is typing. So it reads little, starts nothing and never complains: where something is
-wrong there is nothing to suggest.
+This code runs while the user is typing. So it reads little, starts nothing and never prints an error: where
+something is wrong there is nothing to suggest.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,37 +13,37 @@ from typing import Any
 import click
 
 MOST = 1_000
-"""More than anybody chooses from."""
+"""How many suggestions are returned; a person does not choose from more."""
 
 Items = list[Any]
-"""Of click's `CompletionItem`, which is loaded where somebody presses Tab, and nowhere else."""
+"""A list of click's `CompletionItem`, which is imported only when the user presses Tab."""
 Complete = Callable[[click.Context, click.Parameter, str], Items]
 Named = tuple[str, str]
-"""A name, and what it means."""
+"""A name and its meaning."""
 
 
 def _quietly(find: Callable[[click.Context, str], Iterable[Named]]) -> Complete:
-    """The names that begin as what was typed, without those that stand there already."""
+    """Returns a completion of the names that start as typed, without those already on the command line."""
 
     @wraps(find)
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
         try:
-            taken = _taken(context, parameter)
+            used = _names_used(context, parameter)
             fitting = (
                 (name, help_)
                 for name, help_ in find(context, incomplete)
-                if name.startswith(incomplete) and name not in taken
+                if name.startswith(incomplete) and name not in used
             )
             return [_item(name, help_) for name, help_ in islice(fitting, MOST)]
-        except Exception:  # noqa: BLE001 - whatever it is, nobody asked for more than a suggestion
+        except Exception:  # noqa: BLE001 - an error would garble the line that the user types
             return []
 
     return complete
 
 
-def _taken(context: click.Context, parameter: click.Parameter) -> Sequence[str]:
-    given: tuple[str, ...] | None = context.params.get(parameter.name or "")
-    return given or ()
+def _names_used(context: click.Context, parameter: click.Parameter) -> Sequence[str]:
+    values: tuple[str, ...] | None = context.params.get(parameter.name or "")
+    return values or ()
 
 
 def _item(name: str, help_: str) -> Any:  # noqa: ANN401
@@ -61,13 +61,13 @@ def _directory(context: click.Context) -> Path:
 
 @_quietly
 def subplan_ids(context: click.Context, incomplete: str) -> Iterable[Named]:
-    """Subplans of the run that is meant; where nothing has been run, those of the plan that lies here."""
+    """Completes subplans of the run; where nothing has been run, those of the plan in this directory."""
     return _of_run(context) or _of_plan(context, incomplete, None)
 
 
 @_quietly
 def subplans_and_steps(context: click.Context, incomplete: str) -> Iterable[Named]:
-    """Also the steps of a subplan, once a colon is typed."""
+    """Completes subplans, and after a colon the steps of a subplan."""
     if ":" not in incomplete:
         return _of_run(context) or _of_plan(context, incomplete, None)
     from weft.app.record import names
@@ -78,25 +78,26 @@ def subplans_and_steps(context: click.Context, incomplete: str) -> Iterable[Name
 
 @_quietly
 def held_ids(context: click.Context, _incomplete: str) -> Iterable[Named]:
-    """What waits for `weft merge`, and why."""
+    """Completes subplans that wait for `weft merge`, with the reason."""
     from weft.app.control.holds import held
     from weft.app.record.journal import open_book
 
     with open_book(_directory(context), context.params.get("run_id")) as book:
-        return {one.subplan: one.message.partition("\n")[0] for one in held(book)}.items()
+        return {work.subplan: work.message.partition("\n")[0] for work in held(book)}.items()
 
 
 @_quietly
 def question_ids(context: click.Context, _incomplete: str) -> Iterable[Named]:
+    """Completes the open questions, with their text."""
     from weft.app.control.questions import open_questions
     from weft.app.record.journal import open_book
 
     with open_book(_directory(context), context.params.get("run_id")) as book:
-        return [(one.name, one.text) for one in open_questions(book)]
+        return [(question.name, question.text) for question in open_questions(book)]
 
 
 def _of_run(context: click.Context) -> list[Named]:
-    """None if nothing has been run."""
+    """Returns the subplans of the run; empty if nothing has been run."""
     from weft.app.project.plan_names import subplans_in
     from weft.app.record.journal import open_book
     from weft.errors import InputError
@@ -113,26 +114,26 @@ def _of_run(context: click.Context) -> list[Named]:
 
 @_quietly
 def plan_words(context: click.Context, incomplete: str) -> Iterable[Named]:
-    """Of `[PLAN] [ID…]`: a plan, and subplans of the one that is meant."""
+    """Completes `[PLAN] [ID…]`: a plan, and subplans of that plan."""
     words: tuple[str, ...] = context.params.get("words") or ()
     plan = next((word for word in words[:1] if word.endswith((".yaml", ".yml", ".json"))), None)
-    found = [] if words else _plans(context, incomplete)
-    return [*found, *_of_plan(context, incomplete, plan)]
+    plans = [] if words else _plans(context, incomplete)
+    return [*plans, *_of_plan(context, incomplete, plan)]
 
 
 @_quietly
 def plan_places(context: click.Context, incomplete: str) -> Iterable[Named]:
-    """Subplans of the plan that is the command's argument."""
+    """Completes subplans of the plan that is the command's argument."""
     # With an option that still lacks its value, click leaves the argument among the rest.
     return _of_plan(context, incomplete, context.params.get("plan") or next(iter(context.args), None))
 
 
 def plan_files(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
-    """Plans; where none begins so, the shell looks for files in its own way."""
+    """Completes plans; where no plan matches, the shell completes file names itself."""
     from click.shell_completion import CompletionItem
 
-    found = _plan_files(context, parameter, incomplete)
-    return found or [CompletionItem(incomplete, type="file")]
+    items = _plan_files(context, parameter, incomplete)
+    return items or [CompletionItem(incomplete, type="file")]
 
 
 @_quietly
@@ -164,25 +165,25 @@ def _of_plan(context: click.Context, incomplete: str, plan: str | None) -> list[
 
 @_quietly
 def agent_names(context: click.Context, _incomplete: str) -> Iterable[Named]:
-    """Those of the plan that is meant, and those that Weft knows."""
+    """Completes the agents of the plan, and those that Weft knows."""
     from weft.app.project.plan_names import agents_of
     from weft.app.project.plans import find_plan
     from weft.errors import InputError
     from weft.plan.language.adapters import ADAPTERS
 
-    known = {name: adapter.doc for name, adapter in ADAPTERS.items()}
+    adapters = {name: adapter.doc for name, adapter in ADAPTERS.items()}
     try:
         own = dict(agents_of(find_plan(context.params.get("plan"), _directory(context))))
     except InputError:
         own = {}
-    return (own | {name: doc for name, doc in known.items() if name not in own}).items()
+    return (own | {name: doc for name, doc in adapters.items() if name not in own}).items()
 
 
 # Settings
 
 
 def flag_values(_context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
-    """The values of a setting that has few."""
+    """Completes the values of a setting that has few."""
     from weft.plan.language.kinds import Choice
     from weft.plan.settings import flag_setting, setting_key
 
@@ -193,7 +194,7 @@ def flag_values(_context: click.Context, parameter: click.Parameter, incomplete:
 
 @_quietly
 def setting_names(_context: click.Context, _incomplete: str) -> Iterable[Named]:
-    """Also what else a configuration has."""
+    """Completes settings and the other keys of a configuration."""
     from weft.plan.language.tables import CONFIG, SETTINGS
     from weft.plan.settings import SETTING_NAMES, setting_key
 

@@ -1,6 +1,8 @@
-"""What each command does to a run or a project, declared where the command is, so that none can forget it.
+"""The effect of each command on a run or a project.
 
-A step of a run may use commands that read, and none that change something; see `weft.app.project.step_limits`.
+A command that does not declare its effect cannot be registered.
+
+A step of a run may use commands that read, but none that change something; see `weft.app.project.step_limits`.
 """
 
 import os
@@ -13,6 +15,8 @@ import click
 
 
 class CommandEffect(Enum):
+    """Whether a command only reads or also changes something."""
+
     READS = "reads"
     """Changes no run and no project: it prints, or writes a file that the user names."""
     CHANGES = "changes"
@@ -20,7 +24,7 @@ class CommandEffect(Enum):
 
 
 class WeftCommand(click.Command):
-    """A command with its effect; one that changes something is refused inside a step."""
+    """A command with a declared effect. Inside a step, a command that changes something is refused."""
 
     def __init__(
         self,
@@ -29,12 +33,13 @@ class WeftCommand(click.Command):
         changes_with: Sequence[str] = (),
         **extra: Any,  # noqa: ANN401 - as click has it
     ) -> None:
-        """`changes_with`: the parameters that make a command that reads change something."""
+        """`changes_with` names the parameters with which a reading command changes something."""
         super().__init__(*args, **extra)
         self.effect = effect
         self.changes_with = tuple(changes_with)
 
     def effect_of(self, params: Mapping[str, object]) -> CommandEffect:
+        """Returns the effect of the command with these parameters."""
         return CommandEffect.CHANGES if any(params[name] for name in self.changes_with) else self.effect
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click has it
@@ -48,7 +53,7 @@ class WeftCommand(click.Command):
 
 
 class WeftGroup(click.Group):
-    """A group whose commands all declare their effect."""
+    """A group of commands that all declare their effect."""
 
     command_class = WeftCommand
 

@@ -2,12 +2,12 @@
 
 0    done; for a question, yes
 1    something failed; for a question, no
-2    what was given is wrong: usage, a file, a plan, a net
+2    the input is wrong: usage, a file, a plan, a net
 3    a run failed because its budget is used up
-4    unknown, or waiting for somebody
+4    unknown, or waiting for a person
 70   a bug in Weft; the traceback is for its report
 130  interrupted by Ctrl-C
-141  nobody reads the output any more, as when it is piped into `head`
+141  the reader of the output has gone, as when it is piped into `head`
 """
 
 import gc
@@ -37,32 +37,35 @@ COMMANDS = (
     "events", "graph", "help", "init", "logs", "merge", "net", "open", "pause", "replay", "resume", "retry", "run",
     "schema", "show", "start", "status", "stop",
 )  # fmt: skip
-"""Each is in the module of its name; only the one that is called for is loaded."""
+"""Each command is in the module of its name. Only the module of the command that runs is imported."""
 
 SHELLS = ("bash", "zsh", "fish")
 COMPLETES = "_WEFT_COMPLETE"
-"""The variable by which the script of a shell asks what can be completed."""
+"""The environment variable with which the completion script asks for suggestions."""
 
 OBJECTS_PER_SEARCH = 100_000
-"""How many new ones Python lets come before it looks for garbage; what we make, modules first, mostly stays."""
+"""How many new objects start a garbage collection. Most objects of a command live until it ends."""
 
 
 class Root(WeftGroup):
-    """Ends with the number that a command returns, or with that of what was raised."""
+    """The root command.
+
+    The process exits with the number that a command returns, or with the code of its error.
+    """
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:  # noqa: ANN401 - as click has it
         extra.setdefault("terminal_width", text_width(sys.stdout))
         return super().make_context(*args, **extra)
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:  # noqa: ANN401 - as click has it
-        extra["standalone_mode"] = False  # else click prints and exits in its own way
+        extra["standalone_mode"] = False  # otherwise click prints errors and exits with its own codes
         if os.environ.get(COMPLETES):
             from weft.cli.completion_scripts import answer_shell
 
             answer_shell(lambda: super(Root, self).main(*args, **extra))
         try:
             code = super().main(*args, **extra)
-        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the edge: there is nobody above
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the outermost frame
             code = exit_code(error)
         sys.exit(code)
 
@@ -70,9 +73,8 @@ class Root(WeftGroup):
         return sorted({*super().list_commands(ctx), *COMMANDS})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if (
-            cmd_name not in self.commands
-        ):  # where there is none at all, click looks among all for what was meant
+        # For an unknown name all commands are imported, because click suggests the nearest of them.
+        if cmd_name not in self.commands:
             for name in (cmd_name,) if cmd_name in COMMANDS else COMMANDS:
                 self.add_command(getattr(import_module(f"weft.cli.commands.{name}"), name))
         return super().get_command(ctx, cmd_name)
@@ -86,7 +88,7 @@ class Root(WeftGroup):
 
 
 def exit_code(error: BaseException) -> int:
-    """Say what went wrong, and give the number to exit with."""
+    """Prints the error and returns the code to exit with."""
     match error:
         case click.BadParameter():
             from weft.cli.usage_errors import with_allowed_values
@@ -131,7 +133,7 @@ def cli(*, directory: str) -> None:  # the commands take the directory from the 
 
     Data goes to standard output, everything else to standard error. Exit codes: 0 done or proved, 1 failed or
     refuted, 2 wrong usage or a file or plan that cannot be used, 3 the budget is used up, 4 unknown or waiting for
-    somebody, 70 a bug in Weft, 130 interrupted, 141 the reader of the output has gone.
+    a person, 70 a bug in Weft, 130 interrupted, 141 the reader of the output has gone.
     """
 
 
@@ -151,7 +153,7 @@ def completion(context: click.Context, shell: str) -> int:
 
 
 def _open_standard_streams() -> None:
-    """Those that were closed lead nowhere: otherwise the next file that is opened would take their place."""
+    """Opens closed standard streams on /dev/null. Otherwise the next opened file would take their place."""
     for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(descriptor)
@@ -165,10 +167,10 @@ def _open_standard_streams() -> None:
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line; ends the process."""
+    """Runs the command line and ends the process."""
     gc.set_threshold(OBJECTS_PER_SEARCH)
     _open_standard_streams()
     try:
         cli.main(args, prog_name="weft")
     finally:
-        gc.freeze()  # else Python, before it ends, looks through all that goes with the process anyway
+        gc.freeze()  # skips the last garbage collection, since the process ends anyway

@@ -1,4 +1,4 @@
-"""How commands speak: data on standard output, as JSON in an envelope or as sentences; the rest on stderr."""
+"""Output of commands: data on standard output, as text or as JSON in an envelope; everything else on stderr."""
 
 import errno
 import json
@@ -15,57 +15,58 @@ import click
 from weft.cli.terminal import folded, takes_colours, terminal_size, text_width
 
 SHAPE = 1
-"""Version of what `--json` prints; a change that a script could notice raises it."""
+"""Version of the output of `--json`. A change that could break a script raises it."""
 
 PROGRESS_AFTER = 0.5
-"""Seconds until the first sign of life: what is done by then needs none."""
+"""Seconds until progress is first shown; shorter work shows none."""
 PROGRESS_EVERY = 0.2
 
 _PROBLEM = re.compile(r"(?P<place>\S.*?:\d+:\d+): (?P<severity>error|warning)(?=: )")
 
 
 def examples(*commands: str) -> str:
-    """The end of a help text; the sign at its beginning tells click to leave the lines as they are."""
+    """Returns the end of a help text. The character at its start makes click keep the line breaks."""
     return "\n".join(("\b", "Example:" if len(commands) == 1 else "Examples:", *(f"  {c}" for c in commands)))
 
 
 def write_text(text: str) -> None:
-    """Text that is itself a file: always UTF-8, whatever the terminal speaks."""
+    """Writes the contents of a file: always as UTF-8, independent of the terminal's encoding."""
     _write(text.encode())
 
 
 def write_bytes(data: bytes) -> None:
-    """What somebody else wrote, as it is."""
+    """Writes output of other programs unchanged."""
     _write(data)
 
 
 def show_json(data: Mapping[str, Any]) -> None:
+    """Writes the data in the envelope of `--json`."""
     write_text(json.dumps({"weft": SHAPE, "data": data}) + "\n")
 
 
 def show_lines(lines: Iterable[str]) -> None:
-    """Text for people; paragraphs and rows are folded to the width of the terminal."""
+    """Writes text for people; paragraphs and rows are folded to the width of the terminal."""
     text = "".join(f"{clean(line)}\n" for line in folded(lines, text_width(sys.stdout)))
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     _write(text.encode(encoding, "backslashreplace"))
 
 
 def _write(data: bytes) -> None:
-    if sys.stdout is None:  # closed when we were started: nobody wants to know
+    if sys.stdout is None:  # closed when the process started
         return
     sys.stdout.flush()
     # Where Python runs unbuffered (-u, PYTHONUNBUFFERED), a pipe may take a part, and print would lose the rest.
-    left = memoryview(data)
-    while left:
-        taken = sys.stdout.buffer.write(left)
-        if taken is None:
+    unwritten = memoryview(data)
+    while unwritten:
+        written = sys.stdout.buffer.write(unwritten)
+        if written is None:
             raise BlockingIOError(errno.EAGAIN, "Standard output does not wait for its reader")
-        left = left[taken:]
+        unwritten = unwritten[written:]
     sys.stdout.buffer.flush()
 
 
 def forget_broken_outputs() -> None:
-    """What could not be written would be tried again, and complained about, when the interpreter ends."""
+    """Redirects broken streams to /dev/null. Otherwise the interpreter would retry and complain at exit."""
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()
@@ -74,36 +75,36 @@ def forget_broken_outputs() -> None:
 
 
 def note(message: str) -> None:
-    """One line for the person, beside the data."""
+    """Prints one line for the user on standard error."""
     click.echo(clean(message), err=True)
 
 
 def note_lines(lines: Iterable[str]) -> None:
-    """Several lines for the person; the places and words of problems stand out on a terminal."""
+    """Prints lines for the user on standard error; on a terminal, locations and severities are coloured."""
     colours = takes_colours(sys.stderr)
     for line in map(clean, folded(lines, text_width(sys.stderr))):
         click.echo(_coloured(line) if colours else line, err=True, color=colours)
 
 
 def _coloured(line: str) -> str:
-    """The line of a problem with its place bold, and the word for how bad it is red or yellow."""
-    found = _PROBLEM.match(line)
-    if found is None:
+    """Returns the line of a problem with its location in bold and its severity in red or yellow."""
+    match = _PROBLEM.match(line)
+    if match is None:
         return line
-    colour = "red" if found["severity"] == "error" else "yellow"
-    severity = click.style(found["severity"], fg=colour, bold=True)
-    return f"{click.style(found['place'], bold=True)}: {severity}{line[found.end() :]}"
+    colour = "red" if match["severity"] == "error" else "yellow"
+    severity = click.style(match["severity"], fg=colour, bold=True)
+    return f"{click.style(match['place'], bold=True)}: {severity}{line[match.end() :]}"
 
 
 def clean(text: str) -> str:
-    """The text on one line and without what would command a terminal: names come from anywhere."""
+    """Returns the text on one line without control characters, because names can come from any source."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class Progress:
-    """A line on a terminal that says how far a search is, and then goes away."""
+    """A line on a terminal that shows the progress of a search and is erased at the end."""
 
     def __init__(self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
@@ -120,7 +121,7 @@ class Progress:
 
     def _draw(self, text: str) -> None:
         size = terminal_size(self._stream)
-        if size is not None:  # in a line that wraps, a carriage return goes to the beginning of the last part
+        if size is not None:  # a carriage return cannot go back over a wrapped line
             text = text[: size[0] - 1]
         # Blanks, not an escape sequence, cover what was there: that works on any terminal.
         self._stream.write(f"\r{text:<{self._width}}")
@@ -136,7 +137,7 @@ class Progress:
 
 @contextmanager
 def progress_on_terminal() -> Generator[Callable[[int], None] | None]:
-    """What to report progress to; None if nobody watches."""
+    """Yields the function to report progress to; None without a terminal."""
     stream = sys.stderr
     if stream is None or not stream.isatty():
         yield None

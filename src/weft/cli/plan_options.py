@@ -1,4 +1,4 @@
-"""What the commands about plans share: which plan, which flags outrank it, how an invalid one is told."""
+"""Options and helpers of the commands about plans: the plan, the flags that override it, and its errors."""
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -35,18 +35,18 @@ _FLAGS = {
     "budget": ("AMOUNT", "A ceiling on what agents cost: dollars, or usd=20,tokens=5M."),
     "merge": ("MODE", "How results land: auto, confirm (asks at the end of the run) or manual (weft merge)."),
 }
-"""Settings that can be given on the command line. They are read as the plan language reads them."""
+"""Settings with a command-line option. Their values are parsed as in a plan."""
 
 
 def flag_options(command: Command) -> Command:
-    """Adds the options that outrank the plan."""
-    for name, (metavar, said) in reversed(_FLAGS.items()):
-        command = flag_option(name, metavar, said)(command)
+    """Adds the options that override the plan."""
+    for name, (metavar, help_text) in reversed(_FLAGS.items()):
+        command = flag_option(name, metavar, help_text)(command)
     return command
 
 
 def flag_option(name: str, metavar: str, help_text: str) -> Callable[[Command], Command]:
-    """An option that outranks a setting of the plan."""
+    """Returns an option that overrides a setting of the plan."""
     option = f"--{name.replace('_', '-')}"
     return click.option(option, name, metavar=metavar, help=help_text, shell_complete=flag_values)
 
@@ -55,7 +55,7 @@ isolation_option = flag_option("isolation", "KIND", "Where slices work: worktree
 
 
 def directory() -> Path:
-    """What file names are relative to: the `-C` of the root command."""
+    """Returns the directory that file names are relative to: `-C` of the root command."""
     return Path(click.get_current_context().find_root().params["directory"])
 
 
@@ -68,10 +68,9 @@ def plan_source(name: str | None) -> InputSource:
 
 @contextmanager
 def at_work_on_a_plan(*, as_json: bool) -> Generator[None]:
-    """To load and look at a plan.
+    """The context for loading and analysing a plan, without garbage collection.
 
-    What a command imports is imported within this, too: even for that it is worth while to leave out the search
-    for garbage.
+    Commands also import their modules in this context, because the garbage collector slows down imports.
     """
     with without_gc(), plan_errors_as_data(as_json=as_json):
         yield
@@ -79,7 +78,7 @@ def at_work_on_a_plan(*, as_json: bool) -> Generator[None]:
 
 @contextmanager
 def plan_errors_as_data(*, as_json: bool) -> Generator[None]:
-    """For programs, what is wrong with a plan is data as well."""
+    """With `--json`, prints the errors of a plan as JSON instead of raising them."""
     from weft.plan.text.problems import PlanError
 
     try:
@@ -94,5 +93,5 @@ def plan_errors_as_data(*, as_json: bool) -> Generator[None]:
 
 
 def written_to(out: str | None) -> str | None:
-    """The name of the file to write; None for standard output."""
+    """Returns the name of the file to write; None for standard output."""
     return None if out == STDIN else out

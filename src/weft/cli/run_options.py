@@ -1,4 +1,4 @@
-"""What the commands about runs share: which plan or run is meant, what of it, how to follow it."""
+"""Options and helpers of the commands about runs: the plan or run, its subplans, and how to follow it."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 def directory_of(context: click.Context) -> Path:
-    """While a command line is being completed."""
+    """Returns the project directory while a command line is being completed."""
     return Path(context.find_root().params.get("directory") or ".")
 
 
@@ -30,7 +30,7 @@ run_option = click.option(
     help="Which run; the last one if it is left out.",
 )  # fmt: skip
 follow_option = click.option(
-    "-f", "--follow", is_flag=True, help="Go on with what comes next, until the run is over."
+    "-f", "--follow", is_flag=True, help="Continue with new output until the run is over."
 )
 
 
@@ -43,7 +43,7 @@ _ENDINGS = (".yaml", ".yml", ".json")
 
 
 def plan_and_ids(words: Sequence[str], directory: Path) -> tuple[str | None, tuple[str, ...]]:
-    """The plan, if the first word names one, and the ids of subplans, which are all other words."""
+    """Returns the plan, if the first word names one, and the ids of subplans, which are all other words."""
     if words and _is_plan(words[0], directory):
         return words[0], tuple(words[1:])
     return None, tuple(words)
@@ -58,7 +58,7 @@ def _is_plan(word: str, directory: Path) -> bool:
     file = directory / word
     if os.path.lexists(file) and not file.is_dir():
         return True
-    # Where there is no plan, none of its subplans can be meant.
+    # Without a plan in this directory, the word cannot be a subplan of it.
     return not any(os.path.lexists(directory / name) for name in PLAN_NAMES)
 
 
@@ -67,22 +67,22 @@ def say_that_nobody_runs_it(run_command: str) -> None:
 
 
 def running_here(directory: Path) -> tuple[str, int] | None:
-    """The run that is under way, and the process that runs it. A coordinator that is about to go is waited for."""
+    """Returns the active run and its process. Waits for a coordinator that is about to end."""
     from weft.app.run.coordinator_wait import find_active_run
 
-    found = find_active_run(
+    active = find_active_run(
         directory,
         lambda holder: note(
             f"weft: the run is over, and process {holder.pid} is about to end; waiting for it"
         ),
     )
-    return None if found is None else (found[0].run, found[1].pid)
+    return None if active is None else (active[0].run, active[1].pid)
 
 
 def when_free(do: Callable[[], Result], directory: Path) -> Result:
-    """Does it; if a coordinator is in the way that is about to go, when it has gone.
+    """Calls `do`; if a coordinator that is about to end holds the project, calls it again afterwards.
 
-    To be put around whatever runs a plan: where somebody else works, nothing has been done yet.
+    `do` must start a run: with a busy project it has not changed anything when it fails.
     """
     from weft.store.errors import BusyError
 
@@ -95,9 +95,9 @@ def when_free(do: Callable[[], Result], directory: Path) -> Result:
 
 
 def when_approved(do: Callable[[], Result], *, asks: bool) -> Result:
-    """Does it; if only the user's approval is missing and there is somebody to ask, asks, and does it then.
+    """Calls `do`; if only the user's approval is missing and `asks` is set, asks for it and calls `do` again.
 
-    To be put around whatever starts a run: where an approval is missing, nothing has been done yet.
+    `do` must start a run: without approval it has not changed anything when it fails.
     """
     try:
         return do()

@@ -3,7 +3,7 @@
 No other module of the command line decides how wide its text may be. A text module yields a `Paragraph` for prose
 and a `Row` for a line of a table or list; `folded` breaks both between words, at the width of the stream that they
 are written to. A command within prose, after `type:`, is not broken, and neither is that of a `Command` row. Lines
-that are to be copied as they are, such as the output of steps, stay plain strings, and are never broken.
+that must stay copyable, such as the output of steps, are plain strings, and are never broken.
 """
 
 import os
@@ -14,12 +14,12 @@ from typing import Self, TextIO
 from unicodedata import category, east_asian_width
 
 NARROWEST, WIDEST = 40, 120
-"""Columns: narrower text is a ladder, and the eye does not find the next line of wider text."""
+"""Limits of the width in columns: narrower text is ragged, and wider text is hard to read."""
 WITHOUT_TERMINAL = 100
 """Columns of prose in a file or a pipe."""
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
-"""Colours, movements, titles: what programs send to command a terminal."""
+"""Escape sequences: colours, cursor movements, titles."""
 _WORD = re.compile(
     r"""(\s*)(
         (?<=\btype:\ )(?=\S)(?:'[^']*'|"[^"]*"|[^'"])+?(?=;\ |,\ |\ \(|\.?$)[;,.]?  # a command, which stays whole
@@ -36,7 +36,7 @@ _OFF = frozenset({"", "0", "false"})
 
 
 def takes_colours(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether to paint: `NO_COLOR` decides first, then `FORCE_COLOR`, then whether the stream is a terminal."""
+    """Returns whether to paint: `NO_COLOR` decides first, then `FORCE_COLOR`, then whether it is a terminal."""
     if environ.get("NO_COLOR"):
         return False
     if forces_colours(environ):
@@ -45,7 +45,7 @@ def takes_colours(stream: TextIO | None, environ: Mapping[str, str] = os.environ
 
 
 def forces_colours(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether the user wants colours also in files and pipes."""
+    """Returns whether the user wants colours in files and pipes, too."""
     if environ.get("NO_COLOR"):
         return False
     return any(environ.get(name, "").lower() not in _OFF for name in ("FORCE_COLOR", "CLICOLOR_FORCE"))
@@ -55,7 +55,7 @@ def forces_colours(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def text_width(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> int | None:
-    """The columns that text may fill; None in a file or a pipe, if `COLUMNS` does not set them."""
+    """Returns the columns for text; None in a file or a pipe, unless `COLUMNS` sets them."""
     columns = environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns):
         return _bounded(int(columns))
@@ -68,7 +68,7 @@ def _bounded(columns: int) -> int:
 
 
 def terminal_size(stream: TextIO | None) -> tuple[int, int] | None:
-    """Columns and lines of the terminal; None if there is none or it does not know."""
+    """Returns the columns and lines of the terminal; None if there is none or its size is unknown."""
     if stream is None:
         return None
     try:
@@ -104,11 +104,11 @@ class Row(Paragraph):
 
 
 class Command(Row):
-    """A command to type, and what it does. The command stays whole, and so can be copied."""
+    """A command to type, and what it does. The command is never broken, so that it can be copied."""
 
     __slots__ = ("typed",)
     typed: str
-    """The command, with what stands before it."""
+    """The command, with the label before it."""
 
     def __new__(cls, typed: str, does: str, *, width: int, hang: int = 0) -> Self:
         """`width`: the columns of the command."""
@@ -118,7 +118,7 @@ class Command(Row):
 
 
 def folded(lines: Iterable[str], width: int | None) -> Iterator[str]:
-    """The lines, with paragraphs and rows broken to at most so many columns, if their words allow that."""
+    """Yields the lines, with paragraphs and rows broken between words to at most `width` columns."""
     for line in lines:
         most = (width or line.default) if isinstance(line, Paragraph) else None
         if most is None:
@@ -146,7 +146,7 @@ def _folded(line: Paragraph, width: int) -> Iterator[str]:
 
 
 def cells(text: str) -> int:
-    """How many columns of a terminal a text fills: some characters take two, some none."""
+    """Returns how many columns of a terminal a text fills: some characters take two, some none."""
     return len(text) if text.isascii() else sum(map(cells_of, text))
 
 
@@ -158,5 +158,5 @@ def cells_of(character: str) -> int:
 
 
 def unpainted(text: str) -> str:
-    """The text without escape sequences."""
+    """Returns the text without escape sequences."""
     return _ESCAPES.sub("", text)

@@ -1,4 +1,4 @@
-"""Values of options that are no numbers, in words that say which numbers are allowed."""
+"""Errors about options that expect a number, with the allowed range."""
 
 import re
 
@@ -9,7 +9,7 @@ _NOUNS = {"integer": "a whole number", "float": "a number"}
 
 
 def with_allowed_values(error: click.BadParameter) -> click.BadParameter:
-    """The error, with what is allowed if click's own words do not say it."""
+    """Returns the error; adds the allowed range if click's own message lacks it."""
     match = _NO_NUMBER.fullmatch(error.message)
     if match is None:
         return error
@@ -19,7 +19,7 @@ def with_allowed_values(error: click.BadParameter) -> click.BadParameter:
 
 
 def _bounds(parameter: click.Parameter | None) -> str:
-    """From where to where; without bounds, an example."""
+    """Returns the allowed range; without bounds, an example."""
     kind = None if parameter is None else parameter.type
     if not isinstance(kind, click.IntRange | click.FloatRange) or kind.min is None:
         default = None if parameter is None else parameter.default

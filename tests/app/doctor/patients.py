@@ -45,7 +45,7 @@ class Patient(Repository):
     def told(self, check: str, *, fix: bool = False, **bounds: Any) -> list[CheckResult]:  # type: ignore[override]
         """What is not fine."""
         report = self.doctor(fix=fix, bounds=structs.replace(CALM, **bounds))
-        return [one for one in report.told if one.check.id == check and one.state is not FindingState.OK]
+        return [one for one in report.results if one.check.id == check and one.state is not FindingState.OK]
 
     def one(self, check: str, *, fix: bool = False, **bounds: Any) -> CheckResult:
         (told,) = self.told(check, fix=fix, **bounds)
@@ -55,7 +55,7 @@ class Patient(Repository):
         """Check and state of all that is not fine."""
         return [
             (one.check.id, str(one.state))
-            for one in self.doctor(fix=fix).told
+            for one in self.doctor(fix=fix).results
             if one.state is not FindingState.OK
         ]
 

@@ -14,7 +14,7 @@ def test_a_plan_is_named_wherever_one_asks(patient: Patient) -> None:
     assert fine(patient, "plan") == ["weft.yaml: the plan tried"]
     (patient.root / "deep" / "er").mkdir(parents=True)
     report = patient.doctor(at=patient.root / "deep" / "er")
-    (plan,) = [one for one in report.told if one.check.id == "plan"]
+    (plan,) = [one for one in report.results if one.check.id == "plan"]
     assert plan.finding.found == f"{patient.root / 'weft.yaml'}: the plan tried"
 
 

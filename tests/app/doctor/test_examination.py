@@ -93,7 +93,7 @@ def test_what_is_wrong_only_for_a_moment_is_not_told(tmp_path: Path) -> None:
     passing = Check(id="passing", looks_at="", why="", examine=look)
     healed = iter([[problem("once", subject="once")], []])
     once = Check(id="once", looks_at="", why="", examine=lambda _ground: next(healed))
-    told = doctor(tmp_path, checks=[passing, once]).told
+    told = doctor(tmp_path, checks=[passing, once]).results
     assert [(one.check.id, one.state, one.finding.found) for one in told] == [
         ("passing", FindingState.PROBLEM, "always"),
         ("once", FindingState.OK, ""),
@@ -134,9 +134,9 @@ def test_after_mending_all_is_looked_at_again(
     one = Check(id="one", looks_at="", why="", examine=disease.look)
     checks = [one, check(name="two")]
     before = doctor(tmp_path, checks=checks)
-    assert [told.state for told in before.told] == [FindingState.PROBLEM, FindingState.OK]
+    assert [told.state for told in before.results] == [FindingState.PROBLEM, FindingState.OK]
     after = doctor(tmp_path, fix=True, checks=checks)
-    assert [(told.state, told.tried) for told in after.told] == [(state, tried), (FindingState.OK, "")]
+    assert [(told.state, told.tried) for told in after.results] == [(state, tried), (FindingState.OK, "")]
     assert after.is_healthy is (state is FindingState.FIXED)
 
 
@@ -150,10 +150,10 @@ def test_what_cannot_be_looked_at_again_is_not_said_to_be_mended(tmp_path: Path)
 
     one = Check(id="one", looks_at="", why="", examine=look)
     report = doctor(tmp_path, fix=True, checks=[one])
-    assert [told.state for told in report.told] == [FindingState.UNKNOWN]
+    assert [told.state for told in report.results] == [FindingState.UNKNOWN]
 
 
 def test_within_a_step_nothing_is_mended(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is refused inside a step"):
         doctor(tmp_path, fix=True, environ={"WEFT_RUN": "r", "WEFT_SUBPLAN": "a"})
-    assert doctor(tmp_path, environ={"WEFT_RUN": "r", "PATH": ""}).told
+    assert doctor(tmp_path, environ={"WEFT_RUN": "r", "PATH": ""}).results

@@ -60,7 +60,7 @@ def only_shows(command: str) -> bool:
 
 
 def wrong(patient: Patient) -> list[CheckResult]:
-    return [one for one in patient.doctor().told if one.state is not FindingState.OK]
+    return [one for one in patient.doctor().results if one.state is not FindingState.OK]
 
 
 def type_all(patient: Patient) -> list[str]:

@@ -9,7 +9,8 @@ import pytest
 
 from app.books import Written, written
 from weft.app.control.control import DeafError, chosen, steer, under_way
-from weft.app.inspect.overview import STATES, Overview, SubplanNow, overview
+from weft.app.inspect.overview import STATES, overview
+from weft.app.inspect.overview_model import Overview, SubplanNow
 from weft.engine.messages.events import Event
 from weft.engine.messages.facts import ControlState, RunStarted
 from weft.errors import InputError

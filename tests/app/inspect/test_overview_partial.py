@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from app.books import Written, written
-from weft.app.inspect.overview import Overview, overview
+from weft.app.inspect.overview import overview
+from weft.app.inspect.overview_model import Overview
 from weft.engine.messages.events import Event
 from weft.plan.display.show import record_plan
 from weft.plan.loader.load import load_plan

@@ -8,7 +8,8 @@ import pytest
 
 from app.books import Written, written
 from app.run_stories import Story, slices
-from weft.app.inspect.overview import Overview, overview
+from weft.app.inspect.overview import overview
+from weft.app.inspect.overview_model import Overview
 from weft.app.views.push import PushState
 from weft.engine.messages.events import Event
 from weft.plan.display.show import record_plan

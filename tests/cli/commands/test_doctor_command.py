@@ -153,7 +153,7 @@ def made(*findings: tuple[str, object]) -> DoctorReport:
         )
         for name, finding in findings
     ]
-    return DoctorReport(project=Path("/p"), told=tuple(told))
+    return DoctorReport(project=Path("/p"), results=tuple(told))
 
 
 def test_what_is_unknown_for_one_reason_is_told_once_and_what_matters_comes_first() -> None:
@@ -183,7 +183,7 @@ def test_why_something_could_not_be_mended_is_told() -> None:
         finding=problem("much"),
         tried="no way",
     )
-    lines = [*report_lines(DoctorReport(project=Path("/p"), told=(told,)), verbose=False, fix=True)]
+    lines = [*report_lines(DoctorReport(project=Path("/p"), results=(told,)), verbose=False, fix=True)]
     assert lines[2] == "  it could not be mended: no way"
 
 

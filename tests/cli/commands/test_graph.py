@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from inline_snapshot import snapshot
 
 from weft.app.inspect.plan_pictures import Format, PictureSubject
-from weft.cli.commands.graph import ENDINGS, FORMATS, WHATS
+from weft.cli.commands.graph import ENDINGS, FORMATS, SUBJECTS
 from weft.cli.main import cli
 from weft.net.formats import read_pnml
 from weft.net.plain import unfold
@@ -51,7 +51,7 @@ def graph(folder: Path, *args: str, stdin: str | None = None) -> Result:
 
 
 def test_every_picture_and_format_can_be_asked_for() -> None:
-    assert list(WHATS) == list(PictureSubject)
+    assert list(SUBJECTS) == list(PictureSubject)
     assert list(FORMATS) == list(Format)
     assert set(ENDINGS.values()) == set(FORMATS)
 
@@ -119,7 +119,7 @@ def test_the_ending_of_the_file_says_the_format(folder: Path, name: str, begins:
 
 
 def test_a_picture_in_svg_is_well_formed(folder: Path) -> None:
-    for what in WHATS:
+    for what in SUBJECTS:
         assert ET.fromstring(graph(folder, "--what", what, "--format", "svg").stdout).tag.endswith("svg")
 
 

@@ -43,5 +43,5 @@ def test_there_is_one_reference() -> None:
     result = schema("--reference", "--config")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.endswith(
-        "Error: The reference tells of plans and configurations; leave out --config\n"
+        "Error: The reference covers plans and configurations; leave out --config\n"
     )

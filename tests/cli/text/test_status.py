@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from weft.app.inspect.overview import CoordinatorProcess, Overview, SubplanNow
+from weft.app.inspect.overview_model import CoordinatorProcess, Overview, SubplanNow
 from weft.app.views.landing_places import VERIFY_FAILED
 from weft.app.views.push import PushState
 from weft.app.views.signals import ConflictAhead, FailedVerify, OutsideWarning, Rejection, UsageLimit

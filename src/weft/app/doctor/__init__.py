@@ -1,1 +1,1 @@
-"""`weft doctor`: what may be wrong with a project, one module for each area, and how it is mended."""
+"""The checks of `weft doctor`, one module for each area, and their fixes."""

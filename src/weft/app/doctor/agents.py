@@ -1,4 +1,4 @@
-"""The agents that the plan and the configuration name: their programs are there, and answer."""
+"""Checks that the agents of the plan and the configuration are installed and answer."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -24,69 +24,69 @@ from weft.plan.text.document import LIMITS
 from weft.threads import map_in_threads
 
 
-class _Named(Struct, frozen=True):
+class _UsedAgent(Struct, frozen=True):
     agent: Agent
     is_used: bool
     """Whether a step of the plan needs it."""
     folder: Path
-    """What its files are relative to."""
+    """The directory that its files are relative to."""
 
 
-# --- which ---
+# --- the agents ---
 
 
-def _named(ground: DoctorContext) -> Iterator[_Named]:
-    """Those of the plan; if there is none that can be read, those of the configuration."""
+def _used_agents(context: DoctorContext) -> Iterator[_UsedAgent]:
+    """Yields the agents of the plan; if no plan can be read, those of the configuration."""
     try:
-        plan = ground.plan
+        plan = context.plan
     except InputError:
         plan = None
     if plan is None:
-        agents = {name: agent for one in _configured(ground) for name, agent in one.items()}
-        yield from (_Named(agent, is_used=False, folder=ground.directory) for agent in agents.values())
+        agents = {name: agent for group in _configured(context) for name, agent in group.items()}
+        yield from (_UsedAgent(agent, is_used=False, folder=context.directory) for agent in agents.values())
         return
-    folder = ground.directory if ground.plan_file is None else ground.plan_file.directory
+    folder = context.directory if context.plan_file is None else context.plan_file.directory
     used = {agent.name: agent for agent in agents_of(plan)}
     for name, agent in {**plan.agents, **used}.items():
-        yield _Named(agent, is_used=name in used, folder=folder)
+        yield _UsedAgent(agent, is_used=name in used, folder=folder)
 
 
-def _configured(ground: DoctorContext) -> Iterator[Mapping[str, Agent]]:
-    for one in files(ground):
-        with suppress(InputError):  # another check tells
-            text = read_text(InputSource(name=str(one.path)), most=LIMITS.size)
-            yield read_config(text, one.shown, one.where).agents
+def _configured(context: DoctorContext) -> Iterator[Mapping[str, Agent]]:
+    for file in files(context):
+        with suppress(InputError):  # another check reports it
+            text = read_text(InputSource(name=str(file.path)), most=LIMITS.size)
+            yield read_config(text, file.shown, file.where).agents
 
 
-# --- whether they can work ---
+# --- their programs ---
 
 
-def agents(ground: DoctorContext) -> Iterator[Finding]:
-    named = [*_named(ground)]
-    yield from map_in_threads(partial(_judged, ground), named, most=max(1, len(named)))
+def agents(context: DoctorContext) -> Iterator[Finding]:
+    used_agents = [*_used_agents(context)]
+    yield from map_in_threads(partial(_examine_agent, context), used_agents, most=max(1, len(used_agents)))
 
 
-def _judged(ground: DoctorContext, named: _Named) -> Finding:
-    agent = named.agent
-    tell = problem if named.is_used else warning
+def _examine_agent(context: DoctorContext, used_agent: _UsedAgent) -> Finding:
+    agent = used_agent.agent
+    report = problem if used_agent.is_used else warning
     program = program_of(agent)
-    missing = _missing(ground, named, program)
+    missing = _missing(context, used_agent, program)
     if missing:
-        return tell(f"agent {agent.name!r}: {missing[0]}", **missing[1], subject=agent.name)
+        return report(f"agent {agent.name!r}: {missing[0]}", **missing[1], subject=agent.name)
     try:
         adapter_of(agent.use)
     except InputError as error:
-        return tell(f"agent {agent.name!r}: {error}", command="weft check", subject=agent.name)
+        return report(f"agent {agent.name!r}: {error}", command="weft check", subject=agent.name)
     if program is None or ADAPTERS[agent.use].program is None:
         return fine(f"agent {agent.name!r} ({agent.use})")
-    said = said_of_version(program, ground.environ, patience=ground.bounds.patience)
-    if said is None:
-        return tell(
-            f"agent {agent.name!r}: `{program} --version` gives no answer within {ground.bounds.patience:g} s",
+    version = said_of_version(program, context.environ, patience=context.bounds.patience)
+    if version is None:
+        return report(
+            f"agent {agent.name!r}: `{program} --version` gives no answer within {context.bounds.patience:g} s",
             command=f"{program} --version",
             subject=agent.name,
         )
-    return fine(f"agent {agent.name!r} ({agent.use}): {said}")
+    return fine(f"agent {agent.name!r} ({agent.use}): {version}")
 
 
 class _Remedy(TypedDict, total=False):
@@ -94,21 +94,23 @@ class _Remedy(TypedDict, total=False):
     advice: str
 
 
-def _missing(ground: DoctorContext, named: _Named, program: str | None) -> tuple[str, _Remedy] | None:
-    """What is not there, and what to type or to do."""
-    agent = named.agent
+def _missing(
+    context: DoctorContext, used_agent: _UsedAgent, program: str | None
+) -> tuple[str, _Remedy] | None:
+    """Returns what is missing, and the command or advice; None if nothing is."""
+    agent = used_agent.agent
     if agent.use == "scripted" and agent.script is not None:
-        script = named.folder / agent.script
+        script = used_agent.folder / agent.script
         return (
             None
             if script.is_file()
             else (f"there is no script {script}", {"advice": f"write {script}, or name another in the plan"})
         )
-    if program is None or "/" in program:  # where a path leads is up to the worktree
+    if program is None or "/" in program:  # a path is relative to the worktree, which does not exist yet
         return None
-    if place_of(program, ground.environ) is not None:
+    if place_of(program, context.environ) is not None:
         return None
-    installed = ", ".join(installed_agents(ground.environ)) or "none"
+    installed = ", ".join(installed_agents(context.environ)) or "none"
     install = ADAPTERS[agent.use].install
     return (
         f"its program {program!r} is not on the PATH; installed of those that Weft knows: {installed}",
@@ -118,12 +120,12 @@ def _missing(ground: DoctorContext, named: _Named, program: str | None) -> tuple
     )
 
 
-# --- what is there at all ---
+# --- installed agents ---
 
 
-def installed(ground: DoctorContext) -> Iterator[Finding]:
-    there = installed_agents(ground.environ)
-    yield fine(f"on the PATH: {', '.join(there)}" if there else "none that Weft knows is on the PATH")
+def installed(context: DoctorContext) -> Iterator[Finding]:
+    names = installed_agents(context.environ)
+    yield fine(f"on the PATH: {', '.join(names)}" if names else "none that Weft knows is on the PATH")
 
 
 CHECKS = (

@@ -1,4 +1,7 @@
-"""Branches of plans: what has not landed, and what has no worktree. No branch is ever removed here."""
+"""Checks of the branches of plans: branches that have not landed or have no worktree.
+
+No branch is ever removed.
+"""
 
 import os
 import shlex
@@ -9,7 +12,7 @@ from msgspec import Struct
 
 from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.findings import Check, Finding, problem, warning
-from weft.app.doctor.plan_refs import Branch, PlanRefs, RepositoryRefs, find_remains
+from weft.app.doctor.plan_refs import Branch, PlanRefs, RepositoryRefs, find_repository_refs
 from weft.app.project.suggestions import suggest
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.reachability import ReachabilityProof
@@ -17,60 +20,62 @@ from weft.workspaces.git.base.refs import tip, tree_of
 
 
 class UnlandedBranch(Struct, frozen=True, kw_only=True):
+    """A branch with commits that the target lacks."""
+
     branch: Branch
     commits: int
-    """How many the target does not have."""
+    """How many commits the target lacks."""
 
 
 class PlanLanding(Struct, frozen=True, kw_only=True):
-    """What has landed of a plan."""
+    """The landing state of a plan."""
 
     plan: PlanRefs
     is_target_there: bool
     unlanded: tuple[UnlandedBranch, ...]
 
 
-def _landings(ground: DoctorContext) -> list[PlanLanding]:
-    """Of plans that no run is landing."""
-    remains = ground.once(find_remains)
-    if remains is None:
+def _landings(context: DoctorContext) -> list[PlanLanding]:
+    """Returns the landing states of the plans that no run is working on."""
+    repository_refs = context.once(find_repository_refs)
+    if repository_refs is None:
         return []
-    return [_landing(remains, plan) for plan in remains.plans if not plan.is_at_work]
+    return [_landing(repository_refs, plan) for plan in repository_refs.plans if not plan.is_at_work]
 
 
-def _landing(remains: RepositoryRefs, plan: PlanRefs) -> PlanLanding:
-    git = remains.repository.git
-    there = [branch for branch in plan.branches if branch.commit]
-    target = tip(git, f"refs/heads/{plan.target}") if there else ""
+def _landing(repository_refs: RepositoryRefs, plan: PlanRefs) -> PlanLanding:
+    git = repository_refs.repository.git
+    existing = [branch for branch in plan.branches if branch.commit]
+    target = tip(git, f"refs/heads/{plan.target}") if existing else ""
     if target is None:
         return PlanLanding(plan=plan, is_target_there=False, unlanded=())
-    ahead = _ahead(git, target) if there else frozenset[str]()
+    ahead = _ahead(git, target) if existing else frozenset[str]()
     proof = ReachabilityProof(git, target)
-    missing = {branch: _missing(git, proof, branch, target) for branch in there if branch.ref in ahead}
+    missing = {branch: _missing(git, proof, branch, target) for branch in existing if branch.ref in ahead}
     slices = [
         UnlandedBranch(branch=branch, commits=count)
         for branch, count in missing.items()
         if count and branch.is_slice
     ]
-    known = [target, *(one.branch.commit for one in slices)]
+    counted = [target, *(result.branch.commit for result in slices)]
     groups = [
         UnlandedBranch(branch=branch, commits=own)
         for branch, count in missing.items()
-        if count and not branch.is_slice and (own := _own_commits(git, branch, known))
+        if count and not branch.is_slice and (own := _own_commits(git, branch, counted))
     ]
     return PlanLanding(plan=plan, is_target_there=True, unlanded=(*slices, *groups))
 
 
 def _ahead(git: Git, target: str) -> frozenset[str]:
-    """The branches with commits that the target does not have, in one go."""
+    """Returns the branches with commits that the target lacks, with one call of git."""
     listed = git.line("for-each-ref", f"--no-merged={target}", "--format=%(refname)", "refs/heads")
     return frozenset(listed.splitlines())
 
 
 def _missing(git: Git, proof: ReachabilityProof, branch: Branch, target: str) -> int:
-    """How many commits the target does not have; 0 if all has landed, as `weft clean` proves it.
+    """Returns how many commits the target lacks; 0 if everything has landed, as `weft clean` proves it.
 
-    Where nothing but merges is missing, and the target has had the very files, there is no need to make each anew.
+    If only merges are missing and the target once had the same tree, there is no need to repeat each merge.
     """
     commit = branch.commit
     count = int(git.line("rev-list", "--count", "--no-merges", commit, f"^{target}"))
@@ -80,20 +85,20 @@ def _missing(git: Git, proof: ReachabilityProof, branch: Branch, target: str) ->
     return 0 if tree_of(git, commit) in trees or proof.holds(commit) else proof.missing(commit)
 
 
-def _own_commits(git: Git, branch: Branch, known: list[str]) -> int:
-    """How many that no slice has: what has come together in a group is told with the slices that it came from."""
-    lines = "\n".join((branch.commit, *(f"^{commit}" for commit in known), ""))
+def _own_commits(git: Git, branch: Branch, counted: list[str]) -> int:
+    """Returns how many commits no slice has. The other commits of a group are reported with their slices."""
+    lines = "\n".join((branch.commit, *(f"^{commit}" for commit in counted), ""))
     return int(git.do("rev-list", "--count", "--no-merges", "--stdin", stdin=os.fsencode(lines)))
 
 
-# --- what has not landed ---
+# --- branches that have not landed ---
 
 
-def unmerged(ground: DoctorContext) -> Iterator[Finding]:
-    for landing in ground.once(_landings):
+def unmerged(context: DoctorContext) -> Iterator[Finding]:
+    for landing in context.once(_landings):
         plan = landing.plan
         if not landing.is_target_there:
-            last = ground.last_landing(plan.run)
+            last = context.last_landing(plan.run)
             yield problem(
                 f"the branch {plan.target}, on which the work of {plan.id} is to land, is gone",
                 command=suggest("git", "branch", plan.target, last).command if last else "",
@@ -102,44 +107,44 @@ def unmerged(ground: DoctorContext) -> Iterator[Finding]:
                 else f"make the branch {plan.target} again, or name another target in the plan",
                 subject=plan.target,
             )
-        for one in landing.unlanded:
-            count = "1 commit" if one.commits == 1 else f"{one.commits:,} commits"
+        for result in landing.unlanded:
+            count = "1 commit" if result.commits == 1 else f"{result.commits:,} commits"
             yield warning(
-                f"the branch {one.branch.shown} has {count} not on {plan.target}",
-                command=_command(ground, plan, one.branch),
-                subject=one.branch.shown,
+                f"the branch {result.branch.shown} has {count} not on {plan.target}",
+                command=_command(context, plan, result.branch),
+                subject=result.branch.shown,
             )
 
 
-def _command(ground: DoctorContext, plan: PlanRefs, branch: Branch) -> str:
+def _command(context: DoctorContext, plan: PlanRefs, branch: Branch) -> str:
     record = plan.run.record
-    run = () if ground.told.runs[0].record.run == record.run else ("--run", record.run)
+    run = () if context.journal_facts.runs[0].record.run == record.run else ("--run", record.run)
     if plan.run.has_ended:
         words = ("git", "log", f"{plan.target}..{branch.shown}")
         return suggest(*(("weft", "diff", branch.path or "/", *run) if branch.is_known else words)).command
-    held = next((hold for hold in ground.held(plan.run) if _is_within(branch.path, hold.subplan)), None)
+    held = next((hold for hold in context.held(plan.run) if _is_within(branch.path, hold.subplan)), None)
     if held is not None:
-        which = ("--list",) if held.needs_help else (*held.waits_for, held.subplan)
-        return suggest("weft", "merge", *which, *run).command
-    return suggest("weft", "answer", *run).command if ground.asks(plan.run) else plan.run.command
+        arguments = ("--list",) if held.needs_help else (*held.waits_for, held.subplan)
+        return suggest("weft", "merge", *arguments, *run).command
+    return suggest("weft", "answer", *run).command if context.asks(plan.run) else plan.run.command
 
 
 def _is_within(path: str, group: str) -> bool:
     return not path or f"{path}/".startswith(f"{group}/")
 
 
-# --- what has no worktree ---
+# --- branches without a worktree ---
 
 
-def without_worktree(ground: DoctorContext) -> Iterator[Finding]:
-    remains = ground.once(find_remains)
-    if remains is None:
+def without_worktree(context: DoctorContext) -> Iterator[Finding]:
+    repository_refs = context.once(find_repository_refs)
+    if repository_refs is None:
         return
-    for landing in ground.once(_landings):
+    for landing in context.once(_landings):
         slices = [result.branch for result in landing.unlanded if result.branch.is_slice]
-        merged = _merged(remains.repository.git, slices, landing.plan.branches) if slices else ()
+        merged = _merged(repository_refs.repository.git, slices, landing.plan.branches) if slices else ()
         for branch in slices:
-            is_lost = branch.place is not None and _real(branch.place) not in remains.registered
+            is_lost = branch.place is not None and _real(branch.place) not in repository_refs.registered
             if is_lost and branch.commit not in merged:
                 place = shlex.quote(str(branch.place))
                 yield warning(
@@ -150,7 +155,7 @@ def without_worktree(ground: DoctorContext) -> Iterator[Finding]:
 
 
 def _merged(git: Git, slices: Sequence[Branch], branches: Sequence[Branch]) -> frozenset[str]:
-    """The commits of slices that the branch of a group has: nothing needs the worktrees of these."""
+    """Returns the commits of slices that a group's branch contains. Their worktrees are not needed."""
     commits = frozenset(branch.commit for branch in slices)
     groups = [branch.commit for branch in branches if branch.commit and not branch.is_slice]
     if not groups:

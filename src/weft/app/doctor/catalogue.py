@@ -1,4 +1,4 @@
-"""All checks, in the order in which they are made and told."""
+"""All checks, in the order in which they are made and printed."""
 
 from weft.app.doctor import (
     agents,

@@ -1,4 +1,4 @@
-"""The plan and the configuration can be read."""
+"""Checks that the plan and the configuration can be read."""
 
 import os
 import shlex
@@ -15,53 +15,58 @@ from weft.plan.text.document import LIMITS
 from weft.plan.text.problems import PlanError, Severity
 
 
-def files(ground: DoctorContext) -> Iterator[ConfigFile]:
-    """The configuration that counts here, as far as there is any."""
-    source = ground.plan_file or InputSource(name=PLAN_NAMES[0], directory=ground.places.project)
-    for one in config_files(source, source.directory, ground.environ):
-        if os.path.lexists(one.path):
-            yield one
+def files(context: DoctorContext) -> Iterator[ConfigFile]:
+    """Yields the configuration files that apply here and exist."""
+    source = context.plan_file or InputSource(name=PLAN_NAMES[0], directory=context.places.project)
+    for file in config_files(source, source.directory, context.environ):
+        if os.path.lexists(file.path):
+            yield file
 
 
-def plan(ground: DoctorContext) -> Iterator[Finding]:
-    if ground.plan_file is None:
+def plan(context: DoctorContext) -> Iterator[Finding]:
+    if context.plan_file is None:
         yield fine(f"there is no {PLAN_NAMES[0]} here")
         return
-    shown = ground.plan_file.shown
+    shown = context.plan_file.shown
     try:
-        found = ground.plan
+        plan_read = context.plan
     except PlanError as error:
-        own = [one for one in _told(error, f"weft check {shlex.quote(shown)}") if _is_about(one, shown)]
+        findings = _error_findings(error, f"weft check {shlex.quote(shown)}")
+        own = [finding for finding in findings if _is_about(finding, shown)]
         yield from own or [fine(f"{shown} cannot be read before the configuration can")]
     except InputError as error:
         yield problem(str(error), command=f"weft check {shlex.quote(shown)}", subject=shown)
     else:
-        assert found is not None
-        yield fine(f"{shown}: the plan {found.id}")
+        assert plan_read is not None
+        yield fine(f"{shown}: the plan {plan_read.id}")
 
 
 def _is_about(finding: Finding, file: str) -> bool:
     return finding.subject.startswith(f"{file}:")
 
 
-def configuration(ground: DoctorContext) -> Iterator[Finding]:
-    for one in files(ground):
+def configuration(context: DoctorContext) -> Iterator[Finding]:
+    for file in files(context):
         try:
-            text = read_text(InputSource(name=str(one.path), label=one.shown), most=LIMITS.size)
-            read_config(text, one.shown, one.where)
+            text = read_text(InputSource(name=str(file.path), label=file.shown), most=LIMITS.size)
+            read_config(text, file.shown, file.where)
         except PlanError as error:
-            yield from _told(error, "weft schema --reference")
+            yield from _error_findings(error, "weft schema --reference")
         except InputError as error:
-            yield problem(str(error), command=f"ls -l {shlex.quote(str(one.path))}", subject=one.shown)
+            yield problem(str(error), command=f"ls -l {shlex.quote(str(file.path))}", subject=file.shown)
         else:
-            yield fine(one.shown)
+            yield fine(file.shown)
 
 
-def _told(error: PlanError, command: str) -> Iterator[Finding]:
-    """One line each, without the picture of the place."""
-    for one in error.problems:
-        if one.severity is Severity.ERROR:
-            yield problem(f"{one.at}: {one.message}", command=command, subject=f"{one.at}: {one.message}")
+def _error_findings(error: PlanError, command: str) -> Iterator[Finding]:
+    """Yields a one-line problem for each error, without the excerpt of the file."""
+    for error_problem in error.problems:
+        if error_problem.severity is Severity.ERROR:
+            yield problem(
+                f"{error_problem.at}: {error_problem.message}",
+                command=command,
+                subject=f"{error_problem.at}: {error_problem.message}",
+            )
 
 
 CHECKS = (

@@ -1,4 +1,4 @@
-"""What all checks share: where the project is, and what its journal and its supervisors tell, read once."""
+"""Data that all checks share: the project, and the facts of its journal and supervisors, read once."""
 
 import os
 import time
@@ -28,14 +28,14 @@ from weft.store.health import HealthReader, open_to_examine
 from weft.store.lease import busy, is_alive, take_lock
 from weft.store.lock import LOCK_FILE
 
-Made = TypeVar("Made")
+Value = TypeVar("Value")
 
 SETTLING = 60.0
-"""Seconds that a coordinator may take until what it goes on with can be told from what it writes."""
+"""Seconds in which a new coordinator may not have written to its run yet."""
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
-    """From where on something is worth a word. Sizes are bytes."""
+    """The limits at which a check reports something. Sizes are in bytes."""
 
     space_problem: int = 100 << 20
     space_warning: int = 1 << 30
@@ -43,28 +43,28 @@ class Bounds(Struct, frozen=True, kw_only=True):
     inodes_warning: int = 10_000
     logs: int = 5 << 30
     silence: float = 60.0
-    """Seconds without a heartbeat, or with something asked and not taken up."""
+    """Seconds without a heartbeat, or with a request that is not applied."""
     lock_age: float = 10.0
-    """Seconds: a lock of git's that is younger may be about to go."""
+    """Seconds; a younger lock of git may be in use."""
     files_problem: int = 256
     files_warning: int = 1_024
     processes: int = 256
     patience: float = 10.0
-    """Seconds for a program to tell its version, and for the journal to be checked."""
+    """Seconds for a program to print its version, and for the check of the journal."""
 
 
 class KnownRun(Struct, frozen=True, kw_only=True):
-    """A run that the journal knows."""
+    """A run in the journal."""
 
     record: RunRecord
     command: str
-    """What to type to have it go on; empty if it has ended."""
+    """The command that resumes it; empty if it has ended."""
     started: RunStarted | None
-    """None: nothing has happened in it."""
+    """Its first fact; None if nothing has happened in it."""
     is_led: bool
-    """Whether a living coordinator has it."""
+    """Whether a live coordinator runs it."""
     waiting: tuple[ControlRequest, ...] = ()
-    """What people have asked for, and nobody has taken up."""
+    """Requests of people that no coordinator has applied."""
 
     is_replaced: bool = False
     """Whether a newer run of the same plan has started, so that no command continues this one."""
@@ -75,7 +75,7 @@ class KnownRun(Struct, frozen=True, kw_only=True):
 
 
 class JournalFacts(Struct, frozen=True, kw_only=True):
-    """What the journal tells."""
+    """The runs in the journal and the process that holds it."""
 
     holder: Holder | None = None
     holder_lives: bool = False
@@ -84,6 +84,8 @@ class JournalFacts(Struct, frozen=True, kw_only=True):
 
 
 class DoctorContext:
+    """The project under examination."""
+
     def __init__(
         self,
         directory: Path,
@@ -95,19 +97,19 @@ class DoctorContext:
         self.environ = environ
         self.bounds = bounds
         self.now = time.time()
-        self._made: dict[object, object] = {}
+        self._values: dict[object, object] = {}
 
-    def once(self, make: Callable[["DoctorContext"], Made]) -> Made:
-        """What this makes of us, made once for all who ask."""
-        if make not in self._made:
-            self._made[make] = make(self)
-        return cast("Made", self._made[make])
+    def once(self, make: Callable[["DoctorContext"], Value]) -> Value:
+        """Returns `make(self)`, computed once for all checks."""
+        if make not in self._values:
+            self._values[make] = make(self)
+        return cast("Value", self._values[make])
 
-    # --- where it is ---
+    # --- the project ---
 
     @cached_property
     def places(self) -> Places:
-        """The nearest project in which something was run; that of the repository if we are in a worktree of it."""
+        """The nearest project with runs. In a worktree, that is the project of its repository."""
         try:
             return used_project(self.directory)
         except InputError:
@@ -115,53 +117,53 @@ class DoctorContext:
 
     @property
     def is_used(self) -> bool:
-        """Whether something was ever run."""
+        """Whether the project has a journal."""
         return os.path.lexists(self.places.journal)
 
     @property
     def runs_folder(self) -> Path:
         return self.places.weft / "runs"
 
-    # --- what is told ---
+    # --- the journal and the supervisors ---
 
     @cached_property
-    def told(self) -> JournalFacts:
-        """Raises `WeftError` if the journal cannot be read."""
+    def journal_facts(self) -> JournalFacts:
+        """The facts in the journal. Raises `WeftError` if it cannot be read."""
         if not self.is_used:
             return JournalFacts()
         with closing(open_to_examine(self.places.journal)) as journal:
-            return _Reading(self, journal).told()
+            return _FactReader(self, journal).read()
 
     @cached_property
     def runs(self) -> Mapping[str, KnownRun]:
-        return {run.record.run: run for run in self.told.runs}
+        return {run.record.run: run for run in self.journal_facts.runs}
 
     @cached_property
     def supervisors(self) -> list[SupervisorRemains]:
-        """Those that live, or died without tidying up."""
+        """The supervisors that are alive, or died without cleaning up."""
         return find_supervisors(sorted(self.runs_folder.glob("*/host")))
 
     def is_led(self, run: str) -> bool:
-        """Whether a living coordinator has it."""
+        """Returns whether a live coordinator runs it."""
         return run in self.runs and self.runs[run].is_led
 
     def is_at_work(self, run: str) -> bool:
-        """Whether something of it may be under way: it is led, or steps of it go on without a coordinator."""
-        alone = (one.directory.parent.name for one in self.supervisors if one.is_at_work)
+        """Returns whether a coordinator runs it, or steps of it run without a coordinator."""
+        alone = (remains.directory.parent.name for remains in self.supervisors if remains.is_at_work)
         return self.is_led(run) or run in alone
 
     def held(self, run: KnownRun) -> list[HeldWork]:
-        """What a run holds until a person helps."""
+        """Returns the work that a run holds for a person."""
         with self._opened(run) as book:
             return held(book)
 
     def asks(self, run: KnownRun) -> bool:
-        """Whether a run has a question that nobody has answered."""
+        """Returns whether a run has an unanswered question."""
         with self._opened(run) as book:
             return any(not question.answer for question in open_questions(book))
 
     def last_landing(self, run: KnownRun) -> str:
-        """The commit at which the run last left the target, or found it; empty if that is unknown."""
+        """Returns the commit of the target after the run's last landing, or at its start; empty if unknown."""
         with self._opened(run) as book:
             landings = [
                 move
@@ -181,7 +183,7 @@ class DoctorContext:
 
     @cached_property
     def plan_file(self) -> InputSource | None:
-        """The plan of a usual name, where we are or at the root of the project; what a worktree has is a copy."""
+        """The plan with a default name, here or at the project's root. A plan in a worktree is only a copy."""
         project = self.places.project
         is_inside = self.directory.is_relative_to(project) and not self.directory.is_relative_to(
             self.places.weft
@@ -196,34 +198,34 @@ class DoctorContext:
 
     @cached_property
     def plan(self) -> Plan | None:
-        """Raises `PlanError` if there is one that cannot be read."""
+        """The plan; None if there is none. Raises `PlanError` if it cannot be read."""
         return None if self.plan_file is None else load(self.plan_file, environ=self.environ)
 
     def shown(self, path: Path) -> str:
-        """As one would type it here."""
+        """Returns the path as the user would type it here."""
         return str(path.relative_to(self.directory) if path.is_relative_to(self.directory) else path)
 
-    # --- mending ---
+    # --- fixes ---
 
     @contextmanager
     def alone(self) -> Generator[None]:
-        """While no coordinator runs, and none begins."""
+        """Holds the coordinator's lock, so that no coordinator runs or starts meanwhile."""
         lock = take_lock(self.places.weft / LOCK_FILE)
         if lock is None:
-            raise busy(self.places.project, self.told.holder)
+            raise busy(self.places.project, self.journal_facts.holder)
         try:
             yield
         finally:
             os.close(lock)
 
 
-class _Reading(Struct, frozen=True):
-    ground: DoctorContext
+class _FactReader(Struct, frozen=True):
+    context: DoctorContext
     journal: HealthReader
 
-    def told(self) -> JournalFacts:
+    def read(self) -> JournalFacts:
         holder = self.journal.holder()
-        # One who mends takes the lease for a moment, too; that is no coordinator.
+        # A fix takes the lease for a moment, too, and this process is no coordinator.
         lives = holder is not None and holder.pid != os.getpid() and is_alive(holder)
         leader = holder if lives else None
         runs: list[KnownRun] = []
@@ -236,7 +238,7 @@ class _Reading(Struct, frozen=True):
     def _run(self, record: RunRecord, leader: Holder | None, *, is_replaced: bool) -> KnownRun:
         has_ended = record.state in FINISHED
         is_led = leader is not None and not has_ended and not is_replaced and self._leads(leader, record)
-        book = RecordedRun(self.ground.places, self.journal, record)
+        book = RecordedRun(self.context.places, self.journal, record)
         return KnownRun(
             record=record,
             command="" if has_ended or is_replaced else book.run_command(),
@@ -251,8 +253,8 @@ class _Reading(Struct, frozen=True):
         return first if isinstance(first, RunStarted) else None
 
     def _leads(self, leader: Holder, record: RunRecord) -> bool:
-        """Whoever leads a run has written to it since; or has only just begun, with whichever it is."""
-        if self.ground.now - leader.since < SETTLING:
+        """Returns whether the leader runs this run: it has written to it, or has only just started."""
+        if self.context.now - leader.since < SETTLING:
             return True
         last = self.journal.last_event_at(record.run)
         return max(record.created_at, last or 0.0) >= leader.since

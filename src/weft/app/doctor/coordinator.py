@@ -1,4 +1,4 @@
-"""The journal, and whoever is to write it."""
+"""Checks of the journal and the coordinator."""
 
 import os
 import time
@@ -24,52 +24,52 @@ from weft.store.sqlite import open_journal
 # --- the journal ---
 
 
-def journal(ground: DoctorContext) -> Iterator[Finding]:
-    path = ground.places.journal
-    if not ground.is_used:
+def journal(context: DoctorContext) -> Iterator[Finding]:
+    path = context.places.journal
+    if not context.is_used:
         yield fine("nothing has been run here yet")
         return
     try:
-        words = ailments(path, patience=ground.bounds.patience)
+        words = ailments(path, patience=context.bounds.patience)
     except DamagedError as error:
-        yield _damaged(ground, f"{path} is damaged: {error.damage}")
+        yield _damaged(context, f"{path} is damaged: {error.damage}")
         return
     except WeftError as error:
-        yield _unusable(ground, error)
+        yield _unusable(context, error)
         return
     if words is None:
-        yield unknown(f"to check {path} takes longer than {ground.bounds.patience:g} s", subject=str(path))
+        yield unknown(f"to check {path} takes longer than {context.bounds.patience:g} s", subject=str(path))
     elif words:
-        yield _damaged(ground, f"{path} is damaged: {'; '.join(words)}")
+        yield _damaged(context, f"{path} is damaged: {'; '.join(words)}")
 
 
-def _unusable(ground: DoctorContext, error: WeftError) -> Finding:
-    """A file that is no journal may have been one before its first bytes changed: then there are runs in it."""
-    path = ground.places.journal
+def _unusable(context: DoctorContext, error: WeftError) -> Finding:
+    """Reports a file that is no journal. It may have been one before its first bytes changed, with runs in it."""
+    path = context.places.journal
     with suppress(OSError):
         if isinstance(error, NotJournalError) and salvage(path).runs:
-            return _damaged(ground, f"{path} is damaged: it does not begin as a database")
+            return _damaged(context, f"{path} is damaged: it does not begin as a database")
     return problem(
         str(error), command=suggest("cp", "-a", str(path), f"{path}.saved").command, subject=str(path)
     )
 
 
-def _damaged(ground: DoctorContext, damage: str) -> Finding:
-    path = ground.places.journal
+def _damaged(context: DoctorContext, damage: str) -> Finding:
+    path = context.places.journal
     return problem(
         f"{damage}; {salvage(path).report}",
         command="weft doctor --fix",
         subject=str(path),
-        mend=partial(_rebuild, ground),
+        mend=partial(_rebuild, context),
     )
 
 
-def _rebuild(ground: DoctorContext) -> None:
-    lock = take_lock(ground.places.weft / LOCK_FILE)
+def _rebuild(context: DoctorContext) -> None:
+    lock = take_lock(context.places.weft / LOCK_FILE)
     if lock is None:
         raise WeftError("a coordinator has the journal open; end it first, with: weft stop")
     try:
-        rebuild(ground.places.journal)
+        rebuild(context.places.journal)
     finally:
         os.close(lock)
 
@@ -77,53 +77,57 @@ def _rebuild(ground: DoctorContext) -> None:
 # --- the coordinator ---
 
 
-def coordinator(ground: DoctorContext) -> Iterator[Finding]:
-    for run in ground.told.runs:
+def coordinator(context: DoctorContext) -> Iterator[Finding]:
+    for run in context.journal_facts.runs:
         if run.record.state not in NEEDS_COORDINATOR or run.is_led:
             continue
         if not run.is_replaced:
-            yield _left(ground, run)
-        elif not ground.told.holder_lives and not ground.is_at_work(run.record.run):  # else see `supervisor`
+            yield _abandoned_run(context, run)
+        elif not context.journal_facts.holder_lives and not context.is_at_work(
+            run.record.run
+        ):  # otherwise the check `supervisor` reports it
             yield problem(
                 f"run {run.record.run} of {run.record.plan} is recorded as {run.record.state}, and a newer run of "
                 "the plan has started, so nothing continues it",
                 command="weft doctor --fix",
                 subject=run.record.run,
-                mend=partial(abandon, ground, run.record.run),
+                mend=partial(abandon, context, run.record.run),
             )
 
 
-def abandon(ground: DoctorContext, run: str) -> None:
+def abandon(context: DoctorContext, run: str) -> None:
     """Records that nothing continues a run. A living coordinator of another run keeps its journal."""
     with closing(
-        open_journal(ground.places.journal, now=time.time(), command="weft doctor --fix")
+        open_journal(context.places.journal, now=time.time(), command="weft doctor --fix")
     ) as journal:
         journal.set_run_state(run, RunState.ABANDONED)
 
 
-def _left(ground: DoctorContext, run: KnownRun) -> Finding:
-    record, holder = run.record, ground.told.holder
-    who = "its coordinator is gone"
-    if holder is not None and not ground.told.holder_lives:
-        who = f"its coordinator, {_shown(holder)}, is gone"
-    is_at_work = ground.is_at_work(record.run)
-    goes_on = "; its steps go on" if is_at_work else ""
+def _abandoned_run(context: DoctorContext, run: KnownRun) -> Finding:
+    record, holder = run.record, context.journal_facts.holder
+    coordinator_state = "its coordinator is gone"
+    if holder is not None and not context.journal_facts.holder_lives:
+        coordinator_state = f"its coordinator, {_shown(holder)}, is gone"
+    is_at_work = context.is_at_work(record.run)
+    work = "; its steps go on" if is_at_work else ""
     return problem(
-        f"run {record.run} of {record.plan} has not ended, and {who}{goes_on}",
+        f"run {record.run} of {record.plan} has not ended, and {coordinator_state}{work}",
         command=run.command,
         subject=record.run,
-        mend=None if is_at_work or ground.told.holder_lives else partial(_put_down, ground, run),
+        mend=None
+        if is_at_work or context.journal_facts.holder_lives
+        else partial(_record_stop, context, run),
     )
 
 
-def _put_down(ground: DoctorContext, run: KnownRun) -> None:
-    """Nobody runs it any more, and the journal says so; it goes on whenever somebody wants."""
+def _record_stop(context: DoctorContext, run: KnownRun) -> None:
+    """Records in the journal that the run is stopped. It can be resumed later."""
     record = run.record
     with closing(
-        open_journal(ground.places.journal, now=time.time(), command="weft doctor --fix")
+        open_journal(context.places.journal, now=time.time(), command="weft doctor --fix")
     ) as journal:
-        current = next(one.state for one in journal.runs(record.plan) if one.run == record.run)
-        if current in NEEDS_COORDINATOR:  # somebody may have been quicker than we
+        current = next(recorded.state for recorded in journal.runs(record.plan) if recorded.run == record.run)
+        if current in NEEDS_COORDINATOR:  # another process may have changed it meanwhile
             journal.set_run_state(record.run, "abandoned" if run.started is None else "stopped")
 
 
@@ -133,9 +137,9 @@ def _shown(holder: Holder) -> str:
     return f"process {holder.pid}{command}, since {since}"
 
 
-def coordinator_hangs(ground: DoctorContext) -> Iterator[Finding]:
-    holder = ground.told.holder
-    if holder is None or not ground.told.holder_lives:
+def coordinator_hangs(context: DoctorContext) -> Iterator[Finding]:
+    holder = context.journal_facts.holder
+    if holder is None or not context.journal_facts.holder_lives:
         return
     if is_halted(holder.pid):
         yield problem(
@@ -144,9 +148,9 @@ def coordinator_hangs(ground: DoctorContext) -> Iterator[Finding]:
             subject=str(holder.pid),
         )
         return
-    for run in ground.told.runs:
-        waits = [ground.now - request.at for request in run.waiting]
-        if waits and max(waits) > ground.bounds.silence:
+    for run in context.journal_facts.runs:
+        waits = [context.now - request.at for request in run.waiting]
+        if waits and max(waits) > context.bounds.silence:
             yield problem(
                 f"the coordinator, {_shown(holder)}, is alive and has not taken up what it was asked "
                 f"{max(waits):.0f} s ago, of run {run.record.run}",

@@ -1,4 +1,4 @@
-"""What a crash or a power loss has damaged in the repository: refs, objects, a fast-forward that was cut off."""
+"""Checks for damage by a crash or a power loss: refs, objects, an interrupted fast-forward."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -24,21 +24,21 @@ from weft.workspaces.git.checkouts.advance_branch import cut_off_in, finish_forw
 _NOTES = "refs/weft/"
 
 
-def _git(ground: DoctorContext) -> Git | None:
+def _git(context: DoctorContext) -> Git | None:
     """Git at the top of the project's checkout; None if there is no repository."""
-    top = repository_around(ground.places.project)
+    top = repository_around(context.places.project)
     try:
-        git = Git(top, environ=ground.environ) if top is not None else None
+        git = Git(top, environ=context.environ) if top is not None else None
         return git if git is not None and git.common.is_dir() else None
-    except (WeftError, OSError):  # another check tells
+    except (WeftError, OSError):  # another check reports it
         return None
 
 
 # --- refs ---
 
 
-def refs(ground: DoctorContext) -> Iterator[Finding]:
-    git = _git(ground)
+def refs(context: DoctorContext) -> Iterator[Finding]:
+    git = _git(context)
     if git is None:
         return
     numbers = damaged_lines(git.common)
@@ -48,7 +48,7 @@ def refs(ground: DoctorContext) -> Iterator[Finding]:
             f"git cannot read {git.common / 'packed-refs'}: it is damaged in line {lines}",
             command=DOCTOR,
             subject=str(git.common / "packed-refs"),
-            mend=partial(_rebuild, ground, git),
+            mend=partial(_rebuild, context, git),
         )
         return
     for ref in broken_refs(git, "refs"):
@@ -57,7 +57,7 @@ def refs(ground: DoctorContext) -> Iterator[Finding]:
             f"the ref {ref} is damaged, or what it leads to is lost",
             command=DOCTOR if is_ours else remedy(git, ref),
             subject=ref,
-            mend=partial(_restore, ground, git, ref) if is_ours else None,
+            mend=partial(_restore, context, git, ref) if is_ours else None,
         )
 
 
@@ -65,14 +65,14 @@ def _is_ours(ref: str) -> bool:
     return ref.startswith((_NOTES, "refs/heads/weft/"))
 
 
-def _rebuild(ground: DoctorContext, git: Git) -> None:
-    with ground.alone():
+def _rebuild(context: DoctorContext, git: Git) -> None:
+    with context.alone():
         if damaged_lines(git.common):
             rebuild_packed_refs(git)
 
 
-def _restore(ground: DoctorContext, git: Git, ref: str) -> None:
-    with ground.alone():
+def _restore(context: DoctorContext, git: Git, ref: str) -> None:
+    with context.alone():
         if ref in broken_refs(git, ref):
             name = ref.removeprefix("refs/heads/weft/")
             notes = tips_of(git, f"{_NOTES}tip/{name}", f"{_NOTES}start/{name}")
@@ -82,8 +82,8 @@ def _restore(ground: DoctorContext, git: Git, ref: str) -> None:
 # --- objects ---
 
 
-def objects(ground: DoctorContext) -> Iterator[Finding]:
-    git = _git(ground)
+def objects(context: DoctorContext) -> Iterator[Finding]:
+    git = _git(context)
     files = [*empty_objects(git.common)] if git is not None else []
     if files:
         count = "1 object" if len(files) == 1 else f"{len(files):,} objects"
@@ -91,12 +91,12 @@ def objects(ground: DoctorContext) -> Iterator[Finding]:
             f"{count} of the repository hold nothing, as {files[0]}",
             command=DOCTOR,
             subject=str(files[0].parents[1]),
-            mend=partial(_remove, ground, files),
+            mend=partial(_remove, context, files),
         )
 
 
-def _remove(ground: DoctorContext, files: list[Path]) -> None:
-    with ground.alone():
+def _remove(context: DoctorContext, files: list[Path]) -> None:
+    with context.alone():
         for file in files:
             if file.stat().st_size == 0:
                 file.unlink()
@@ -105,19 +105,19 @@ def _remove(ground: DoctorContext, files: list[Path]) -> None:
 # --- a fast-forward ---
 
 
-def forwards(ground: DoctorContext) -> Iterator[Finding]:
-    git = _git(ground)
+def forwards(context: DoctorContext) -> Iterator[Finding]:
+    git = _git(context)
     for place, branch in cut_off_in(git) if git is not None else ():
         yield problem(
             f"a fast-forward of {branch} in {place} was cut off",
             command=DOCTOR,
             subject=str(place),
-            mend=partial(_finish, ground, git.working()) if git is not None else None,
+            mend=partial(_finish, context, git.working()) if git is not None else None,
         )
 
 
-def _finish(ground: DoctorContext, git: Git) -> None:
-    with ground.alone():
+def _finish(context: DoctorContext, git: Git) -> None:
+    with context.alone():
         finish_forwards(git)
 
 

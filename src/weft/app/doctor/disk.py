@@ -1,4 +1,4 @@
-"""Space on the disks that Weft writes to, and what kind of disks they are."""
+"""Checks of the disks that Weft writes to: free space and kind of file system."""
 
 import errno
 import fcntl
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from weft.app.doctor.context import Bounds, DoctorContext
 from weft.app.doctor.findings import Check, Finding, fine, problem, warning
-from weft.app.doctor.plan_refs import find_remains
+from weft.app.doctor.plan_refs import find_repository_refs
 from weft.engine.messages.run_status import FINISHED
 from weft.errors import WeftError
 
@@ -25,31 +25,31 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 _STEP = 1024
 
 
-def _places(ground: DoctorContext) -> Iterator[tuple[str, Path]]:
-    """What is where; of several on one disk the first."""
-    wishes = [
-        ("Weft's own files", ground.places.weft),
-        *(("worktrees", place.parent) for place in _worktrees(ground)),
-        ("temporary files", Path(ground.environ.get("TMPDIR") or tempfile.gettempdir())),
+def _places(context: DoctorContext) -> Iterator[tuple[str, Path]]:
+    """Yields purposes with a directory, one for each disk."""
+    purposes = [
+        ("Weft's own files", context.places.weft),
+        *(("worktrees", place.parent) for place in _worktrees(context)),
+        ("temporary files", Path(context.environ.get("TMPDIR") or tempfile.gettempdir())),
     ]
-    seen: set[int] = set()
-    for what, wished in dict.fromkeys(wishes):
-        place = next(one for one in (wished, *wished.parents) if one.exists())
+    devices: set[int] = set()
+    for purpose, directory in dict.fromkeys(purposes):
+        place = next(parent for parent in (directory, *directory.parents) if parent.exists())
         device = place.stat().st_dev
-        if device not in seen:
-            seen.add(device)
-            yield what, place
+        if device not in devices:
+            devices.add(device)
+            yield purpose, place
 
 
-def _worktrees(ground: DoctorContext) -> Iterator[Path]:
-    with suppress(WeftError, OSError):  # other checks tell what is wrong there
-        remains = ground.once(find_remains)
-        for plan in () if remains is None else remains.plans:
+def _worktrees(context: DoctorContext) -> Iterator[Path]:
+    with suppress(WeftError, OSError):  # other checks report errors there
+        repository_refs = context.once(find_repository_refs)
+        for plan in () if repository_refs is None else repository_refs.plans:
             yield from (place for place, _ in plan.places())
 
 
 def sized(count: int) -> str:
-    """In the unit that makes it short."""
+    """Returns a size in the largest unit that fits."""
     power = min((max(count, 1).bit_length() - 1) // 10, len(_UNITS) - 1)
     return f"{count / _STEP**power:.1f} {_UNITS[power]}" if power else f"{count} {_UNITS[0]}"
 
@@ -58,70 +58,70 @@ def _exactly(count: int) -> str:
     return sized(count) if count < _STEP else f"{sized(count)} ({count:,} bytes)"
 
 
-def space(ground: DoctorContext) -> Iterator[Finding]:
-    for what, place in _places(ground):
-        found = os.statvfs(place)
-        free = found.f_bavail * found.f_frsize
-        words = f"{_exactly(free)} are free for {what} in {place}"
-        yield _judged(words, free, ground.bounds.space_problem, ground.bounds.space_warning, place)
+def space(context: DoctorContext) -> Iterator[Finding]:
+    for purpose, place in _places(context):
+        disk = os.statvfs(place)
+        free = disk.f_bavail * disk.f_frsize
+        words = f"{_exactly(free)} are free for {purpose} in {place}"
+        yield _judged(words, free, context.bounds.space_problem, context.bounds.space_warning, place)
 
 
-def inodes(ground: DoctorContext) -> Iterator[Finding]:
-    for what, place in _places(ground):
-        found = os.statvfs(place)
-        if found.f_files:  # some file systems have as many as fit
-            words = f"{found.f_favail:,} more files can be made for {what} in {place}"
-            bounds = ground.bounds
-            yield _judged(words, found.f_favail, bounds.inodes_problem, bounds.inodes_warning, place)
+def inodes(context: DoctorContext) -> Iterator[Finding]:
+    for purpose, place in _places(context):
+        disk = os.statvfs(place)
+        if disk.f_files:  # 0 on file systems without a fixed number of inodes
+            words = f"{disk.f_favail:,} more files can be made for {purpose} in {place}"
+            bounds = context.bounds
+            yield _judged(words, disk.f_favail, bounds.inodes_problem, bounds.inodes_warning, place)
 
 
 def _judged(words: str, amount: int, low: int, little: int, place: Path) -> Finding:
     if amount >= little:
         return fine(words)
-    tell = problem if amount < low else warning
-    return tell(words, command=f"df -h {shlex.quote(str(place))}", subject=str(place))
+    report = problem if amount < low else warning
+    return report(words, command=f"df -h {shlex.quote(str(place))}", subject=str(place))
 
 
 # --- logs ---
 
 
-def logs(ground: DoctorContext) -> Iterator[Finding]:
-    sizes = {run: _size(run) for run in ground.runs_folder.glob("*")}
+def logs(context: DoctorContext) -> Iterator[Finding]:
+    sizes = {run: _size(run) for run in context.runs_folder.glob("*")}
     total = sum(sizes.values())
-    words = f"{_exactly(total)} of logs in {ground.runs_folder}"
-    if total < ground.bounds.logs:
+    words = f"{_exactly(total)} of logs in {context.runs_folder}"
+    if total < context.bounds.logs:
         yield fine(words)
         return
-    over = {run: size for run, size in sizes.items() if _is_over(ground, run.name)}
+    over = {run: size for run, size in sizes.items() if _is_over(context, run.name)}
     largest = max(over or sizes, key=lambda run: sizes[run])
     verb = "rm -r" if largest in over else "du -sh"
     yield warning(
         f"{words}; {largest.name} has most",
         command=f"{verb} {shlex.quote(str(largest))}",
-        subject=str(ground.runs_folder),
+        subject=str(context.runs_folder),
     )
 
 
-def _is_over(ground: DoctorContext, run: str) -> bool:
-    return run in ground.runs and ground.runs[run].record.state in FINISHED
+def _is_over(context: DoctorContext, run: str) -> bool:
+    return run in context.runs and context.runs[run].record.state in FINISHED
 
 
 def _size(folder: Path) -> int:
-    found = 0
+    total = 0
     for place, _, files in os.walk(folder):
         for name in files:
             try:
-                found += os.lstat(os.path.join(place, name)).st_blocks * 512  # noqa: PTH118 - far quicker
+                total += os.lstat(os.path.join(place, name)).st_blocks * 512  # noqa: PTH118 - far quicker
             except FileNotFoundError:
                 continue
-    return found
+    return total
 
 
 # --- what kind of disk ---
 
 
-def filesystem(ground: DoctorContext) -> Iterator[Finding]:
-    _, place = next(_places(ground))
+def filesystem(context: DoctorContext) -> Iterator[Finding]:
+    _, place = next(_places(context))
     kind = kind_of(place)
     if kind in _FAR:
         yield warning(
@@ -139,18 +139,18 @@ def filesystem(ground: DoctorContext) -> Iterator[Finding]:
 
 
 def kind_of(place: Path, table: str = "/proc/self/mountinfo") -> str:
-    """The kind of file system that a place is on; empty if the system does not tell."""
+    """Returns the kind of file system that a place is on; empty if the system does not say."""
     real = Path(os.path.realpath(place))
     kinds: dict[Path, str] = {}
     for line in Path(table).read_text(errors="surrogateescape").splitlines():
         fields, _, rest = line.partition(" - ")
         where = _OCTAL.sub(lambda code: chr(int(code[1], 8)), fields.split(" ")[4])
         kinds[Path(where)] = rest.split(" ")[0]
-    return next((kinds[one] for one in (real, *real.parents) if one in kinds), "")
+    return next((kinds[parent] for parent in (real, *real.parents) if parent in kinds), "")
 
 
 def _refusal_to_lock(place: Path) -> str:
-    """A lock that many can have at once, on the directory itself: nobody is in its way, and nothing is written."""
+    """Tries a shared lock on the directory itself, which blocks no other process and writes nothing."""
     descriptor = os.open(place, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,10 +1,10 @@
-"""All checks are made, whatever becomes of one; on request what can be mended is, and then all are made again.
+"""Makes all checks, even if some fail; with `--fix`, fixes what is safe and makes all checks again.
 
-Nobody stands still while we look: a worktree may be made after the runs were read, and before the worktrees are.
-So what is found wrong is looked at a second time, and what is told was seen both times.
+The project changes meanwhile: a worktree may appear after the runs were read and before the worktrees are. So each
+check that finds something is made a second time, and only findings of both times are reported.
 
-A check that fails, or takes too long, is `unknown`: that is never taken for fine. It has a thread of its own,
-which is left behind if need be.
+A check that fails or takes too long is `unknown`, which never counts as fine. It runs in a thread of its own,
+which is abandoned if it hangs.
 """
 
 import os
@@ -28,7 +28,7 @@ LONGEST = 30.0
 """Seconds for one check."""
 
 Watch = Callable[[str], None]
-"""Is told the id of each check before it is made."""
+"""A function that gets the id of each check before it is made."""
 
 
 def nobody_watches(_id: str) -> None:
@@ -36,12 +36,12 @@ def nobody_watches(_id: str) -> None:
 
 
 class CheckResult(Struct, frozen=True, kw_only=True):
-    """What a check has found."""
+    """A finding of a check."""
 
     check: Check
     finding: Finding
     tried: str = ""
-    """Why it could not be mended."""
+    """Why it could not be fixed."""
 
     @property
     def state(self) -> FindingState:
@@ -53,15 +53,17 @@ class CheckResult(Struct, frozen=True, kw_only=True):
 
 
 class DoctorReport(Struct, frozen=True, kw_only=True):
+    """The findings of all checks."""
+
     project: Path
-    told: tuple[CheckResult, ...]
+    results: tuple[CheckResult, ...]
 
     def of(self, *states: FindingState) -> list[CheckResult]:
-        return [one for one in self.told if one.state in states]
+        return [result for result in self.results if result.state in states]
 
     @property
     def is_healthy(self) -> bool:
-        """Nothing is wrong, open, or worth a warning."""
+        """Whether there are no problems, no warnings and nothing unknown."""
         return not self.of(FindingState.PROBLEM, FindingState.UNKNOWN, FindingState.WARNING)
 
 
@@ -74,57 +76,61 @@ def doctor(
     checks: Sequence[Check] = CHECKS,
     watch: Watch = nobody_watches,
 ) -> DoctorReport:
-    """What is found in the project that the directory belongs to; with `fix`, after what is safe was mended."""
+    """Returns the findings in the project around the directory; with `fix`, after the safe fixes."""
     if fix:
         refuse_inside_step(directory, "weft doctor --fix", environ)
     make = partial(DoctorContext, directory, environ=environ, bounds=bounds)
-    told = examine_twice(make, checks, watch=watch)
-    if fix and any(one.finding.mend is not None for one in told):
-        failed = _mend(told)
-        told = _compared(told, examine_twice(make, checks, watch=watch), failed)
-    return DoctorReport(project=make().places.project, told=tuple(told))
+    results = examine_twice(make, checks, watch=watch)
+    if fix and any(result.finding.mend is not None for result in results):
+        failed = _apply_fixes(results)
+        results = _compared(results, examine_twice(make, checks, watch=watch), failed)
+    return DoctorReport(project=make().places.project, results=tuple(results))
 
 
-# --- looking ---
+# --- checks ---
 
 
 def examine_twice(
     make: Callable[[], DoctorContext], checks: Sequence[Check], *, watch: Watch = nobody_watches
 ) -> list[CheckResult]:
-    """What is wrong only at the first look, as a run was just beginning or ending, is not wrong."""
+    """Makes the checks twice. A problem of the first time only, as when a run was just starting, is dropped."""
     first = examine(make(), checks, watch=watch)
-    found = {one.key for one in first if one.state is not FindingState.OK}
-    doubtful = {name for name, _ in found}
-    again = examine(make(), [check for check in checks if check.id in doubtful], watch=watch)
+    suspects = {result.key for result in first if result.state is not FindingState.OK}
+    doubtful = {name for name, _ in suspects}
+    second = examine(make(), [check for check in checks if check.id in doubtful], watch=watch)
     lasting = [
-        one for one in again if one.state in {FindingState.OK, FindingState.UNKNOWN} or one.key in found
+        result
+        for result in second
+        if result.state in {FindingState.OK, FindingState.UNKNOWN} or result.key in suspects
     ]
-    told: list[CheckResult] = []
+    results: list[CheckResult] = []
     for check in checks:
-        of_it = [one for one in (lasting if check.id in doubtful else first) if one.check.id == check.id]
-        told += of_it or [CheckResult(check=check, finding=fine())]
-    return told
+        of_check = [
+            result for result in (lasting if check.id in doubtful else first) if result.check.id == check.id
+        ]
+        results += of_check or [CheckResult(check=check, finding=fine())]
+    return results
 
 
 def examine(
-    ground: DoctorContext,
+    context: DoctorContext,
     checks: Sequence[Check],
     *,
     longest: float = LONGEST,
     watch: Watch = nobody_watches,
 ) -> list[CheckResult]:
-    found: list[CheckResult] = []
+    results: list[CheckResult] = []
     for check in checks:
         watch(check.id)
-        findings = _in_time(check, ground, longest)
-        found += [CheckResult(check=check, finding=one) for one in findings or [fine()]]
-    return found
+        findings = _in_time(check, context, longest)
+        results += [CheckResult(check=check, finding=finding) for finding in findings or [fine()]]
+    return results
 
 
-def _in_time(check: Check, ground: DoctorContext, longest: float) -> list[Finding]:
+def _in_time(check: Check, context: DoctorContext, longest: float) -> list[Finding]:
     answer = SimpleQueue[list[Finding]]()
     name = f"weft-doctor-{check.id}"
-    thread = Thread(target=lambda: answer.put(_made(check, ground)), name=name, daemon=True)
+    thread = Thread(target=lambda: answer.put(_findings(check, context)), name=name, daemon=True)
     try:
         start_thread(thread)
         return answer.get(timeout=longest)
@@ -134,13 +140,13 @@ def _in_time(check: Check, ground: DoctorContext, longest: float) -> list[Findin
         return [unknown(f"it takes longer than {longest:g} s to find out")]
 
 
-def _made(check: Check, ground: DoctorContext) -> list[Finding]:
-    found: list[Finding] = []
+def _findings(check: Check, context: DoctorContext) -> list[Finding]:
+    findings: list[Finding] = []
     try:
-        found += check.examine(ground)
+        findings += check.examine(context)
     except Exception as error:  # noqa: BLE001 - whatever it is, the other checks are still to be made
-        found.append(unknown(f"cannot be checked: {_reason(error)}"))
-    return found
+        findings.append(unknown(f"cannot be checked: {_reason(error)}"))
+    return findings
 
 
 def _reason(error: Exception) -> str:
@@ -149,38 +155,40 @@ def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, WeftError) else f"{type(error).__name__}: {error}"
 
 
-# --- mending ---
+# --- fixes ---
 
 
-def _mend(told: Sequence[CheckResult]) -> dict[tuple[str, str], str]:
-    """Why something could not be mended."""
+def _apply_fixes(results: Sequence[CheckResult]) -> dict[tuple[str, str], str]:
+    """Applies the fixes, and returns why some failed."""
     failed: dict[tuple[str, str], str] = {}
-    for one in told:
-        if one.finding.mend is not None:
+    for result in results:
+        if result.finding.mend is not None:
             try:
-                one.finding.mend()
+                result.finding.mend()
             except Exception as error:  # noqa: BLE001 - whatever it is, the rest is still to be mended
-                failed[one.key] = _reason(error)
+                failed[result.key] = _reason(error)
     return failed
 
 
 def _compared(
     before: Sequence[CheckResult], after: Sequence[CheckResult], failed: Mapping[tuple[str, str], str]
 ) -> list[CheckResult]:
-    """What is found now, and in its place what was mended meanwhile."""
-    still = {one.key for one in after if one.state is not FindingState.OK}
-    unclear = {one.check.id for one in after if one.state is FindingState.UNKNOWN}
-    mended = [
-        structs.replace(one, finding=structs.replace(one.finding, state=FindingState.FIXED, mend=None))
-        for one in before
-        if one.finding.mend is not None and one.key not in still and one.check.id not in unclear
+    """Returns the present findings, and the fixed ones in their places."""
+    still = {result.key for result in after if result.state is not FindingState.OK}
+    unclear = {result.check.id for result in after if result.state is FindingState.UNKNOWN}
+    fixed = [
+        structs.replace(result, finding=structs.replace(result.finding, state=FindingState.FIXED, mend=None))
+        for result in before
+        if result.finding.mend is not None and result.key not in still and result.check.id not in unclear
     ]
-    order = [check.id for check in dict.fromkeys(one.check for one in before)]
-    said = [structs.replace(one, tried=failed.get(one.key, "")) for one in after]
-    busy = {one.check.id for one in mended}
-    said = [
-        one
-        for one in said
-        if not (one.state is FindingState.OK and not one.finding.found and one.check.id in busy)
+    order = [check.id for check in dict.fromkeys(result.check for result in before)]
+    present = [structs.replace(result, tried=failed.get(result.key, "")) for result in after]
+    fixed_checks = {result.check.id for result in fixed}
+    present = [
+        result
+        for result in present
+        if not (
+            result.state is FindingState.OK and not result.finding.found and result.check.id in fixed_checks
+        )
     ]
-    return sorted([*mended, *said], key=lambda one: order.index(one.check.id))
+    return sorted([*fixed, *present], key=lambda result: order.index(result.check.id))

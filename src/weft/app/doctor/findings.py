@@ -1,7 +1,9 @@
-"""A check looks at one thing that may be wrong; what it finds says what, and what to type.
+"""Checks and findings.
 
-It changes nothing. What can be mended without any risk comes with a way to do so; whoever goes it proves anew,
-just before, that things are as they were found.
+A check examines one possible problem, and each finding says what is wrong and what to type.
+
+A check changes nothing. A finding that can be fixed without risk has a function for that, which verifies just
+before that the situation is still the same.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,36 +15,42 @@ from weft.app.doctor.context import DoctorContext
 
 
 class FindingState(StrEnum):
+    """The kinds of findings."""
+
     OK = "ok"
     WARNING = "warning"
-    """Nothing is broken, but somebody should know."""
+    """Nothing is broken, but the user should know."""
     PROBLEM = "problem"
     FIXED = "fixed"
     UNKNOWN = "unknown"
-    """It could not be found out."""
+    """The check could not be made."""
 
 
 Mend = Callable[[], None]
-"""Raises a `WeftError` or an `OSError` if it cannot be done."""
+"""A function that fixes a problem. Raises a `WeftError` or an `OSError` if it cannot."""
 
 
 class Finding(Struct, frozen=True, kw_only=True):
+    """The result of a check about one thing."""
+
     state: FindingState
     found: str
-    """A sentence without its full stop that names exactly what it is about."""
+    """A sentence without its full stop that names the exact subject."""
     command: str = ""
-    """What fixes it, or shows more; it can be typed as it is, in the project."""
+    """A command that fixes it or shows more. It can be typed as it is, in the project."""
     advice: str = ""
     """What to do where no command does it."""
     subject: str = ""
-    """What it is about, by a name that is the same when somebody looks again."""
+    """The name of the subject, which is the same when the check is repeated."""
     mend: Mend | None = None
 
 
 class Check(Struct, frozen=True, kw_only=True):
+    """A check with its texts for the reference."""
+
     id: str
     looks_at: str
-    """For the table in the reference: what is looked at, and when that is a problem or worth a warning."""
+    """For the table in the reference: what is examined, and when that is a problem or a warning."""
     why: str
     """Why it matters, in a sentence."""
     mends: str = ""

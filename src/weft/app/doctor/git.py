@@ -1,4 +1,4 @@
-"""git itself, the repository, and locks that a git which died has left."""
+"""Checks of git, the repository, and stale lock files."""
 
 import os
 import shlex
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.findings import Check, Finding, fine, problem, unknown
-from weft.app.doctor.plan_refs import find_remains
+from weft.app.doctor.plan_refs import find_repository_refs
 from weft.app.isolation.plan_repository import ends_of, repository_of, worries
 from weft.errors import InputError
 from weft.plan.text.problems import PlanError
@@ -32,30 +32,30 @@ _SHARED = (*_OF_A_CHECKOUT, "packed-refs.lock", "config.lock")
 
 
 class _Git(Struct, frozen=True):
-    said: str
+    version: str
     is_new_enough: bool
     trouble: str = ""
 
 
-def _git(ground: DoctorContext) -> _Git:
+def _git(context: DoctorContext) -> _Git:
     try:
-        said = Git(ground.directory, environ=ground.environ).line("version")
+        text = Git(context.directory, environ=context.environ).line("version")
     except (OSError, GitError) as error:
         return _Git("", is_new_enough=False, trouble=str(getattr(error, "strerror", None) or error))
-    version = version_in(said)
-    return _Git(said, is_new_enough=version is not None and version >= OLDEST)
+    version = version_in(text)
+    return _Git(text, is_new_enough=version is not None and version >= OLDEST)
 
 
-def _is_wanted(ground: DoctorContext) -> bool:
-    return repository_around(ground.places.project) is not None
+def _is_wanted(context: DoctorContext) -> bool:
+    return repository_around(context.places.project) is not None
 
 
-def program(ground: DoctorContext) -> Iterator[Finding]:
-    git = ground.once(_git)
+def program(context: DoctorContext) -> Iterator[Finding]:
+    git = context.once(_git)
     least = ".".join(map(str, OLDEST))
     if git.is_new_enough:
-        yield fine(git.said)
-    elif not _is_wanted(ground):
+        yield fine(git.version)
+    elif not _is_wanted(context):
         yield fine("this is no repository, so git is not needed")
     elif git.trouble:
         yield problem(
@@ -63,7 +63,7 @@ def program(ground: DoctorContext) -> Iterator[Finding]:
         )
     else:
         yield problem(
-            f"this is {git.said}, and Weft needs {least} or newer",
+            f"this is {git.version}, and Weft needs {least} or newer",
             advice=f"install git {least} or newer, or set `isolation: dir` in the plan",
             subject="git",
         )
@@ -72,49 +72,49 @@ def program(ground: DoctorContext) -> Iterator[Finding]:
 # --- the repository ---
 
 
-def repository(ground: DoctorContext) -> Iterator[Finding]:
-    if not _is_wanted(ground):
+def repository(context: DoctorContext) -> Iterator[Finding]:
+    if not _is_wanted(context):
         yield fine("this is no repository: slices work in directories of their own")
         return
-    if not ground.once(_git).is_new_enough:
+    if not context.once(_git).is_new_enough:
         yield unknown("cannot be checked without git")
         return
     try:
-        found = open_repository(ground.places.project, environ=ground.environ)
+        opened = open_repository(context.places.project, environ=context.environ)
     except InputError as error:
-        yield problem(str(error), command=_advice(str(error)), subject=str(ground.places.project))
+        yield problem(str(error), command=_advice(str(error)), subject=str(context.places.project))
         return
-    if found.identity:
+    if opened.identity:
         yield fine("git knows no name and address of yours; commits are made as Weft <weft@localhost>")
-    if found.git.line("rev-parse", "--is-shallow-repository") == "true":
+    if opened.git.line("rev-parse", "--is-shallow-repository") == "true":
         yield fine("the history is cut off (a shallow clone); to have all of it, type: git fetch --unshallow")
-    yield from _of_the_plan(ground)
+    yield from _of_the_plan(context)
 
 
-def _advice(said: str) -> str:
-    """The command that a message ends with, if it does."""
-    return said.rpartition("; type: ")[2] if "; type: " in said else "git status"
+def _advice(message: str) -> str:
+    """Returns the command at the end of the message, or `git status` if it has none."""
+    return message.rpartition("; type: ")[2] if "; type: " in message else "git status"
 
 
-def _of_the_plan(ground: DoctorContext) -> Iterator[Finding]:
-    """What keeps its slices from starting, and what a person should know before they do."""
+def _of_the_plan(context: DoctorContext) -> Iterator[Finding]:
+    """Yields obstacles for the plan's slices, and notes that the user should read before a run."""
     try:
-        plan = ground.plan
+        plan = context.plan
     except (PlanError, InputError):
-        return  # another check tells
+        return  # another check reports it
     if plan is None or not any(scope.settings.has_branch for scope in plan.scopes):
         return
     file = plan.document.file
     try:
-        used = repository_of(plan, ground.places.project, ground.environ)
-        found = worries(plan, used, ends_of(plan, used))
+        used = repository_of(plan, context.places.project, context.environ)
+        concerns = worries(plan, used, ends_of(plan, used))
     except InputError as error:
         yield problem(str(error), command=_advice(str(error)), subject=file)
         return
-    for words in found.refusals:
-        yield problem(words, command=f"weft check {shlex.quote(file)}", subject=words)
-    for words in (*found.notes, *uncommitted(used)):
-        yield fine(words)
+    for message in concerns.refusals:
+        yield problem(message, command=f"weft check {shlex.quote(file)}", subject=message)
+    for message in (*concerns.notes, *uncommitted(used)):
+        yield fine(message)
 
 
 # --- locks ---
@@ -127,72 +127,84 @@ class _Lock(Struct, frozen=True, kw_only=True):
     is_ours: bool
 
 
-def locks(ground: DoctorContext) -> Iterator[Finding]:
-    if not _is_wanted(ground) or not ground.once(_git).is_new_enough:
+def locks(context: DoctorContext) -> Iterator[Finding]:
+    if not _is_wanted(context) or not context.once(_git).is_new_enough:
         return
-    left = Leavings(Git(ground.places.project, environ=ground.environ).common).locks()
-    for file in left:
+    own_locks = Leavings(Git(context.places.project, environ=context.environ).common).locks()
+    for file in own_locks:
         yield problem(
             f"{file} is the lock of a git that Weft has started, and that was killed",
             command=DOCTOR,
             subject=str(file),
-            mend=partial(_remove_left, ground),
+            mend=partial(_remove_own_locks, context),
         )
-    for lock in _found(ground):
-        if lock.file in left or not _is_old(lock.file, ground) or not is_stale(lock.file, lock.directory):
+    for lock in _lock_files(context):
+        if (
+            lock.file in own_locks
+            or not _is_old(lock.file, context)
+            or not is_stale(lock.file, lock.directory)
+        ):
             continue
         yield problem(
             f"{lock.file} is the lock of a git that has gone: no process has it, and no git works in "
             f"{lock.directory}",
             command=f"rm {shlex.quote(str(lock.file))}",
             subject=str(lock.file),
-            mend=partial(_remove, ground, lock) if lock.is_ours else None,
+            mend=partial(_remove, context, lock) if lock.is_ours else None,
         )
 
 
-def _found(ground: DoctorContext) -> Iterator[_Lock]:
-    common = Git(ground.places.project, environ=ground.environ).common
+def _lock_files(context: DoctorContext) -> Iterator[_Lock]:
+    common = Git(context.places.project, environ=context.environ).common
     top = common.parent if common.name == ".git" else common
-    own = _own_prefixes(ground)
+    own = _own_prefixes(context)
     for name in _SHARED:
         yield _Lock(file=common / name, directory=top, is_ours=False)
     for file in (common / "refs").rglob("*.lock"):
         is_ours = file.relative_to(common).as_posix().startswith(own)
         yield _Lock(file=file, directory=top, is_ours=is_ours)
-    yield from _of_worktrees(ground, common)
+    yield from _of_worktrees(context, common)
 
 
-def _of_worktrees(ground: DoctorContext, common: Path) -> Iterator[_Lock]:
-    """Not of those that a run is at work in: it has its own way with locks."""
-    remains = ground.once(find_remains)
-    ours = {} if remains is None else {os.path.realpath(one.path): one for one in remains.worktrees}
+def _of_worktrees(context: DoctorContext, common: Path) -> Iterator[_Lock]:
+    """Yields locks of worktrees, except those of an active run, which handles its locks itself."""
+    repository_refs = context.once(find_repository_refs)
+    ours = (
+        {}
+        if repository_refs is None
+        else {os.path.realpath(worktree.path): worktree for worktree in repository_refs.worktrees}
+    )
     for entry in (common / "worktrees").glob("*"):
         directory = Path(text_of(entry / "gitdir") or entry).parent
-        one = ours.get(os.path.realpath(directory))
-        for name in _OF_A_CHECKOUT if one is None or not one.is_at_work else ():
-            yield _Lock(file=entry / name, directory=directory, is_ours=one is not None)
+        worktree = ours.get(os.path.realpath(directory))
+        for name in _OF_A_CHECKOUT if worktree is None or not worktree.is_at_work else ():
+            yield _Lock(file=entry / name, directory=directory, is_ours=worktree is not None)
 
 
-def _own_prefixes(ground: DoctorContext) -> tuple[str, ...]:
-    remains = ground.once(find_remains)
-    heads = () if remains is None else (branch.ref for plan in remains.plans for branch in plan.branches)
+def _own_prefixes(context: DoctorContext) -> tuple[str, ...]:
+    repository_refs = context.once(find_repository_refs)
+    heads = (
+        ()
+        if repository_refs is None
+        else (branch.ref for plan in repository_refs.plans for branch in plan.branches)
+    )
     return ("refs/weft/", *heads)
 
 
-def _is_old(file: Path, ground: DoctorContext) -> bool:
+def _is_old(file: Path, context: DoctorContext) -> bool:
     try:
-        return time.time() - file.lstat().st_mtime > ground.bounds.lock_age
+        return time.time() - file.lstat().st_mtime > context.bounds.lock_age
     except FileNotFoundError:
         return False
 
 
-def _remove_left(ground: DoctorContext) -> None:
-    with ground.alone():
-        Leavings(Git(ground.places.project, environ=ground.environ).common).remove()
+def _remove_own_locks(context: DoctorContext) -> None:
+    with context.alone():
+        Leavings(Git(context.places.project, environ=context.environ).common).remove()
 
 
-def _remove(ground: DoctorContext, lock: _Lock) -> None:
-    with ground.alone():
+def _remove(context: DoctorContext, lock: _Lock) -> None:
+    with context.alone():
         if is_stale(lock.file, lock.directory):
             lock.file.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Whether tests in worktrees import the code of the checkout."""
+"""Checks whether tests in worktrees import the code of the checkout."""
 
 from collections.abc import Iterator
 
@@ -8,15 +8,15 @@ from weft.app.preflight.imports import import_findings, is_handled
 from weft.errors import InputError
 
 
-def imports(ground: DoctorContext) -> Iterator[Finding]:
+def imports(context: DoctorContext) -> Iterator[Finding]:
     try:
-        plan = ground.plan
+        plan = context.plan
     except InputError:  # another check reports it
         return
     if plan is None:
         return
-    folder = ground.directory if ground.plan_file is None else ground.plan_file.directory
-    for finding in import_findings(plan, folder, ground.environ):
+    folder = context.directory if context.plan_file is None else context.plan_file.directory
+    for finding in import_findings(plan, folder, context.environ):
         if is_handled(finding):
             yield fine(finding.message)
         else:

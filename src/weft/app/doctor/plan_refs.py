@@ -1,7 +1,7 @@
-"""What plans have in git: their branches, and their worktrees wherever they lie; read in a few calls of git.
+"""The branches and worktrees of plans, read with a few calls of git.
 
-Of each plan that was run in the project, the last run with worktrees tells where work lands, and what the plan's
-names and places are. Worktrees in `.weft/worktrees` are ours, too, if no plan is known that has made them.
+For each plan, its last run with worktrees determines the target and the names and places. Worktrees in
+`.weft/worktrees` belong to Weft even if no known plan created them.
 """
 
 import os
@@ -28,22 +28,22 @@ _NOTES = "refs/weft/"
 
 
 class Branch(Struct, frozen=True, kw_only=True):
-    """One of a subplan."""
+    """The branch of a subplan."""
 
     name: str
     """The flat name of the subplan."""
     path: str
-    """Its path; the flat name if the plan does not know it any more."""
+    """Its path; the flat name if the subplan is no longer in the plan."""
     ref: str
     commit: str
     is_known: bool
     """Whether the plan still has it."""
     is_slice: bool
-    """Whether the plan says that it is to have a worktree."""
+    """Whether it is the branch of a slice, which has a worktree."""
     place: Path | None
-    """Where that is."""
+    """The directory of the worktree."""
     scratch: Path | None
-    """Where one was made to verify something in it."""
+    """The directory of a temporary worktree for verify."""
 
     @property
     def shown(self) -> str:
@@ -51,17 +51,17 @@ class Branch(Struct, frozen=True, kw_only=True):
 
 
 class PlanRefs(Struct, frozen=True, kw_only=True):
-    """What a plan has in git."""
+    """The branches of a plan."""
 
     id: str
     run: KnownRun
-    """The last with worktrees."""
+    """The last run with worktrees."""
     target: str
     branches: tuple[Branch, ...]
     is_at_work: bool
 
     def places(self) -> Iterator[tuple[Path, bool]]:
-        """Where worktrees can be, and whether nobody has worked there."""
+        """Yields the directories of worktrees, and whether each is only temporary, for verify."""
         for branch in self.branches:
             if branch.place is not None and branch.scratch is not None:
                 yield branch.place, False
@@ -69,9 +69,11 @@ class PlanRefs(Struct, frozen=True, kw_only=True):
 
 
 class Worktree(Struct, frozen=True, kw_only=True):
+    """A worktree of Weft."""
+
     listed: ListedWorktree
     is_scratch: bool
-    """Whether it was only made to verify something in it."""
+    """Whether it is a temporary one, for verify."""
     is_at_work: bool
     """Whether a run may be changing it."""
 
@@ -85,53 +87,56 @@ class Worktree(Struct, frozen=True, kw_only=True):
 
 
 class RepositoryRefs(Struct, frozen=True, kw_only=True):
+    """The branches and worktrees of all plans in a repository."""
+
     repository: Repository
     plans: tuple[PlanRefs, ...]
     worktrees: tuple[Worktree, ...]
-    """Ours."""
+    """The worktrees of Weft."""
     registered: frozenset[str]
-    """The real paths of all."""
+    """The real paths of all worktrees, including those of the user."""
     folders: tuple[Path, ...]
-    """Directories that hold nothing but worktrees of ours."""
+    """Directories that hold only worktrees of Weft."""
 
 
-def find_remains(ground: DoctorContext) -> RepositoryRefs | None:
-    """None if no plan with worktrees was ever run here."""
-    runs = _last_runs(ground)
+def find_repository_refs(context: DoctorContext) -> RepositoryRefs | None:
+    """Returns the refs and worktrees of plans; None if no plan with worktrees was ever run here."""
+    runs = _last_runs(context)
     if not runs:
         return None
     folder = next(
-        (one for run in runs if (one := Path(run.record.directory)).is_dir()), ground.places.project
+        (directory for run in runs if (directory := Path(run.record.directory)).is_dir()),
+        context.places.project,
     )
-    repository = open_repository(folder, environ=ground.environ)
-    return _Finding(ground=ground, repository=repository).all(runs)
+    repository = open_repository(folder, environ=context.environ)
+    return _Search(context=context, repository=repository).all(runs)
 
 
-def _last_runs(ground: DoctorContext) -> Sequence[KnownRun]:
-    """Of each plan the last that had worktrees."""
-    found: dict[str, KnownRun] = {}
-    for run in ground.told.runs:
+def _last_runs(context: DoctorContext) -> Sequence[KnownRun]:
+    """Returns the last run with worktrees of each plan."""
+    last_runs: dict[str, KnownRun] = {}
+    for run in context.journal_facts.runs:
         if run.started is not None and run.started.target:
-            found.setdefault(run.record.plan, run)
-    return [*found.values()]
+            last_runs.setdefault(run.record.plan, run)
+    return [*last_runs.values()]
 
 
-class _Finding(Struct, frozen=True, kw_only=True):
-    ground: DoctorContext
+class _Search(Struct, frozen=True, kw_only=True):
+    context: DoctorContext
     repository: Repository
 
     def all(self, runs: Sequence[KnownRun]) -> RepositoryRefs:
         git = self.repository.git
         refs = tips(git, "refs/heads", "refs/weft")
-        listed = {os.path.realpath(one.path): one for one in read_listed(git)[1:]}
-        plans = tuple(self._planned(run, refs) for run in runs)
-        own = Path(os.path.realpath(self.ground.places.weft / "worktrees"))
+        listed = {os.path.realpath(entry.path): entry for entry in read_listed(git)[1:]}
+        plans = tuple(self._plan_refs(run, refs) for run in runs)
+        own = Path(os.path.realpath(self.context.places.weft / "worktrees"))
         at_work = {plan.id for plan in plans if plan.is_at_work}
-        found = {
+        worktrees = {
             place: Worktree(
-                listed=one, is_scratch=one.path.name.startswith(SCRATCH), is_at_work=bool(at_work)
+                listed=entry, is_scratch=entry.path.name.startswith(SCRATCH), is_at_work=bool(at_work)
             )
-            for place, one in listed.items()
+            for place, entry in listed.items()
             if Path(place).is_relative_to(own)
         } | {
             real: Worktree(listed=listed[real], is_scratch=is_scratch, is_at_work=plan.is_at_work)
@@ -142,12 +147,12 @@ class _Finding(Struct, frozen=True, kw_only=True):
         return RepositoryRefs(
             repository=self.repository,
             plans=plans,
-            worktrees=tuple(found[place] for place in sorted(found)),
+            worktrees=tuple(worktrees[place] for place in sorted(worktrees)),
             registered=frozenset(listed),
-            folders=tuple(one for one in sorted(own.glob("*")) if one.name not in at_work),
+            folders=tuple(folder for folder in sorted(own.glob("*")) if folder.name not in at_work),
         )
 
-    def _planned(self, run: KnownRun, refs: Mapping[str, str]) -> PlanRefs:
+    def _plan_refs(self, run: KnownRun, refs: Mapping[str, str]) -> PlanRefs:
         assert run.started is not None
         return PlanRefs(
             id=run.record.plan,
@@ -155,24 +160,24 @@ class _Finding(Struct, frozen=True, kw_only=True):
             target=run.started.target,
             branches=tuple(self._branches(run, refs)),
             is_at_work=any(
-                self.ground.is_at_work(one.record.run)
-                for one in self.ground.told.runs
-                if one.record.plan == run.record.plan
+                self.context.is_at_work(other_run.record.run)
+                for other_run in self.context.journal_facts.runs
+                if other_run.record.plan == run.record.plan
             ),
         )
 
     def _branches(self, run: KnownRun, refs: Mapping[str, str]) -> Iterator[Branch]:
-        """Also those without a commit: their worktrees may be there."""
+        """Yields the branches of a plan, even without a commit, because their worktrees may exist."""
         plan = _plan(run)
-        known = dict[str, int]()
+        rows = dict[str, int]()
         names = RefNames(plan=run.record.plan)
         if plan is not None:
             names = names_of(plan)
-            known = {dotted(path): row for row, path in enumerate(plan.outline.paths)}
+            rows = {dotted(path): row for row, path in enumerate(plan.outline.paths)}
         prefix = f"{_HEADS}{names.prefix}{names.plan}/"
-        noted = {name for ref in refs if (name := _noted(ref, names.plan))}
-        for name in sorted({*known, *noted}):
-            ref, row = prefix + name, known.get(name)
+        noted_names = {name for ref in refs if (name := _noted(ref, names.plan))}
+        for name in sorted({*rows, *noted_names}):
+            ref, row = prefix + name, rows.get(name)
             is_slice = plan is not None and row is not None and plan.outline.is_leaf(row)
             yield Branch(
                 name=name,
@@ -190,11 +195,11 @@ class _Finding(Struct, frozen=True, kw_only=True):
             return None
         template = plan.scopes[row or 0].settings.worktrees
         values = {"slice": {"path": name}, "plan": {"id": plan.id}}
-        return self.ground.places.project / render(template, values)
+        return self.context.places.project / render(template, values)
 
 
 def _plan(run: KnownRun) -> Plan | None:
-    """As it was; None if this Weft cannot read it any more."""
+    """Returns the plan as it was; None if this version of Weft cannot read it."""
     try:
         with without_gc():
             return load_plan(run.record.text, run.record.file, surroundings=Surroundings(git=False))
@@ -203,7 +208,7 @@ def _plan(run: KnownRun) -> Plan | None:
 
 
 def _noted(ref: str, plan: str) -> str:
-    """The flat name of the subplan that a note of ours is about."""
+    """Returns the flat name of the subplan in one of Weft's private refs; empty for another ref."""
     if not ref.startswith(_NOTES):
         return ""
     _, _, name = ref.removeprefix(_NOTES).partition(f"/{plan}/")

@@ -1,4 +1,4 @@
-"""Whether there can be sandboxes."""
+"""Checks whether sandboxes work."""
 
 from collections.abc import Iterator
 
@@ -9,21 +9,23 @@ from weft.errors import InputError
 from weft.runtime.sandbox.probe import probe
 
 
-def sandbox(ground: DoctorContext) -> Iterator[Finding]:
-    need = _need(ground)
+def sandbox(context: DoctorContext) -> Iterator[Finding]:
+    need = _need(context)
     if need is None:
         return
-    found = probe(ground.environ, network=need.network)
-    if found.trouble:
-        yield problem(f"the plan wants sandboxes, but {found.trouble}", advice=found.command, subject="bwrap")
+    capability = probe(context.environ, network=need.network)
+    if capability.trouble:
+        yield problem(
+            f"the plan wants sandboxes, but {capability.trouble}", advice=capability.command, subject="bwrap"
+        )
     else:
-        yield fine(f"{found.version} makes sandboxes")
+        yield fine(f"{capability.version} makes sandboxes")
 
 
-def _need(ground: DoctorContext) -> SandboxRequest | None:
+def _need(context: DoctorContext) -> SandboxRequest | None:
     try:
-        plan = ground.plan
-    except InputError:  # another check tells
+        plan = context.plan
+    except InputError:  # another check reports it
         return None
     return None if plan is None else requested_sandboxes(plan)
 

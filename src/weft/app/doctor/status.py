@@ -1,4 +1,4 @@
-"""Status files that say what is not so any more. They mirror the journal, so nothing is lost with them."""
+"""Checks for outdated status files. They mirror the journal, so removing them loses nothing."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -15,39 +15,39 @@ _HELD = frozenset({"held", "conflict"})
 _OVER = frozenset(str(state) for state in SubplanExecutionState if state.terminal)
 
 
-def status_files(ground: DoctorContext) -> Iterator[Finding]:
-    for file in sorted(ground.places.status.glob("*.status.json")):
-        said = _stale(ground, file)
-        if said:
+def status_files(context: DoctorContext) -> Iterator[Finding]:
+    for file in sorted(context.places.status.glob("*.status.json")):
+        reason = _stale(context, file)
+        if reason:
             yield warning(
-                f"{file} {said}",
+                f"{file} {reason}",
                 command=suggest("rm", str(file)).command,
                 subject=str(file),
-                mend=partial(_remove, ground, file),
+                mend=partial(_remove, context, file),
             )
 
 
-def _stale(ground: DoctorContext, file: Path) -> str:
+def _stale(context: DoctorContext, file: Path) -> str:
+    """Returns why the status file is outdated; empty if it is not."""
     status = read_status(file)
     if status is None:
         return "cannot be read as a status" if file.exists() else ""
     run, state = str(status.get("run")), str(status.get("state"))
-    if state in _OVER or ground.is_at_work(run):
+    if state in _OVER or context.is_at_work(run):
         return ""
-    if run not in ground.runs:
+    if run not in context.runs:
         return f"is of run {run}, which the journal does not know"
-    if ground.runs[run].record.state == "waiting" or state == ground.runs[run].record.state:
-        return ""  # for an answer, and the question is in the file; or it was stopped, and the file says so
-    if not ground.runs[run].has_ended and (status.get("question") or status.get("landing") in _HELD):
-        return ""  # it is still so
-    return f"says `{state}`, and run {run} is not under way ({ground.runs[run].record.state})"
+    if context.runs[run].record.state == "waiting" or state == context.runs[run].record.state:
+        return ""  # the run waits and the file has the question, or the file has the state of the run
+    if not context.runs[run].has_ended and (status.get("question") or status.get("landing") in _HELD):
+        return ""  # the question or the hold still stands
+    return f"says `{state}`, and run {run} is not under way ({context.runs[run].record.state})"
 
 
-def _remove(ground: DoctorContext, file: Path) -> None:
-    with ground.alone():
-        if _stale(
-            DoctorContext(ground.directory, environ=ground.environ), file
-        ):  # it may have changed meanwhile
+def _remove(context: DoctorContext, file: Path) -> None:
+    with context.alone():
+        # A new context, because the file may have changed meanwhile.
+        if _stale(DoctorContext(context.directory, environ=context.environ), file):
             remove_file(file)
 
 

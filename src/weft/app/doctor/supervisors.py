@@ -1,4 +1,4 @@
-"""Supervisors, and the processes of steps that nobody looks after."""
+"""Checks of supervisors, and of step processes without a supervisor."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -27,136 +27,138 @@ def _run_of(supervisor: SupervisorRemains) -> str:
     return supervisor.directory.parent.name
 
 
-def _resuming(ground: DoctorContext, run: str) -> str:
-    """What to type to resume a run; empty for one that the journal does not know."""
-    return ground.runs[run].command if run in ground.runs else ""
+def _resume_command(context: DoctorContext, run: str) -> str:
+    """Returns the command that resumes a run; empty for a run that is not in the journal."""
+    return context.runs[run].command if run in context.runs else ""
 
 
 # --- supervisors ---
 
 
-def supervisor(ground: DoctorContext) -> Iterator[Finding]:
-    for one in ground.supervisors:
-        run = _run_of(one)
-        if ground.is_led(run):
+def supervisor(context: DoctorContext) -> Iterator[Finding]:
+    for remains in context.supervisors:
+        run = _run_of(remains)
+        if context.is_led(run):
             continue
-        if one.process is not None:
-            yield from _alone(ground, one, run)
+        if remains.process is not None:
+            yield from _alone(context, remains, run)
         else:
-            yield _dead(ground, one, run)
+            yield _dead(context, remains, run)
 
 
-def _dead(ground: DoctorContext, one: SupervisorRemains, run: str) -> Finding:
-    """It comes to the same whether the next supervisor tidies up, or we do."""
-    mend = partial(tidy_up, ground.runs_folder, one.directory)
-    if not one.unfinished or _is_never_continued(ground, run):
+def _dead(context: DoctorContext, remains: SupervisorRemains, run: str) -> Finding:
+    """Reports a dead supervisor. The fix does the same clean-up as the next supervisor would."""
+    mend = partial(tidy_up, context.runs_folder, remains.directory)
+    if not remains.unfinished or _is_never_continued(context, run):
         return warning(
-            f"the supervisor of run {run}, process {one.pid}, was killed, and has left its socket or heartbeat in "
-            f"{one.directory}",
+            f"the supervisor of run {run}, process {remains.pid}, was killed, and has left its socket or "
+            f"heartbeat in {remains.directory}",
             command="weft doctor --fix",
             subject=run,
             mend=mend,
         )
     return problem(
-        f"the supervisor of run {run}, process {one.pid}, is gone, and the end of {_steps(one.unfinished)} is not "
-        "known",
-        command=_resuming(ground, run) or "weft doctor --fix",
+        f"the supervisor of run {run}, process {remains.pid}, is gone, and the end of "
+        f"{_steps(remains.unfinished)} is not known",
+        command=_resume_command(context, run) or "weft doctor --fix",
         subject=run,
         mend=mend,
     )
 
 
-def _alone(ground: DoctorContext, one: SupervisorRemains, run: str) -> Iterator[Finding]:
-    steps = one.unfinished
+def _alone(context: DoctorContext, remains: SupervisorRemains, run: str) -> Iterator[Finding]:
+    steps = remains.unfinished
     if not steps:
-        return  # it goes by itself in a moment
-    takes_over = _resuming(ground, run)
-    if _is_never_continued(ground, run) or not takes_over:
+        return  # it is about to end by itself
+    takes_over = _resume_command(context, run)
+    if _is_never_continued(context, run) or not takes_over:
         yield problem(
-            f"no command continues run {run}, and its supervisor, process {one.pid}, still has "
-            f"{_steps(steps)}{_halted(steps, one)}",
+            f"no command continues run {run}, and its supervisor, process {remains.pid}, still has "
+            f"{_steps(steps)}{_halted(steps, remains)}",
             command="weft doctor --fix",
             subject=run,
-            mend=partial(_end, ground, one, run),
+            mend=partial(_end, context, remains, run),
         )
     else:
         yield warning(
-            f"run {run} goes on without a coordinator: {_steps(steps)} under supervisor {one.pid}; `{takes_over}` "
-            "takes over",
+            f"run {run} goes on without a coordinator: {_steps(steps)} under supervisor {remains.pid}; "
+            f"`{takes_over}` takes over",
             command=takes_over,
             subject=run,
         )
 
 
 def _halted(steps: tuple[str, ...], host: SupervisorRemains) -> str:
-    """How many of the steps are frozen."""
+    """Returns a remark about the number of frozen steps."""
     pids = (host.history.begun[job].pids for job in steps)
-    frozen = sum(any(is_halted(pid) for pid, _ in of_job) for of_job in pids)
+    frozen = sum(any(is_halted(pid) for pid, _ in job_pids) for job_pids in pids)
     return f" ({frozen} of them frozen)" if frozen else ""
 
 
-def _end(ground: DoctorContext, host: SupervisorRemains, run: str) -> None:
+def _end(context: DoctorContext, host: SupervisorRemains, run: str) -> None:
     """Ends the steps through their supervisor, which wakes frozen ones and ends itself then."""
     anyio.run(stop_all_jobs, LocalHost(host.directory))
-    if run in ground.runs and not _has_ended(ground, run) and not ground.told.holder_lives:
-        abandon(ground, run)
+    if run in context.runs and not _has_ended(context, run) and not context.journal_facts.holder_lives:
+        abandon(context, run)
 
 
-def _is_never_continued(ground: DoctorContext, run: str) -> bool:
-    return _has_ended(ground, run) or (run in ground.runs and ground.runs[run].is_replaced)
+def _is_never_continued(context: DoctorContext, run: str) -> bool:
+    return _has_ended(context, run) or (run in context.runs and context.runs[run].is_replaced)
 
 
-def _has_ended(ground: DoctorContext, run: str) -> bool:
-    return run in ground.runs and ground.runs[run].record.state in FINISHED
+def _has_ended(context: DoctorContext, run: str) -> bool:
+    return run in context.runs and context.runs[run].record.state in FINISHED
 
 
 def _steps(jobs: tuple[str, ...]) -> str:
     return "1 step" if len(jobs) == 1 else f"{len(jobs)} steps"
 
 
-def supervisor_hangs(ground: DoctorContext) -> Iterator[Finding]:
-    for one in ground.supervisors:
-        if one.process is None:
+def supervisor_hangs(context: DoctorContext) -> Iterator[Finding]:
+    for remains in context.supervisors:
+        if remains.process is None:
             continue
-        if is_halted(one.pid):
+        if is_halted(remains.pid):
             yield problem(
-                f"the supervisor of run {_run_of(one)}, process {one.pid}, was halted by a signal",
-                command=f"kill -CONT {one.pid}",
-                subject=str(one.pid),
+                f"the supervisor of run {_run_of(remains)}, process {remains.pid}, was halted by a signal",
+                command=f"kill -CONT {remains.pid}",
+                subject=str(remains.pid),
             )
-        elif one.beat_at is not None and one.beat_at < ground.now - ground.bounds.silence:
+        elif remains.beat_at is not None and remains.beat_at < context.now - context.bounds.silence:
             yield problem(
-                f"the supervisor of run {_run_of(one)}, process {one.pid}, is alive, and its heartbeat "
-                f"{one.directory / 'heartbeat.json'} is {ground.now - one.beat_at:.0f} s old: it hangs, or "
-                "cannot write",
-                command=suggest("tail", str(one.directory / "supervisor.log")).command,
-                subject=str(one.pid),
+                f"the supervisor of run {_run_of(remains)}, process {remains.pid}, is alive, and its heartbeat "
+                f"{remains.directory / 'heartbeat.json'} is {context.now - remains.beat_at:.0f} s old: it hangs, "
+                "or cannot write",
+                command=suggest("tail", str(remains.directory / "supervisor.log")).command,
+                subject=str(remains.pid),
             )
 
 
 # --- orphans ---
 
 
-def orphans(ground: DoctorContext) -> Iterator[Finding]:
-    for one in _orphans(ground):
-        job = f" of step {one.job}" if one.job else ""
+def orphans(context: DoctorContext) -> Iterator[Finding]:
+    for orphan in _orphans(context):
+        job = f" of step {orphan.job}" if orphan.job else ""
         # A frozen process does not take SIGTERM before it is woken, and it must not work any more.
-        kill = "kill -KILL" if is_halted(one.process.pid) else "kill"
+        kill = "kill -KILL" if is_halted(orphan.process.pid) else "kill"
         yield problem(
-            f"process {one.process.pid} ({one.command}){job} is alive, and no supervisor watches it",
-            command=f"{kill} {one.process.pid}",
-            subject=f"{one.process.pid}:{one.process.started}",
-            mend=partial(end_orphans, ground.runs_folder, one.directory),
+            f"process {orphan.process.pid} ({orphan.command}){job} is alive, and no supervisor watches it",
+            command=f"{kill} {orphan.process.pid}",
+            subject=f"{orphan.process.pid}:{orphan.process.started}",
+            mend=partial(end_orphans, context.runs_folder, orphan.directory),
         )
 
 
-def _orphans(ground: DoctorContext) -> Iterator[StepProcess]:
-    """Who has a living supervisor is looked after; so is, in a moment, who has a living coordinator."""
-    cared_for = {str(one.directory.resolve()) for one in ground.supervisors if one.process is not None}
-    for one in find_step_processes(ground.runs_folder, ground.supervisors):
-        directory = Path(one.directory).resolve()
-        if str(directory) not in cared_for and not ground.is_led(directory.parent.name):
-            yield one
+def _orphans(context: DoctorContext) -> Iterator[StepProcess]:
+    """Yields step processes without a live supervisor or coordinator. A coordinator takes its processes over."""
+    supervised = {
+        str(remains.directory.resolve()) for remains in context.supervisors if remains.process is not None
+    }
+    for process in find_step_processes(context.runs_folder, context.supervisors):
+        directory = Path(process.directory).resolve()
+        if str(directory) not in supervised and not context.is_led(directory.parent.name):
+            yield process
 
 
 CHECKS = (

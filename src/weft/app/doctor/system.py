@@ -1,4 +1,4 @@
-"""Python, SQLite, and what the system allows."""
+"""Checks of Python, SQLite and limits of the system."""
 
 import os
 import resource
@@ -11,17 +11,17 @@ from weft.app.doctor.context import Bounds, DoctorContext
 from weft.app.doctor.findings import Check, Finding, fine, problem, warning
 
 ENOUGH = 4_096
-"""Open files, or processes."""
+"""The suggested limit of open files and of processes."""
 _LEAST_PYTHON = (3, 11)
 _LEAST_SQLITE = (3, 37, 0)
 
 
-class _Words(TypedDict, total=False):
+class _Remedy(TypedDict, total=False):
     command: str
     advice: str
 
 
-def python(_ground: DoctorContext) -> Iterator[Finding]:
+def python(_context: DoctorContext) -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info[:2] < _LEAST_PYTHON:
         yield problem(f"this is Python {version}", advice="install Python 3.11 or newer", subject="python")
@@ -29,7 +29,7 @@ def python(_ground: DoctorContext) -> Iterator[Finding]:
         yield fine(f"Python {version} ({sys.executable})")
 
 
-def sqlite(_ground: DoctorContext) -> Iterator[Finding]:
+def sqlite(_context: DoctorContext) -> Iterator[Finding]:
     version = sqlite3.sqlite_version
     if sqlite3.sqlite_version_info < _LEAST_SQLITE:
         yield problem(f"this Python has SQLite {version}", advice="install a newer Python", subject="version")
@@ -41,7 +41,7 @@ def sqlite(_ground: DoctorContext) -> Iterator[Finding]:
         yield fine(f"SQLite {version}")
 
 
-def proc(_ground: DoctorContext) -> Iterator[Finding]:
+def proc(_context: DoctorContext) -> Iterator[Finding]:
     if not os.path.exists("/proc/self/stat"):  # noqa: PTH110 - a question about a text
         yield problem("there is no /proc", command="mount -t proc proc /proc", subject="/proc")
     elif not os.access("/proc/1/stat", os.R_OK):
@@ -52,30 +52,30 @@ def proc(_ground: DoctorContext) -> Iterator[Finding]:
         )
 
 
-def limits(ground: DoctorContext) -> Iterator[Finding]:
+def limits(context: DoctorContext) -> Iterator[Finding]:
     files, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
     processes, most_processes = resource.getrlimit(resource.RLIMIT_NPROC)
-    bounds = ground.bounds
+    bounds = context.bounds
     if _is_below(files, bounds.files_warning):
-        tell = problem if _is_below(files, bounds.files_problem) else warning
-        yield tell(
+        report = problem if _is_below(files, bounds.files_problem) else warning
+        yield report(
             f"a process may have only {files:,} files open",
-            **_raised("-n", files, most_files),
+            **_remedy("-n", files, most_files),
             subject="files",
         )
     if _is_below(processes, bounds.processes):
         yield warning(
             f"you may have only {processes:,} processes",
-            **_raised("-u", processes, most_processes),
+            **_remedy("-u", processes, most_processes),
             subject="processes",
         )
 
 
-def _raised(option: str, limit: int, most: int) -> _Words:
-    """How to raise a limit; beyond the hard one only an administrator can."""
-    wanted = ENOUGH if most == resource.RLIM_INFINITY else min(ENOUGH, most)
-    if wanted > limit:
-        return {"command": f"ulimit {option} {wanted}"}
+def _remedy(option: str, limit: int, most: int) -> _Remedy:
+    """Returns how to raise a limit. Beyond the hard limit only an administrator can."""
+    suggested = ENOUGH if most == resource.RLIM_INFINITY else min(ENOUGH, most)
+    if suggested > limit:
+        return {"command": f"ulimit {option} {suggested}"}
     return {"advice": f"ask an administrator to raise the hard limit `ulimit -H {option}`"}
 
 

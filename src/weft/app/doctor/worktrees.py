@@ -1,6 +1,6 @@
-"""Worktrees: those that are gone, those that nobody knows, those with work that is in no commit.
+"""Checks of worktrees: missing ones, unknown directories, and worktrees with uncommitted work.
 
-What a run that is under way does with its worktrees is its own affair; only those of others are looked at.
+Worktrees of an active run are not examined, because the run is changing them.
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.findings import Check, Finding, Mend, problem, warning
-from weft.app.doctor.plan_refs import RepositoryRefs, Worktree, find_remains
+from weft.app.doctor.plan_refs import RepositoryRefs, Worktree, find_repository_refs
 from weft.errors import WeftError
 from weft.threads import map_in_threads
 from weft.workspaces.errors import WorkspaceError, listed, shown
@@ -28,55 +28,67 @@ from weft.workspaces.git.worktrees.worktrees import Worktrees
 from weft.workspaces.safe_walk import wipe
 
 _AT_ONCE = 8
-"""So many worktrees are looked through at the same time; each waits mostly for git and the disk."""
+"""How many worktrees are examined in parallel; each mostly waits for git and the disk."""
 _ASIDE = "_old."
 
 
-def _quiet(ground: DoctorContext) -> tuple[RepositoryRefs | None, list[Worktree]]:
-    """Those that no run is changing."""
-    remains = ground.once(find_remains)
-    return remains, [] if remains is None else [one for one in remains.worktrees if not one.is_at_work]
+def _quiet(context: DoctorContext) -> tuple[RepositoryRefs | None, list[Worktree]]:
+    """Returns the refs, and the worktrees that no active run is changing."""
+    repository_refs = context.once(find_repository_refs)
+    return repository_refs, [] if repository_refs is None else [
+        worktree for worktree in repository_refs.worktrees if not worktree.is_at_work
+    ]
 
 
 def _quoted(path: Path) -> str:
     return shlex.quote(shown(os.fsencode(path)))
 
 
-# --- gone ---
+# --- missing worktrees ---
 
 
-def lost(ground: DoctorContext) -> Iterator[Finding]:
-    remains, quiet = _quiet(ground)
-    for one in quiet:
-        if remains is None or one.is_there:
+def lost(context: DoctorContext) -> Iterator[Finding]:
+    repository_refs, quiet = _quiet(context)
+    for worktree in quiet:
+        if repository_refs is None or worktree.is_there:
             continue
-        name = (one.listed.branch or one.listed.head[:12]).removeprefix("refs/heads/")
-        is_locked = one.listed.locked is not None
+        name = (worktree.listed.branch or worktree.listed.head[:12]).removeprefix("refs/heads/")
+        is_locked = worktree.listed.locked is not None
         yield problem(
-            f"the worktree {one.path} is registered, and its directory is gone; it had {name} checked out",
-            # A worktree that is locked goes only if that is said twice.
-            command=f"git worktree remove --force{' --force' * is_locked} {_quoted(one.path)}",
-            subject=str(one.path),
-            mend=_forgetting(ground, remains, one),
+            f"the worktree {worktree.path} is registered, and its directory is gone; it had {name} checked out",
+            # Git removes a locked worktree only with --force given twice.
+            command=f"git worktree remove --force{' --force' * is_locked} {_quoted(worktree.path)}",
+            subject=str(worktree.path),
+            mend=_removal(context, repository_refs, worktree),
         )
 
 
-def _forgetting(ground: DoctorContext, remains: RepositoryRefs, one: Worktree) -> Mend | None:
-    """Only if nothing but the registration goes: no lock of a person, no disk that is just not there, no index."""
-    entry = _worktrees(remains).entry_of(one.path)
-    is_ours = one.listed.locked in {None, MAKING}
-    if entry is None or not is_ours or not one.path.parent.is_dir() or _holds_work(remains, one, entry):
+def _removal(context: DoctorContext, repository_refs: RepositoryRefs, worktree: Worktree) -> Mend | None:
+    """Returns the fix that removes the registration; None if more than the registration could be lost.
+
+    That is so if a person locked the worktree, its disk may only be unmounted, or its index holds work.
+    """
+    entry = _worktrees(repository_refs).entry_of(worktree.path)
+    is_ours = worktree.listed.locked in {None, MAKING}
+    if (
+        entry is None
+        or not is_ours
+        or not worktree.path.parent.is_dir()
+        or _holds_work(repository_refs, worktree, entry)
+    ):
         return None
-    return partial(_forget, ground, one.path)
+    return partial(_forget, context, worktree.path)
 
 
-def _holds_work(remains: RepositoryRefs, one: Worktree, entry: Path) -> bool:
-    """Whether the registration itself leads to what is in no commit, or to one that nothing else leads to."""
-    if one.is_scratch:
+def _holds_work(repository_refs: RepositoryRefs, worktree: Worktree, entry: Path) -> bool:
+    """Returns whether the registration has staged work, or a commit that no ref reaches."""
+    if worktree.is_scratch:
         return False
-    git = remains.repository.git
+    git = repository_refs.repository.git
     return (
-        operation_in(entry) is not None or _has_staged(git, entry, one.listed.head) or _has_undone(git, entry)
+        operation_in(entry) is not None
+        or _has_staged(git, entry, worktree.listed.head)
+        or _has_undone(git, entry)
     )
 
 
@@ -84,78 +96,82 @@ def _has_staged(git: Git, entry: Path, head: str) -> bool:
     index = entry / "index"
     if not index.exists():
         return False
-    same = git.ask("diff-index", "--cached", "--quiet", head, "--", env={"GIT_INDEX_FILE": str(index)})
-    return same.exit_code != 0
+    comparison = git.ask("diff-index", "--cached", "--quiet", head, "--", env={"GIT_INDEX_FILE": str(index)})
+    return comparison.exit_code != 0
 
 
 def _has_undone(git: Git, entry: Path) -> bool:
-    """Whether a commit was checked out there once that no ref leads to: only the log of its head has it."""
+    """Returns whether the reflog of the worktree's HEAD has a commit that no ref reaches."""
     log = (text_of(entry / "logs" / "HEAD") or "").splitlines()
     commits = {line.split(" ", 2)[1] for line in log if line.count(" ") > 1}
     lines = os.fsencode("".join(f"{commit}\n" for commit in sorted(commits)))
     options = ("--count", "--ignore-missing", "--single-worktree", "--stdin", "--not", "--all")
-    found = git.ask("rev-list", *options, stdin=lines)
-    return found.exit_code != 0 or found.text != "0"
+    result = git.ask("rev-list", *options, stdin=lines)
+    return result.exit_code != 0 or result.text != "0"
 
 
-def _forget(ground: DoctorContext, path: Path) -> None:
-    with ground.alone():
-        remains, quiet = _quiet(DoctorContext(ground.directory, environ=ground.environ))
-        again = next((one for one in quiet if one.path == path and not one.is_there), None)
-        if remains is None or again is None:
+def _forget(context: DoctorContext, path: Path) -> None:
+    with context.alone():
+        repository_refs, quiet = _quiet(DoctorContext(context.directory, environ=context.environ))
+        current = next(
+            (worktree for worktree in quiet if worktree.path == path and not worktree.is_there), None
+        )
+        if repository_refs is None or current is None:
             return
-        if _forgetting(ground, remains, again) is None:
+        if _removal(context, repository_refs, current) is None:
             raise WeftError(f"the registration of {path} is not what it was")
-        _worktrees(remains).remove(path)
+        _worktrees(repository_refs).remove(path)
 
 
-def _worktrees(remains: RepositoryRefs) -> Worktrees:
-    return Worktrees(remains.repository.git, remains.repository.common)
+def _worktrees(repository_refs: RepositoryRefs) -> Worktrees:
+    return Worktrees(repository_refs.repository.git, repository_refs.repository.common)
 
 
-# --- nobody knows them ---
+# --- unregistered directories ---
 
 
-def ghosts(ground: DoctorContext) -> Iterator[Finding]:
-    remains, _ = _quiet(ground)
-    for place in _strangers(remains):
+def ghosts(context: DoctorContext) -> Iterator[Finding]:
+    repository_refs, _ = _quiet(context)
+    for place in _strangers(repository_refs):
         if place.name.startswith(_ASIDE):
             continue
         is_empty = place.is_dir() and not place.is_symlink() and not any(place.iterdir())
         holds = "is empty" if is_empty else "holds files"
-        away = ground.places.weft / f"{place.name}.saved"
+        away = context.places.weft / f"{place.name}.saved"
         yield problem(
             f"{place} is where a worktree is to be, is none that git knows, and {holds}",
             command=f"rmdir {_quoted(place)}" if is_empty else f"mv {_quoted(place)} {_quoted(away)}",
             subject=str(place),
-            mend=partial(_with_nobody_there, ground, place.rmdir) if is_empty else None,
+            mend=partial(_with_nobody_there, context, place.rmdir) if is_empty else None,
         )
 
 
-def _strangers(remains: RepositoryRefs | None) -> Iterator[Path]:
-    """What is in our places, or in directories of ours, and is not registered."""
-    if remains is None:
+def _strangers(repository_refs: RepositoryRefs | None) -> Iterator[Path]:
+    """Yields unregistered directories in the places of worktrees."""
+    if repository_refs is None:
         return
-    places = [place for plan in remains.plans if not plan.is_at_work for place, _ in plan.places()]
-    inside = [place for folder in remains.folders if folder.is_dir() for place in sorted(folder.iterdir())]
-    there = {os.path.realpath(place): place for place in (*places, *inside) if os.path.lexists(place)}
-    yield from (place for real, place in there.items() if real not in remains.registered)
+    places = [place for plan in repository_refs.plans if not plan.is_at_work for place, _ in plan.places()]
+    inside = [
+        place for folder in repository_refs.folders if folder.is_dir() for place in sorted(folder.iterdir())
+    ]
+    existing = {os.path.realpath(place): place for place in (*places, *inside) if os.path.lexists(place)}
+    yield from (place for real, place in existing.items() if real not in repository_refs.registered)
 
 
-def _with_nobody_there(ground: DoctorContext, act: Callable[[], None]) -> None:
-    with ground.alone():
-        act()
+def _with_nobody_there(context: DoctorContext, fix: Callable[[], None]) -> None:
+    with context.alone():
+        fix()
 
 
-def asides(ground: DoctorContext) -> Iterator[Finding]:
-    remains, _ = _quiet(ground)
-    for place in _strangers(remains):
+def asides(context: DoctorContext) -> Iterator[Finding]:
+    repository_refs, _ = _quiet(context)
+    for place in _strangers(repository_refs):
         if place.name.startswith(_ASIDE):
             yield warning(
                 f"{place} is what is left of a worktree whose removal was cut off",
                 command=f"rm -rf {_quoted(place)}",
                 subject=str(place),
-                mend=partial(_with_nobody_there, ground, partial(_wipe, place)),
+                mend=partial(_with_nobody_there, context, partial(_wipe, place)),
             )
 
 
@@ -167,73 +183,80 @@ def _wipe(place: Path) -> None:
         os.close(folder)
 
 
-# --- not as they should be ---
+# --- broken, locked and dirty worktrees ---
 
 
-def broken(ground: DoctorContext) -> Iterator[Finding]:
-    remains, quiet = _quiet(ground)
-    for one in quiet:
-        if remains is None or not one.is_there or one.listed.locked == MAKING:
+def broken(context: DoctorContext) -> Iterator[Finding]:
+    repository_refs, quiet = _quiet(context)
+    for worktree in quiet:
+        if repository_refs is None or not worktree.is_there or worktree.listed.locked == MAKING:
             continue
         try:
-            require_registered(one.path, git_dir_of(one.path), remains.repository.common)
+            require_registered(worktree.path, git_dir_of(worktree.path), repository_refs.repository.common)
         except WorkspaceError as error:
-            yield problem(str(error), command=_repair(ground, one.path), subject=str(one.path))
+            yield problem(str(error), command=_repair(context, worktree.path), subject=str(worktree.path))
 
 
-def _repair(ground: DoctorContext, place: Path) -> str:
-    """Without a path git writes the links of all worktrees that it knows; named ones must have theirs."""
+def _repair(context: DoctorContext, place: Path) -> str:
+    """Returns the command.
+
+    Without a path git repairs the links of all worktrees, even ones that have lost theirs.
+    """
     repair = "git worktree repair"
     if not (place / ".git").is_dir():
         return repair
-    saved = ground.places.weft / f"{place.name}.git.saved"
+    saved = context.places.weft / f"{place.name}.git.saved"
     return f"mv {_quoted(place / '.git')} {_quoted(saved)} && {repair}"
 
 
-def locked(ground: DoctorContext) -> Iterator[Finding]:
-    _, quiet = _quiet(ground)
-    for one in quiet:
-        reason = one.listed.locked
+def locked(context: DoctorContext) -> Iterator[Finding]:
+    _, quiet = _quiet(context)
+    for worktree in quiet:
+        reason = worktree.listed.locked
         if reason == MAKING:
             yield warning(
-                f"the worktree {one.path} was not made to its end; nobody has worked there",
+                f"the worktree {worktree.path} was not made to its end; nobody has worked there",
                 command="weft clean",
-                subject=str(one.path),
+                subject=str(worktree.path),
             )
         elif reason is not None:
             because = f": {reason}" if reason else ""
             yield warning(
-                f"the worktree {one.path} is locked{because}",
-                command=f"git worktree unlock {_quoted(one.path)}",
-                subject=str(one.path),
+                f"the worktree {worktree.path} is locked{because}",
+                command=f"git worktree unlock {_quoted(worktree.path)}",
+                subject=str(worktree.path),
             )
 
 
-def dirty(ground: DoctorContext) -> Iterator[Finding]:
-    remains, quiet = _quiet(ground)
-    if remains is None:
+def dirty(context: DoctorContext) -> Iterator[Finding]:
+    repository_refs, quiet = _quiet(context)
+    if repository_refs is None:
         return
-    to_look_at = [
-        one for one in quiet if one.is_there and one.listed.prunable is None and not one.is_scratch
-        and one.listed.locked != MAKING
-    ]  # fmt: skip
-    looks = map_in_threads(partial(_dirt, remains), to_look_at, most=_AT_ONCE)
-    for one, dirt in zip(to_look_at, looks, strict=True):
+    candidates = [
+        worktree
+        for worktree in quiet
+        if worktree.is_there
+        and worktree.listed.prunable is None
+        and not worktree.is_scratch
+        and worktree.listed.locked != MAKING
+    ]
+    results = map_in_threads(partial(_dirt, repository_refs), candidates, most=_AT_ONCE)
+    for worktree, dirt in zip(candidates, results, strict=True):
         if dirt:
             yield warning(
-                f"the worktree {one.path} holds what is in no commit: {listed(dirt)}",
-                command=f"git -C {_quoted(one.path)} status",
-                subject=str(one.path),
+                f"the worktree {worktree.path} holds what is in no commit: {listed(dirt)}",
+                command=f"git -C {_quoted(worktree.path)} status",
+                subject=str(worktree.path),
             )
 
 
-def _dirt(remains: RepositoryRefs, one: Worktree) -> Sequence[str]:
+def _dirt(repository_refs: RepositoryRefs, worktree: Worktree) -> Sequence[str]:
     try:
-        found = unsaved(remains.repository.git.at(one.path))
+        unsaved_work = unsaved(repository_refs.repository.git.at(worktree.path))
     except WorkspaceError:
-        return []  # it is none: see `worktree-broken`
-    operation = operation_in(found.git_dir)
-    files = [shown(path) for path in found.paths]
+        return []  # the check `worktree-broken` reports it
+    operation = operation_in(unsaved_work.git_dir)
+    files = [shown(path) for path in unsaved_work.paths]
     return files if operation is None else [*files, f"an unfinished `git {operation}`"]
 
 

@@ -1,1 +1,1 @@
-"""Commands that read and change nothing: status, logs, diff, replay, graph, net."""
+"""Views of a project that change nothing: status, logs, diff, replay, graph, net."""

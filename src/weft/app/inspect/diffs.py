@@ -1,11 +1,11 @@
-"""What a subplan has changed since it began: from where its branch began to where it is now.
+"""The changes of a subplan: the difference between the commit its branch started from and its present state.
 
-Of a slice whose worktree is there, all that is in it counts, committed or not: who looks at a slice at work wants
-to see the files that it has just made. What git ignores does not count, nor what was brought there. Git shows such
-files only if its index has heard of them, so it gets a copy of the index that has.
+If a slice has a worktree, uncommitted files count, because a user who inspects a running slice wants to see its
+newest files. Files that git ignores and files that Weft copied in do not count. Git compares untracked files only
+if the index has an entry for them, so the diff uses a copy of the index with such entries.
 
-Another run of the same plan gives its slices new branches, and `weft clean` removes them. What a slice did can be
-seen even then, as the journal holds where its branch was.
+A later run of the same plan gives its slices new branches, and `weft clean` removes branches. The changes of a
+slice can still be shown, since the journal has the commits of its branch.
 """
 
 import os
@@ -36,20 +36,22 @@ from weft.workspaces.git.worktrees.unsaved_work import UnsavedWork, unsaved
 from weft.workspaces.git.worktrees.worktrees import Worktrees
 
 _WORDS = {"A": "added", "D": "deleted"}
-"""Anything else is `changed`."""
+"""Words for git's status letters; any other letter is `changed`."""
 _PLAIN = ("--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
-"""For programs, such as `git apply`, a diff is the same whatever the user likes to see."""
+"""Options that make the diff independent of the user's settings, for programs such as `git apply`."""
 
 _FAILURES = frozenset({128, 129})
-"""Exit codes of git's own; who leaves the pager early ends git in other ways."""
+"""Exit codes of git's own errors. Leaving the pager early gives other codes."""
 
 
 class FileChange(Struct, frozen=True):
+    """A changed file."""
+
     path: str
     status: str
     """added, changed or deleted."""
     added: int | None
-    """Lines; None if it is no text."""
+    """Number of lines; None for a binary file."""
     removed: int | None
 
     def to_json(self) -> dict[str, object]:
@@ -57,6 +59,8 @@ class FileChange(Struct, frozen=True):
 
 
 class Diff(Struct, frozen=True, kw_only=True):
+    """The two commits to compare, and where git compares them."""
+
     run: str
     subplan: str
     """Its path; empty for the whole plan."""
@@ -78,7 +82,7 @@ class Diff(Struct, frozen=True, kw_only=True):
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """How git is asked to compare."""
+    """The arguments with which git compares."""
 
     git: Git
     ends: tuple[str, ...]
@@ -91,12 +95,12 @@ class View(Struct, frozen=True, kw_only=True):
         return ("diff", "--ignore-submodules=dirty", *options, *self.ends, "--", *self.files)
 
     def plain(self, *options: str) -> bytes:
-        """As it is for programs."""
+        """Returns the diff for programs."""
         return self.git.do(*self.command(*_PLAIN, *options), env=self.env)
 
     def on_terminal(self, *options: str) -> None:
-        """As the user likes it."""
-        # In place of a program for diffs that the repository names, there is none that does nothing.
+        """Shows the diff with the user's colours and pager."""
+        # Weft blanks diff programs that the repository configures, and git fails on a blank program.
         own = ("--no-ext-diff",) if any(key.startswith("diff.") for key in self.git.replaced) else ()
         command = self.command(*own, *options)
         exit_code = show(self.git, *command, environ=os.environ, env=self.env)
@@ -104,12 +108,13 @@ class View(Struct, frozen=True, kw_only=True):
             raise GitError(command, exit_code, "")
 
     def changes(self) -> list[FileChange]:
+        """Returns the changed files with their numbers of lines."""
         fields = self.git.do(
             *self.command("--raw", "--numstat", "-z", "--no-renames", *_PLAIN[1:3], "--abbrev=40"),
             env=self.env,
         ).split(b"\0")[:-1]
         status: dict[bytes, str] = {}
-        found: dict[bytes, FileChange] = {}
+        changes: dict[bytes, FileChange] = {}
         parts = iter(fields)
         for part in parts:
             if part.startswith(b":"):
@@ -117,8 +122,8 @@ class View(Struct, frozen=True, kw_only=True):
             else:
                 added, removed, path = part.split(b"\t", 2)
                 word = _WORDS.get(status.get(path, ""), "changed")
-                found[path] = FileChange(os.fsdecode(path), word, _lines(added), _lines(removed))
-        return list(found.values())
+                changes[path] = FileChange(os.fsdecode(path), word, _lines(added), _lines(removed))
+        return list(changes.values())
 
     def uncommitted(self) -> list[str]:
         return [] if self.unsaved is None else [os.fsdecode(path) for path in self.unsaved.paths]
@@ -128,40 +133,44 @@ def _lines(count: bytes) -> int | None:
     return None if count == b"-" else int(count)
 
 
-# Looking
+# Comparison
 
 
 @contextmanager
 def looked_at(diff: Diff) -> Generator[View]:
+    """Yields the view to compare with. It includes uncommitted files if there is a worktree."""
     if not diff.has_worktree:
         yield View(git=diff.git, ends=(diff.start, diff.head))
         return
-    found = unsaved(diff.git)
-    files = (".", *(f":(exclude,top,literal){os.fsdecode(path)}" for path in found.brought))
-    env = settings(found.git_dir)
-    if not found.unknown:
-        yield View(git=diff.git, ends=(diff.start,), files=files, env=env, unsaved=found)
+    unsaved_work = unsaved(diff.git)
+    files = (".", *(f":(exclude,top,literal){os.fsdecode(path)}" for path in unsaved_work.brought))
+    env = settings(unsaved_work.git_dir)
+    if not unsaved_work.unknown:
+        yield View(git=diff.git, ends=(diff.start,), files=files, env=env, unsaved=unsaved_work)
         return
     with tempfile.TemporaryDirectory(prefix="weft-diff-") as folder:
         index = Path(folder, "index")
-        copy_index(found.git_dir, index)
+        copy_index(unsaved_work.git_dir, index)
         env = {**env, "GIT_INDEX_FILE": str(index)}
-        _tell_of_new_files(diff.git, files, env)
-        yield View(git=diff.git, ends=(diff.start,), files=files, env=env, unsaved=found)
+        _add_untracked_entries(diff.git, files, env)
+        yield View(git=diff.git, ends=(diff.start,), files=files, env=env, unsaved=unsaved_work)
 
 
-def _tell_of_new_files(git: Git, files: Sequence[str], env: Mapping[str, str]) -> None:
+def _add_untracked_entries(git: Git, files: Sequence[str], env: Mapping[str, str]) -> None:
     command = ("add", "--intent-to-add", "--sparse", "--ignore-errors", "--", *files)
-    answer = git.ask(*command, env=env)
-    if answer.exit_code not in {0, 1}:  # 1: a file is gone again
-        raise GitError(command, answer.exit_code, answer.said)
+    result = git.ask(*command, env=env)
+    if result.exit_code not in {0, 1}:  # 1: a file was deleted meanwhile
+        raise GitError(command, result.exit_code, result.said)
 
 
-# Finding
+# Commits
 
 
 def find_diff(book: RecordedRun, name: str | None, *, environ: Mapping[str, str] = os.environ) -> Diff:
-    """Of a subplan, `store/model`, or of the whole plan; raises `InputError` if there is nothing to compare."""
+    """Returns the diff of a subplan such as `store/model`, or of the plan.
+
+    Raises `InputError` if there is none.
+    """
     plan = plan_of(book)
     path = _path(book, plan, name or book.subplan or WHOLE)
     book.require_sight([path], path or "the whole plan")
@@ -189,88 +198,92 @@ def _path(book: RecordedRun, plan: Plan, name: str) -> str:
     kinds = {plan.scopes[row].settings.isolation for row in rows.values() if is_leaf(row)}
     if not BRANCHED.isdisjoint(kinds):
         return path
-    what = f"there is no branch of {path or 'this plan'} to compare"
+    problem = f"there is no branch of {path or 'this plan'} to compare"
     if "dir" in kinds:
         place = book.places.work(plan.id)
-        raise InputError(f"{what}, as it is run with `isolation: dir`; what it did is in {place}")
+        raise InputError(f"{problem}, as it is run with `isolation: dir`; what it did is in {place}")
     raise InputError(
-        f"{what}, as it works in the plan's own directory (`isolation: none`); to see what has changed there "
+        f"{problem}, as it works in the plan's own directory (`isolation: none`); to see what has changed there "
         "since the last commit, type: git diff"
     )
 
 
 class _Ends(Struct, frozen=True, kw_only=True):
+    """The two commits to compare."""
+
     start: str
     head: str
     is_past: bool = False
-    """Whether the branch is not there, or not this run's, any more."""
+    """Whether the branch was deleted or belongs to a later run."""
 
 
 def _ends(book: RecordedRun, git: Git, names: RefNames, path: str) -> _Ends:
-    told = _told(book, names.head(path), path)
-    what = path or "the plan"
-    if not told.begun:
-        raise InputError(
-            f"{what} has not begun in this run, so it has changed nothing; to see what happened, type: weft events"
-        )
+    record = _branch_record(book, names.head(path), path)
+    subject = path or "the plan"
+    if not record.begun:
+        problem = f"{subject} has not begun in this run, so it has changed nothing"
+        raise InputError(f"{problem}; to see what happened, type: weft events")
     if _is_newest(book):
         start, head = tip(git, names.start(path)), tip(git, names.head(path))
         if start is not None and head is not None:
             return _Ends(start=start, head=head)
-    if told.start and _is_there(git, told.start) and _is_there(git, told.head):
-        return _Ends(start=told.start, head=told.head, is_past=True)
+    if record.start and _commit_exists(git, record.start) and _commit_exists(git, record.head):
+        return _Ends(start=record.start, head=record.head, is_past=True)
     trailer = f"Weft-Subplan: {path}" if path else f"Weft-Plan: {names.plan}"
     raise InputError(
-        f"the branch {names.branch(path)} of {what} is gone, or not this run's any more; what landed of it "
+        f"the branch {names.branch(path)} of {subject} is gone, or not this run's any more; what landed of it "
         f"is found by: git log --grep='^{trailer}$'"
     )
 
 
 def _is_newest(book: RecordedRun) -> bool:
-    """Whether no other run of the plan began later; one that died before anything happened in it never was."""
-    newer = takewhile(lambda one: one.run != book.run.run, book.journal.runs(book.run.plan))
-    return all(next(book.journal.facts(one.run), None) is None for one in newer)
+    """Returns whether no later run of the plan has started. A run without facts died before it did anything."""
+    newer = takewhile(lambda run: run.run != book.run.run, book.journal.runs(book.run.plan))
+    return all(next(book.journal.facts(run.run), None) is None for run in newer)
 
 
-class _Told(Struct):
-    """What the journal says of a subplan."""
+class _BranchRecord(Struct):
+    """The journal's record of a subplan's branch."""
 
     begun: bool = False
-    """Also if an earlier run had completed it."""
+    """Whether a step has started, or an earlier run completed the subplan."""
     start: str = ""
-    """Of a slice; the branch of a group follows others, so of that the journal does not tell enough."""
+    """The first commit of a slice's branch. Empty for a group, because its branch follows other branches."""
     head: str = ""
 
 
-def _told(book: RecordedRun, ref: str, path: str) -> _Told:
-    told = _Told()
-    for one in book.journal.events(book.run.run):
-        event = one.event
-        told.begun |= event.kind == "step_started" and _is_in(event.subplan, path)
+def _branch_record(book: RecordedRun, ref: str, path: str) -> _BranchRecord:
+    record = _BranchRecord()
+    for recorded in book.journal.events(book.run.run):
+        event = recorded.event
+        record.begun |= event.kind == "step_started" and _is_in(event.subplan, path)
         match event.fact:
             case RunStarted(carried=carried):
-                told.begun |= any(_is_in(before, path) for before in carried)
+                record.begun |= any(_is_in(completed, path) for completed in carried)
             case Ended(moves=moves) if event.subplan == path:
                 for after in (move.after for move in moves if move.ref == ref):
-                    told.head = after
-                    told.start = after if event.step == "@workspace" else told.start
+                    record.head = after
+                    record.start = after if event.step == "@workspace" else record.start
             case _:
                 pass
-    return told
+    return record
 
 
 def _is_in(subplan: str, path: str) -> bool:
     return not path or subplan == path or subplan.startswith(f"{path}/")
 
 
-def _is_there(git: Git, commit: str) -> bool:
+def _commit_exists(git: Git, commit: str) -> bool:
     return git.ask("cat-file", "-e", f"{commit}^{{commit}}").exit_code == 0
 
 
 def _worktree(repository: Repository, ref: str) -> Path | None:
-    """Where the branch is checked out; in the user's own checkout what is not committed is not the subplan's."""
-    known = Worktrees(repository.git, repository.common).listed()[1:]
-    places = (one.path for one in known if one.branch == ref and one.prunable is None)
+    """Returns the worktree of the branch.
+
+    The user's checkout does not count: its changes are not the subplan's.
+    """
+    worktrees = Worktrees(repository.git, repository.common).listed()[1:]
+    places = (worktree.path for worktree in worktrees if worktree.branch == ref and worktree.prunable is None)
     return next((place for place in places if _is_whole(place)), None)
 
 

@@ -1,8 +1,8 @@
-"""What the steps of a subplan wrote, step by step in the order in which they began.
+"""The output of the steps of a subplan, in the order in which the steps started.
 
-A merge or a landing comes to a process only if what has come together must be verified; and it may have several,
-one after the other, if the branch moves meanwhile. The journal has one beginning and one end for all of them. What
-each wrote is in files of its own, and whether there was any is seen from those, or from how it ended.
+A merge or a landing starts a process only if its result must be verified. It may start several in turn, if the
+branch moves meanwhile. The journal has one start and one end for all of them. Each process writes to files of its
+own. Whether there was a process follows from those files, or from the end of the step.
 """
 
 import os
@@ -25,7 +25,7 @@ from weft.safe_files import locate
 
 STREAMS = ("out", "err")
 _FILE = re.compile(r"(?:(\d+)\.)?(?:out|err)")
-"""How the name of a file goes on after what it begins with."""
+"""The rest of a file name after the prefix of the execution."""
 _AGAIN = Event(
     kind="step_finished",
     outcome="done",
@@ -33,7 +33,7 @@ _AGAIN = Event(
 )
 _NO_FAILURE = frozenset({"done", "cancelled", "stopped"})
 _PROCESS = ("exit_code", "signal")
-"""One of these is told of what was a process."""
+"""The end of a process has one of these keys."""
 
 
 class StepLog(Struct, kw_only=True, eq=False):
@@ -44,34 +44,38 @@ class StepLog(Struct, kw_only=True, eq=False):
     attempt: int
     command: str
     prefix: str
-    """What the names of its files begin with."""
-    is_told: bool = False
-    """Whether it has been said that it began."""
+    """The start of the names of its output files."""
+    is_announced: bool = False
+    """Whether its start has been reported."""
     round: int = 0
-    """Of a verify of what has come together: the how-manieth for the same merge."""
+    """The number of this verify among those of the same merge; 0 for other steps."""
     read: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STREAMS, 0))
-    """How much of each stream has been told."""
+    """How many bytes of each stream have been reported."""
     end: Event | None = None
 
     @property
     def name(self) -> str:
-        """As it can be typed after `weft logs`."""
+        """The name that `weft logs` accepts."""
         return f"{self.subplan or WHOLE}:{self.step}"
 
 
 Key = tuple[int, int]
-"""A firing, and the number of its execution."""
+"""A firing and the number of its execution."""
 
 
 class LogStreams(Enum):
+    """The kinds of pieces in a log."""
+
     STARTED = auto()
     OUTPUT = auto()
     LEFT_OUT = auto()
-    """Not all was kept."""
+    """A gap: bytes that were not kept."""
     ENDED = auto()
 
 
 class Piece(Struct, frozen=True, kw_only=True):
+    """A part of the log of a step."""
+
     what: LogStreams
     log: StepLog
     stream: str = ""
@@ -84,29 +88,29 @@ class Piece(Struct, frozen=True, kw_only=True):
 def pieces(
     book: RecordedRun, name: str | None, *, follow: bool = False, alone: Alone = ignore_absence
 ) -> Iterator[Piece]:
-    """What was written in a subplan, `store/model`, or in one of its steps, `store/model:code`.
+    """Yields the output of a subplan, such as `store/model`, or of one of its steps, such as `store/model:code`.
 
-    Without a name, the output of the steps that failed or run. With `follow` also what is written from now on,
-    until the run is over; then what is written at the same time comes as it is written.
+    Without a name, yields the output of the steps that failed or run. With `follow`, continues until the run is
+    over, and yields the output of parallel steps as it is written.
     """
-    which = _chosen(book, WHOLE if name is None else name)
-    book.require_sight(which.rows, which.typed)
+    steps = _chosen(book, WHOLE if name is None else name)
+    book.require_sight(steps.rows, steps.typed)
     selection = _Selection(everything=True) if name is not None else _failed_or_running(book)
     under_way: dict[Key, _Execution] = {}
     after, is_empty = 0, True
     for is_news in book.looks(follow=follow, alone=alone):
-        for one in book.journal.events(book.run.run, after=after) if is_news else ():
-            after = one.seq
-            if which.has(one.event) and selection.has(one):
-                _hear(one.event, under_way, which, book)
+        for recorded in book.journal.events(book.run.run, after=after) if is_news else ():
+            after = recorded.seq
+            if steps.has(recorded.event) and selection.has(recorded):
+                _apply(recorded.event, under_way, steps, book)
         for key, execution in [*under_way.items()]:
-            for piece in execution.tell():
+            for piece in execution.new_pieces():
                 is_empty = False
                 yield piece
             if execution.end is not None:
                 del under_way[key]
     if is_empty and name is not None:
-        raise _nothing(book, which)
+        raise _nothing(book, steps)
 
 
 def _chosen(book: RecordedRun, name: str) -> StepSelection:
@@ -119,13 +123,14 @@ def _chosen(book: RecordedRun, name: str) -> StepSelection:
         raise InputError(f"{error} (run {book.run.run} was for {', '.join(only)} only)") from None
 
 
-def _hear(event: Event, under_way: "dict[Key, _Execution]", which: StepSelection, book: RecordedRun) -> None:
+def _apply(event: Event, under_way: "dict[Key, _Execution]", steps: StepSelection, book: RecordedRun) -> None:
+    """Updates the executions under way with an event."""
     key = _key(event)
     if event.kind == "verify":
-        _hear_verify(event, under_way, which, book)
-    elif event.kind == "step_started" and (command := which.command(event)):
-        is_ours = event.step == SETUP or event.step in VERIFIED
-        attempt = 1 if is_ours else event.attempt
+        _apply_verify(event, under_way, steps, book)
+    elif event.kind == "step_started" and (command := steps.command(event)):
+        is_internal = event.step == SETUP or event.step in VERIFIED
+        attempt = 1 if is_internal else event.attempt
         folder = book.places.logs(book.run.run)
         log = StepLog(
             subplan=event.subplan,
@@ -140,54 +145,54 @@ def _hear(event: Event, under_way: "dict[Key, _Execution]", which: StepSelection
 
 
 _QUEUE = -1
-"""Stands for a firing in the keys of what the landing queue verifies."""
+"""Takes the place of a firing in the keys of the landing queue's verifies."""
 
 
-def _hear_verify(
-    event: Event, under_way: "dict[Key, _Execution]", which: StepSelection, book: RecordedRun
+def _apply_verify(
+    event: Event, under_way: "dict[Key, _Execution]", steps: StepSelection, book: RecordedRun
 ) -> None:
-    """The landing queue verifies what would land, for several subplans at once."""
-    own = {key: each for key, each in under_way.items() if key[0] == _QUEUE}
+    """Updates the verifies of the landing queue. One verify can be for several subplans."""
+    verifies = {key: verify for key, verify in under_way.items() if key[0] == _QUEUE}
     if event.outcome != "started":
-        for each in own.values():  # there is one at a time
-            each.end = each.end or event
+        for verify in verifies.values():  # the queue runs one verify at a time
+            verify.end = verify.end or event
         return
     log = StepLog(
-        subplan=which.entry_of(event) or "",
+        subplan=steps.entry_of(event) or "",
         step=event.step,
         attempt=1,
         command=" && ".join(event.data["commands"]),
         prefix=str(book.places.logs(book.run.run) / event.data["log"]),
     )
-    under_way[_QUEUE, max((number for _, number in own), default=0) + 1] = _Execution(log)
+    under_way[_QUEUE, max((number for _, number in verifies), default=0) + 1] = _Execution(log)
 
 
 def _key(event: Event) -> Key:
     return event.data.get("firing", 0), event.data.get("execution", 1)
 
 
-# --- what failed or runs ---
+# --- failed and running executions ---
 
 
 class _Selection(Struct, frozen=True, kw_only=True):
-    """Which executions to show."""
+    """The executions to show."""
 
     everything: bool = False
     keys: frozenset[Key] = frozenset()
-    seen: int = 0
-    """The last event that was looked at; every execution that starts later is shown."""
+    last_seq: int = 0
+    """The last event that was examined; every execution that starts later is shown."""
 
     def has(self, recorded: Recorded) -> bool:
-        return self.everything or recorded.seq > self.seen or _key(recorded.event) in self.keys
+        return self.everything or recorded.seq > self.last_seq or _key(recorded.event) in self.keys
 
 
 def _failed_or_running(book: RecordedRun) -> _Selection:
-    """The executions that have not ended, and of each subplan that did not succeed the last ones that failed."""
+    """Selects executions that have not ended, and the last failed ones of subplans that did not succeed."""
     running: dict[Key, Event] = {}
     last: dict[tuple[str, str], tuple[Key, str]] = {}
-    seen = 0
+    last_seq = 0
     for recorded in book.journal.events(book.run.run):
-        event, seen = recorded.event, recorded.seq
+        event, last_seq = recorded.event, recorded.seq
         if event.kind == "step_started":
             running[_key(event)] = event
         elif event.kind == "step_finished" and running.pop(_key(event), None) is not None:
@@ -198,51 +203,52 @@ def _failed_or_running(book: RecordedRun) -> _Selection:
         for (subplan, step), (key, outcome) in last.items()
         if outcome not in _NO_FAILURE and (states.get(subplan) == "failed" or step in VERIFIED)
     }
-    return _Selection(keys=frozenset(failed | running.keys()), seen=seen)
+    return _Selection(keys=frozenset(failed | running.keys()), last_seq=last_seq)
 
 
 class _Execution:
-    """What was begun once: one process."""
+    """An execution of a step: one process."""
 
     def __init__(self, log: StepLog) -> None:
         self._log = log
         self.end: Event | None = None
 
-    def tell(self) -> Iterator[Piece]:
+    def new_pieces(self) -> Iterator[Piece]:
+        """Yields the pieces since the last call."""
         self._log.end = self.end
-        yield from _tell(self._log)
+        yield from _new_pieces(self._log)
 
 
 class _Rounds(_Execution):
-    """A merge or a landing: none, or several, one after the other."""
+    """An execution of a merge or a landing: no process, or several in turn."""
 
     def __init__(self, log: StepLog) -> None:
         super().__init__(log)
         self._rounds: dict[int, StepLog] = {}
 
-    def tell(self) -> Iterator[Piece]:
-        self._look()
+    def new_pieces(self) -> Iterator[Piece]:
+        self._find_rounds()
         last = max(self._rounds, default=0)
         for number in sorted(self._rounds):
             log = self._rounds[number]
             if log.end is None:
                 log.end = self.end if number == last else _AGAIN
-                yield from _tell(log)
+                yield from _new_pieces(log)
 
-    def _look(self) -> None:
+    def _find_rounds(self) -> None:
         for number in _numbers(self._log.prefix):
-            self._begun(number)
-        if self.end is not None and not self._rounds and any(one in self.end.data for one in _PROCESS):
-            self._begun(0)  # it wrote nothing
+            self._add_round(number)
+        if self.end is not None and not self._rounds and any(key in self.end.data for key in _PROCESS):
+            self._add_round(0)  # a process without output leaves no files
 
-    def _begun(self, number: int) -> None:
+    def _add_round(self, number: int) -> None:
         prefix = f"{self._log.prefix}.{number}" if number else self._log.prefix
         log = replace(self._log, prefix=prefix, round=number + 1, read=dict.fromkeys(STREAMS, 0))
         self._rounds.setdefault(number, log)
 
 
 def _numbers(prefix: str) -> set[int]:
-    """Of which rounds there are files."""
+    """Returns the rounds that have output files."""
     folder, name = os.path.split(prefix)
     tree, below = locate(folder)
     try:
@@ -250,16 +256,16 @@ def _numbers(prefix: str) -> set[int]:
     except OSError:
         return set()
     endings = (file.removeprefix(f"{name}.") for file in files if file.startswith(f"{name}."))
-    return {int(found[1] or 0) for ending in endings if (found := _FILE.fullmatch(ending))}
+    return {int(match[1] or 0) for ending in endings if (match := _FILE.fullmatch(ending))}
 
 
 # --- the output of one step ---
 
 
-def _tell(log: StepLog) -> Iterator[Piece]:
-    """What has not been told yet."""
-    if not log.is_told:
-        log.is_told = True
+def _new_pieces(log: StepLog) -> Iterator[Piece]:
+    """Yields the output that has not been reported yet."""
+    if not log.is_announced:
+        log.is_announced = True
         yield Piece(what=LogStreams.STARTED, log=log)
     for stream in STREAMS:
         for data in chunks(f"{log.prefix}.{stream}", log.read[stream]):
@@ -272,7 +278,10 @@ def _tell(log: StepLog) -> Iterator[Piece]:
 
 
 def _rest(log: StepLog, stream: str) -> Iterator[Piece]:
-    """What came after the beginning that is kept as it comes. Of that only the end is there."""
+    """Yields the end of the stream.
+
+    Long output is kept in two parts, its beginning and its tail, with a gap between.
+    """
     tail = f"{log.prefix}.{stream}.tail"
     left_out = _written(log, stream) - log.read[stream] - size(tail)
     if left_out > 0:
@@ -282,28 +291,31 @@ def _rest(log: StepLog, stream: str) -> Iterator[Piece]:
 
 
 def _written(log: StepLog, stream: str) -> int:
-    """How many bytes it wrote, if that is known."""
+    """Returns how many bytes the step wrote; 0 if that is unknown."""
     fact = log.end.fact if log.end is not None else None
     if not isinstance(fact, Ended):
         return 0
     return fact.stdout_bytes if stream == "out" else fact.stderr_bytes
 
 
-# --- nothing at all ---
+# --- no output ---
 
 
-def _nothing(book: RecordedRun, which: StepSelection) -> InputError:
-    said = f"no process of {which.typed} has been started in run {book.run.run}"
-    earlier = _earlier(book, which)
+def _nothing(book: RecordedRun, steps: StepSelection) -> InputError:
+    problem = f"no process of {steps.typed} has been started in run {book.run.run}"
+    earlier = _earlier(book, steps)
     return InputError(
-        f"{said}; for an earlier one, type: weft logs {which.typed} --run {earlier}" if earlier else said
+        f"{problem}; for an earlier one, type: weft logs {steps.typed} --run {earlier}"
+        if earlier
+        else problem
     )
 
 
-def _earlier(book: RecordedRun, which: StepSelection) -> str | None:
-    """The run that has last done what this one took over."""
-    runs = [one.run for one in book.journal.runs(book.run.plan)]
+def _earlier(book: RecordedRun, steps: StepSelection) -> str | None:
+    """Returns the latest earlier run with such steps, because this run may have taken their results over."""
+    runs = [record.run for record in book.journal.runs(book.run.plan)]
     for run in runs[runs.index(book.run.run) + 1 :]:
-        if any(one.event.kind == "step_started" and which.has(one.event) for one in book.journal.events(run)):
+        events = (recorded.event for recorded in book.journal.events(run))
+        if any(event.kind == "step_started" and steps.has(event) for event in events):
             return run
     return None

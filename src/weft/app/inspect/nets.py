@@ -1,6 +1,6 @@
-"""What `weft net` does: reads a net from a file, asks one question about it, and reports.
+"""The analyses of `weft net`: each reads a net from a file, answers one question, and returns a report.
 
-The files come from anywhere, so whatever is wrong with one is an InputError that names it.
+Files can come from any source, so each defect of a file is an `InputError` that names the file.
 """
 
 import re
@@ -27,6 +27,8 @@ from weft.net.verdict import Answer, Verdict
 
 
 class Target(StrEnum):
+    """The format to convert to."""
+
     PNML = "pnml"
     DOT = "dot"
     MERMAID = "mermaid"
@@ -44,7 +46,7 @@ _BEFORE_TEXT = b" \t\r\n\xef\xbb\xbf\xff\xfe\0"
 
 
 def read_net(source: InputSource) -> Net | PlainNet:
-    """The net of a file: a plain one from PNML, one with outcomes from JSON."""
+    """Returns the net in a file: a plain one from PNML, one with outcomes from JSON."""
     with opened(source) as stream:
         head = stream.read(_CHUNK)
         if not head:
@@ -55,7 +57,7 @@ def read_net(source: InputSource) -> Net | PlainNet:
 
 
 def read_plain_net(source: InputSource) -> PlainNet:
-    """The net of a file, unfolded for analysis."""
+    """Returns the net in a file, unfolded for analysis."""
     net = read_net(source)
     try:
         return unfold(net) if isinstance(net, Net) else net
@@ -72,11 +74,11 @@ def _chunks(head: bytes, stream: BinaryIO) -> Iterator[bytes]:
 
 def _format(source: InputSource, head: bytes) -> str:
     named = _BY_SUFFIX.get(Path(source.name).suffix.lower())
-    found = named or _BY_FIRST_BYTE.get(head.lstrip(_BEFORE_TEXT)[:1])
-    if found is None:
-        said = "neither PNML, which begins with '<', nor a net in JSON, which begins with '{'"
-        raise FileFormatError(said, file=source.shown)
-    return found
+    file_format = named or _BY_FIRST_BYTE.get(head.lstrip(_BEFORE_TEXT)[:1])
+    if file_format is None:
+        problem = "neither PNML, which begins with '<', nor a net in JSON, which begins with '{'"
+        raise FileFormatError(problem, file=source.shown)
+    return file_format
 
 
 # --- explore ---
@@ -84,9 +86,11 @@ def _format(source: InputSource, head: bytes) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExploreReport:
+    """The result of `weft net explore`."""
+
     exploration: Exploration
     with_trace: bool
-    """Whether the firings that lead to the nearest deadlock are asked for."""
+    """Whether the report includes the firings that lead to the nearest deadlock."""
     cpu_seconds: float
     """Of the search alone, without reading the file."""
 
@@ -98,21 +102,21 @@ class ExploreReport:
         return Answer.REFUTED if self.exploration.complete else Answer.UNKNOWN
 
     def to_json(self) -> dict[str, Any]:
-        seen = self.exploration
+        exploration = self.exploration
         data: dict[str, Any] = {
-            "states": seen.states,
-            "edges": seen.edges,
-            "deadlocks": seen.deadlocks,
-            "place_bound": seen.place_bound,
-            "marking_bound": seen.marking_bound,
-            "dead_transitions": list(seen.dead_transitions),
-            "complete": seen.complete,
+            "states": exploration.states,
+            "edges": exploration.edges,
+            "deadlocks": exploration.deadlocks,
+            "place_bound": exploration.place_bound,
+            "marking_bound": exploration.marking_bound,
+            "dead_transitions": list(exploration.dead_transitions),
+            "complete": exploration.complete,
             "cpu_seconds": round(self.cpu_seconds, 6),
         }
         if self.with_trace:
-            data["trace"] = None if seen.deadlock_trace is None else list(seen.deadlock_trace)
-        if not seen.complete:
-            data["why"] = seen.why
+            data["trace"] = None if exploration.deadlock_trace is None else list(exploration.deadlock_trace)
+        if not exploration.complete:
+            data["why"] = exploration.why
         return data
 
 
@@ -125,12 +129,14 @@ def explore_net(
     use_numpy: bool | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> ExploreReport:
-    """Explore the reachable markings; the nearest deadlock is the one that is met first."""
+    """Explores the reachable markings. The search is breadth-first, so the first deadlock is the nearest."""
     net = read_plain_net(source)
-    began = time.process_time()
-    found = explore(net, max_states=max_states, max_bytes=max_bytes, use_numpy=use_numpy, progress=progress)
-    spent = time.process_time() - began
-    return ExploreReport(exploration=found, with_trace=with_trace, cpu_seconds=spent)
+    started = time.process_time()
+    exploration = explore(
+        net, max_states=max_states, max_bytes=max_bytes, use_numpy=use_numpy, progress=progress
+    )
+    cpu_seconds = time.process_time() - started
+    return ExploreReport(exploration=exploration, with_trace=with_trace, cpu_seconds=cpu_seconds)
 
 
 # --- check ---
@@ -138,6 +144,8 @@ def explore_net(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetCheckReport:
+    """The result of `weft net check`."""
+
     soundness: Soundness
     why: str
 
@@ -153,12 +161,12 @@ class NetCheckReport:
 
 
 def check_net(source: InputSource, *, max_states: int = MAX_CHECKED_STATES) -> NetCheckReport:
-    """Whether the net is a sound workflow net; of one with pools, its control part."""
+    """Returns whether the net is a sound workflow net. Pools are left out."""
     net = read_plain_net(source)
     pools = net.place_kinds.count(PlaceKind.POOL)
-    found = soundness(net.skeleton() if pools else net, max_states=max_states)
+    result = soundness(net.skeleton() if pools else net, max_states=max_states)
     left_out = f"; pools left out: {pools}" if pools else ""
-    return NetCheckReport(soundness=found, why=found.verdict.why + left_out)
+    return NetCheckReport(soundness=result, why=result.verdict.why + left_out)
 
 
 # --- invariants ---
@@ -166,9 +174,11 @@ def check_net(source: InputSource, *, max_states: int = MAX_CHECKED_STATES) -> N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvariantsReport:
+    """The result of `weft net invariants`."""
+
     places: tuple[dict[PlaceId, int], ...]
     sums: tuple[int, ...]
-    """For each of these, the sum that never changes."""
+    """For each P-invariant, the sum that never changes."""
     transitions: tuple[dict[TransitionId, int], ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -177,6 +187,8 @@ class InvariantsReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvariantCheckReport:
+    """The result of `weft net invariants --check`."""
+
     verdict: Verdict
 
     def to_json(self) -> dict[str, Any]:
@@ -184,7 +196,7 @@ class InvariantCheckReport:
 
 
 def list_invariants(source: InputSource, *, limit: int = FARKAS_LIMIT) -> InvariantsReport:
-    """All minimal semi-positive P- and T-invariants."""
+    """Returns all minimal semi-positive P- and T-invariants."""
     net = read_plain_net(source)
     places, transitions = p_invariants(net, limit=limit), t_invariants(net, limit=limit)
     initial = dict(zip(net.place_ids, net.initial, strict=True))
@@ -195,15 +207,15 @@ def list_invariants(source: InputSource, *, limit: int = FARKAS_LIMIT) -> Invari
 
 
 def _check_writable(source: InputSource, numbers: list[int]) -> None:
-    """Python refuses to write very long numbers, and Farkas' algorithm multiplies those of the file."""
+    """Refuses huge numbers: Python does not print them, and Farkas' algorithm multiplies those of the file."""
     digits = sys.get_int_max_str_digits()
     if digits and max(numbers, default=0) >= 10**digits:
-        said = f"an invariant of this net has a number of more than {digits:,} digits"
-        raise InputError(f"{source.shown}: {said}, too long to be written")
+        problem = f"an invariant of this net has a number of more than {digits:,} digits"
+        raise InputError(f"{source.shown}: {problem}, too long to be written")
 
 
 def check_sum(source: InputSource, expression: str) -> InvariantCheckReport:
-    """Whether the sum of tokens that the expression describes is the same in every marking."""
+    """Returns whether the sum of tokens that the expression describes is the same in every marking."""
     net = read_plain_net(source)
     return InvariantCheckReport(verdict=check_invariant(net, parse_sum(expression, net.place_ids)))
 
@@ -218,8 +230,8 @@ _BARE = re.compile(r'[^\s+*"-]+')
 
 
 def parse_sum(expression: str, places: tuple[PlaceId, ...]) -> dict[PlaceId, int]:
-    """The weights of places in a sum such as `pool + 2*run - "a b"`; each place must be one of the net."""
-    known = set(places)
+    """Returns the weights in a sum such as `pool + 2*run - "a b"`. Each place must be in the net."""
+    place_ids = set(places)
     weights: dict[PlaceId, int] = {}
     at = 0
     while at < len(expression) or not weights:
@@ -228,7 +240,7 @@ def parse_sum(expression: str, places: tuple[PlaceId, ...]) -> dict[PlaceId, int
             raise _misread(expression, at)
         bare = term["bare"]
         place = PlaceId(re.sub(r"\\(.)", r"\1", term["quoted"], flags=re.DOTALL) if bare is None else bare)
-        if place not in known:
+        if place not in place_ids:
             raise InputError(f"the net has no place {place!r}{_nearest(place, places)}")
         weight = int(term["weight"] or 1)
         weights[place] = weights.get(place, 0) + (-weight if term["sign"] == "-" else weight)
@@ -240,23 +252,23 @@ def parse_sum(expression: str, places: tuple[PlaceId, ...]) -> dict[PlaceId, int
 
 def _misread(expression: str, at: int) -> InputError:
     rest = expression[at:].strip()
-    found = repr(rest if len(rest) <= 20 else rest[:20] + "…") if rest else "its end"  # noqa: PLR2004
-    needed = "'+' or '-' and a term" if at else "a term"
+    actual = repr(rest if len(rest) <= 20 else rest[:20] + "…") if rest else "its end"  # noqa: PLR2004
+    expected = "'+' or '-' and a term" if at else "a term"
     return InputError(
-        f"cannot read the sum {expression!r}: after {at} characters comes {found}, where {needed} is needed; "
+        f"cannot read the sum {expression!r}: after {at} characters comes {actual}, where {expected} is needed; "
         'a term is a place or a weight such as 2*place, and a place with blanks or one of +-*" is quoted'
     )
 
 
 def _nearest(name: str, places: tuple[PlaceId, ...]) -> str:
-    """The place that was perhaps meant: one spelled alike, or one of which a sign has cut off the rest."""
+    """Suggests a place that is spelled alike, or whose name continues with a sign that ended the term."""
     alike: list[str] = get_close_matches(name, places, n=1, cutoff=0.5)
     alike += [place for place in places if place.startswith(name) and not _BARE.fullmatch(place)]
     return f"; did you mean {written(alike[0])}?" if alike else ""
 
 
 def written(name: str) -> str:
-    """A name as `parse_sum` reads it."""
+    """Returns a name in the syntax of `parse_sum`."""
     if _BARE.fullmatch(name):
         return name
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')
@@ -271,7 +283,7 @@ def written_sum(weights: Mapping[PlaceId, int] | Mapping[TransitionId, int]) -> 
 
 
 def convert_net(source: InputSource, to: Target) -> str:
-    """The net of a file as text of another format."""
+    """Returns the net of a file as text in another format."""
     match to:
         case Target.PNML:
             stem = Path(source.name).stem if source.path else ""

@@ -1,4 +1,4 @@
-"""What `weft status` reads beside the states of subplans and the steps of those that are shown."""
+"""Sources of `weft status` besides the states of subplans: rare events and the supervisor's heartbeat."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,17 +23,17 @@ class StepNow(Struct):
 
 
 def rare_events(journal: JournalReader, run: str) -> Sequence[Glimpse]:
-    """What a picture needs beside states, without the merges of subplans of which all went well."""
+    """Returns events that an overview needs, without the merges of subplans where every merge succeeded."""
     unusual = journal.glance(run, merged=False)
-    odd = {glimpse.subplan for glimpse in unusual if glimpse.kind == "merge"}
-    if not odd:
+    troubled = {glimpse.subplan for glimpse in unusual if glimpse.kind == "merge"}
+    if not troubled:
         return unusual
     others = [glimpse for glimpse in unusual if glimpse.kind != "merge"]
-    return sorted((*others, *journal.merges(run, sorted(odd))), key=lambda glimpse: glimpse.seq)
+    return sorted((*others, *journal.merges(run, sorted(troubled))), key=lambda glimpse: glimpse.seq)
 
 
 def heartbeat(book: RecordedRun) -> Mapping[str, Any]:
-    """What the supervisor last said of itself; nothing if that cannot be read."""
+    """Returns the last heartbeat of the supervisor; empty if it cannot be read."""
     try:
         beat = json.loads(read_file(book.places.host(book.run.run) / "heartbeat.json", most=1 << 24))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What `weft convert` does: the plan files of another system as a plan, which is then loaded as a check."""
+"""The work of `weft convert`: converts plan files of other systems, and loads the result as a check."""
 
 import os
 from collections.abc import Iterator
@@ -22,9 +22,11 @@ _NOT_LOOKED_INTO = frozenset({".git", "node_modules"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
+    """A converted plan and the errors in it."""
+
     converted: Converted
     refused: PlanError | None
-    """Why the result is no plan that Weft would take; None if it is one."""
+    """The errors of the result; None if it is a valid plan."""
 
     def to_json(self) -> dict[str, Any]:
         problems = () if self.refused is None else self.refused.problems
@@ -39,7 +41,7 @@ class Conversion:
 
 
 def convert_plan(source: InputSource, system: System, *, shown: str = "the converted plan") -> Conversion:
-    """`shown` is what the result is called in messages about it."""
+    """Converts the file or directory. Messages call the result `shown`."""
     folder = source.path if source.path is not None and os.path.isdir(source.path) else None  # noqa: PTH112
     if folder is None:
         text = read_text(source, most=LIMITS.size)
@@ -55,7 +57,7 @@ def convert_plan(source: InputSource, system: System, *, shown: str = "the conve
 
 
 def _name(source: InputSource, system: System, folder: Path | None) -> str | None:
-    """What the plan is called after: a directory is often called `.gsd`, and what it is in says more."""
+    """Returns the id for the plan. For a directory such as `.gsd` it is the name of the directory around it."""
     if folder is None:
         return system if source.name == STDIN else None
     real = Path(os.path.realpath(folder))
@@ -63,31 +65,31 @@ def _name(source: InputSource, system: System, folder: Path | None) -> str | Non
 
 
 def _called(shown: str, text: str, path: Path) -> dict[str, str]:
-    """The texts of the files that a pipeline of ail calls, directly or not, as far as they are there."""
+    """Returns the texts of the files that an ail pipeline calls, directly or indirectly, if they exist."""
     texts: dict[str, str] = {}
-    left = LIMITS.size - len(text.encode())
+    remaining = LIMITS.size - len(text.encode())
     waiting = called_files(shown, text)
     while waiting and len(texts) < MOST_CALLED:
         name = waiting.pop(0)
         place = path.parent / os.path.relpath(name, Path(shown).parent)
         if name not in texts and name != os.path.normpath(shown) and place.is_file():
-            texts[name] = read_text(InputSource(name=str(place), label=name), most=left)
-            left -= len(texts[name].encode())
+            texts[name] = read_text(InputSource(name=str(place), label=name), most=remaining)
+            remaining -= len(texts[name].encode())
             waiting += called_files(name, texts[name])
     return texts
 
 
 def _texts(source: InputSource, folder: Path) -> Iterator[tuple[str, str]]:
-    """The texts below a directory, by their names, all together no larger than a plan may be."""
-    left = LIMITS.size
+    """Yields the texts below a directory by name. Together they may be as large as a plan."""
+    remaining = LIMITS.size
     for number, path in enumerate(sorted(_paths(source, folder))):
         if number == MOST_FILES:
             raise InputError(
                 f"{source.shown} holds more than {MOST_FILES:,} files; name the folder of the plan"
             )
         name = Path(source.name, path.relative_to(folder)).as_posix()
-        text = read_text(InputSource(name=str(path), label=name), most=left)
-        left -= len(text.encode())
+        text = read_text(InputSource(name=str(path), label=name), most=remaining)
+        remaining -= len(text.encode())
         yield name, text
 
 

@@ -1,4 +1,4 @@
-"""What `weft graph` does: a plan, or its net, as a picture."""
+"""The work of `weft graph`: draws a plan or its net."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,16 +29,20 @@ from weft.plan.pictures import (
 )
 
 MOST_NODES = 400
-"""Of a net that is drawn to be looked at; other programs are given it whatever its size."""
+"""The largest net that is drawn for people. Formats for other programs have no limit."""
 
 
 class PictureSubject(StrEnum):
+    """The subject of the picture: the tree, the dependencies, or the net."""
+
     TREE = "tree"
     DEPS = "deps"
     NET = "net"
 
 
 class Format(StrEnum):
+    """The format of the picture."""
+
     MERMAID = "mermaid"
     DOT = "dot"
     SVG = "svg"
@@ -47,22 +51,22 @@ class Format(StrEnum):
 
 def graph(
     source: InputSource,
-    what: PictureSubject,
+    subject: PictureSubject,
     as_format: Format,
     *,
     of: str | None = None,
     full: bool = False,
     environ: Mapping[str, str] = os.environ,
 ) -> str:
-    """The picture as text; `of` is the subplan of which only the own part of the net is drawn."""
+    """Returns the picture as text. `of` restricts a net to the part of one subplan."""
     with without_gc():
         compiled = compile_plan(load(source, environ=environ))
-        if what is PictureSubject.NET:
+        if subject is PictureSubject.NET:
             return _net(compiled, as_format, of)
         rows: Sequence[Row] = tuple(_rows(compiled))
         rows = rows if full else folded(rows)
-        drawn = tree_picture if what is PictureSubject.TREE else dependency_picture
-        return _text(drawn(rows, title=compiled.plan.id), as_format)
+        draw = tree_picture if subject is PictureSubject.TREE else dependency_picture
+        return _text(draw(rows, title=compiled.plan.id), as_format)
 
 
 def _rows(compiled: CompiledPlan) -> Iterator[Row]:
@@ -104,12 +108,12 @@ def _shape(compiled: CompiledPlan, row: int) -> Net:
 
 def _too_large(compiled: CompiledPlan, nodes: int, of: str | None) -> str:
     outline = compiled.plan.outline
-    said = f"the net has {nodes:,} places and transitions; more than {MOST_NODES} are not drawn"
+    problem = f"the net has {nodes:,} places and transitions; more than {MOST_NODES} are not drawn"
     dot = "draw it with Graphviz, with --format dot"
     if of is not None:
-        return f"{said}; {dot}"
+        return f"{problem}; {dot}"
     first = next(path for path, leaf in zip(outline.paths, outline.leaves, strict=True) if leaf)
-    return f"{said}; draw that of one subplan, with --of {first}, or {dot}"
+    return f"{problem}; draw that of one subplan, with --of {first}, or {dot}"
 
 
 def _text(picture: Picture, as_format: Format) -> str:

@@ -1,4 +1,4 @@
-"""A run, derived once more from its journal: the facts go into a new engine, and all that follows is compared."""
+"""Derives a run again from its journal: feeds the facts into a new engine and compares the events."""
 
 from collections.abc import Iterator
 
@@ -19,55 +19,63 @@ Plain = dict[str, object]
 
 
 class ReplayDifference(Struct, frozen=True, kw_only=True):
+    """The first difference between the journal and the engine."""
+
     seq: int
-    """The event at which the journal and the engine part; if the journal lacks one, the last before it."""
+    """The event where the journal and the engine differ; if the journal lacks an event, the last one before it."""
     recorded: Plain | None = None
     derived: Plain | None = None
     refusal: str = ""
-    """What the engine says of a fact that it cannot have heard at this point."""
+    """The engine's error about a fact that is impossible at this point."""
 
 
 class ReplayResult(Struct, frozen=True, kw_only=True):
+    """The result of a replay."""
+
     run: str
     facts: int
     events: int
     state: str
-    """Of the run, as far as it was derived."""
+    """The state of the run, as far as it was derived."""
     counts: dict[str, int]
     """Subplans by state."""
     difference: ReplayDifference | None = None
 
 
 class _Replay:
+    """An engine that is fed with the facts of a journal."""
+
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.facts = self.events = 0
         self._expected: Iterator[Event] = iter(())
         self._last = 0
 
-    def take(self, one: Recorded) -> ReplayDifference | None:
-        recorded = _plain(one.event)
-        if one.event.fact is not None:
+    def take(self, recorded: Recorded) -> ReplayDifference | None:
+        """Compares a recorded event with the next derived one, after applying its fact."""
+        plain = _plain(recorded.event)
+        if recorded.event.fact is not None:
             missing = self.rest()
             if missing is not None:
                 return missing
-            refusal = self._hear(one.event.fact)
+            refusal = self._apply(recorded.event.fact)
             if refusal:
-                return ReplayDifference(seq=one.seq, recorded=recorded, refusal=refusal)
+                return ReplayDifference(seq=recorded.seq, recorded=plain, refusal=refusal)
         event = next(self._expected, None)
-        derived = None if event is None else _plain(_as_written(event, one.event))
-        if derived != recorded:
-            return ReplayDifference(seq=one.seq, recorded=recorded, derived=derived)
+        derived = None if event is None else _plain(_as_written(event, recorded.event))
+        if derived != plain:
+            return ReplayDifference(seq=recorded.seq, recorded=plain, derived=derived)
         self.events += 1
-        self._last = one.seq
+        self._last = recorded.seq
         return None
 
     def rest(self) -> ReplayDifference | None:
-        """An event that should have come by now."""
+        """Returns the difference if a derived event is missing from the journal."""
         event = next(self._expected, None)
         return None if event is None else ReplayDifference(seq=self._last, derived=_plain(event))
 
-    def _hear(self, fact: AnyFact) -> str:
+    def _apply(self, fact: AnyFact) -> str:
+        """Applies the fact, and returns the engine's error, or an empty text."""
         try:
             self.engine.apply(fact)
         except WeftError as error:
@@ -79,29 +87,30 @@ class _Replay:
 
 
 def replay(book: RecordedRun) -> ReplayResult:
-    """Nothing is run. A run that is under way is replayed as far as it has got."""
+    """Replays the run. Nothing is executed. A run that is under way is replayed up to its last event."""
     book.require_sight([""], "the whole run, which is what can be replayed")
     with without_gc():
-        one = _Replay(Engine(compile_plan(plan_of(book))))
-    found = next((found for event in book.events() if (found := one.take(event)) is not None), None)
+        replayed = _Replay(Engine(compile_plan(plan_of(book))))
+    differences = (replayed.take(recorded) for recorded in book.events())
+    difference = next((difference for difference in differences if difference is not None), None)
     return ReplayResult(
         run=book.run.run,
-        facts=one.facts,
-        events=one.events,
-        state=one.engine.state,
-        counts={str(state): count for state, count in one.engine.tracker.counts().items()},
-        difference=found or one.rest(),
+        facts=replayed.facts,
+        events=replayed.events,
+        state=replayed.engine.state,
+        counts={str(state): count for state, count in replayed.engine.tracker.counts().items()},
+        difference=difference or replayed.rest(),
     )
 
 
 def _as_written(derived: Event, recorded: Event) -> Event:
-    """The derived event, as an older version wrote it, where that version had fewer words for the same thing."""
+    """Returns the derived event in the form of an older version, which had fewer outcomes."""
     if derived.outcome == REJECTED and recorded.outcome in {"done", "failed"}:
         return structs.replace(derived, outcome=recorded.outcome, data=recorded.data)
     return derived
 
 
 def _plain(event: Event) -> Plain:
-    """As it is in the journal."""
-    found: Plain = msgspec.json.decode(msgspec.json.encode(event))
-    return found
+    """Returns the event as the journal stores it."""
+    plain: Plain = msgspec.json.decode(msgspec.json.encode(event))
+    return plain

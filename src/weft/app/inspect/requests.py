@@ -1,7 +1,7 @@
-"""What people have said to a run, and no coordinator has taken up yet.
+"""Requests of people to a run that no coordinator has applied yet.
 
-A view of the run shows it as the next coordinator makes it: a question that is answered is not asked any more, and
-what is to continue is not paused any more. A stop is left out, as it is for the coordinator of that time only.
+A view shows the run as the next coordinator will see it: an answered question is not open, and a resumed subplan
+is not paused. A stop is left out, because it concerns only the coordinator that was running at that time.
 """
 
 from weft.engine.messages.facts import ControlState
@@ -9,7 +9,7 @@ from weft.ports.journal import ControlRequest, Glimpse, JournalReader
 
 
 def requested(journal: JournalReader, run: str) -> tuple[Glimpse, ...]:
-    """As what the journal will tell of it."""
+    """Returns the requests in the form of the events that they will become."""
     glimpses = map(_glimpse, journal.requests(run))
     return tuple(glimpse for glimpse in glimpses if glimpse is not None)
 
@@ -21,8 +21,8 @@ def _glimpse(request: ControlRequest) -> Glimpse | None:
         case "limits":
             return _of(request, "limits_ended")
         case "control" if request.data["wanted"] != ControlState.STOP:
-            wanted = ControlState(str(request.data["wanted"]))
-            return _of(request, "resumed" if wanted is ControlState.GO else "paused", wanted)
+            state = ControlState(str(request.data["wanted"]))
+            return _of(request, "resumed" if state is ControlState.GO else "paused", state)
         case _:
             return None
 

@@ -1,4 +1,4 @@
-"""`weft open`: the worktree of a slice, made again if it was removed when the slice was merged."""
+"""The work of `weft open`: finds the worktree of a slice, and creates it again if it was removed."""
 
 import os
 from collections.abc import Mapping
@@ -19,13 +19,15 @@ from weft.workspaces.git.base.repository import open_repository
 
 
 class OpenedWorktree(Struct, frozen=True, kw_only=True):
+    """The worktree of a slice."""
+
     run: str
     subplan: str
     branch: str
     worktree: str
-    """Its place."""
+    """Its directory."""
     made: bool
-    """Whether it was made now."""
+    """Whether this call created it."""
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -38,7 +40,7 @@ class OpenedWorktree(Struct, frozen=True, kw_only=True):
 
 
 def open_worktree(book: RecordedRun, name: str, *, environ: Mapping[str, str] = os.environ) -> OpenedWorktree:
-    """Raises `InputError` if the slice has no branch that could be checked out."""
+    """Returns the worktree. Raises `InputError` if the slice has no branch that could be checked out."""
     diff = find_diff(book, name, environ=environ)
     plan = plan_of(book)
     row = next(row for row, path in enumerate(plan.outline.paths) if path == diff.subplan)
@@ -54,10 +56,12 @@ def open_worktree(book: RecordedRun, name: str, *, environ: Mapping[str, str] = 
             f"the branch {diff.branch} is gone, or belongs to a later run; to see what {diff.subplan} changed, "
             f"type: weft diff {diff.subplan} --run {diff.run}"
         )
-    return _opened(diff, _made(book, plan, diff, plan.scopes[row].settings, environ), made=True)
+    return _opened(diff, _create_worktree(book, plan, diff, plan.scopes[row].settings, environ), made=True)
 
 
-def _made(book: RecordedRun, plan: Plan, diff: Diff, settings: Settings, environ: Mapping[str, str]) -> Path:
+def _create_worktree(
+    book: RecordedRun, plan: Plan, diff: Diff, settings: Settings, environ: Mapping[str, str]
+) -> Path:
     repository = open_repository(Path(book.run.directory), environ=environ)
     workspaces = worktrees_of(plan, book.places, repository, ends_of(plan, repository), ())
     workspaces.reopen(

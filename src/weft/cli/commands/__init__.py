@@ -1,1 +1,1 @@
-"""One module per command, named as the command."""
+"""The commands: one module each, with the name of the command."""

@@ -1,4 +1,4 @@
-"""`weft agents`: which agents there are, what they need and can do; and, on request, whether they answer."""
+"""`weft agents`: lists the agents, their requirements and abilities; with --probe, tests whether they answer."""
 
 import os
 
@@ -39,10 +39,10 @@ def agents(
     """Show the agents NAME, or all: those of the plan, and those that Weft knows.
 
     For each: whether its program is installed, where, and its version; whether a key or a login seems to be
-    there (values are never shown); whether it can go on with a conversation, fork it, and only read; and what it
-    tells of what it spends. For what is missing it says what to type.
+    there (values are never shown); whether it can resume a conversation, fork it, and only read; and what it
+    reports of what it spends. For each missing program or login it says what to type.
 
-    With --probe each of them that is installed gets a real prompt, in an empty directory, and it is told whether
+    With --probe each installed agent gets a real prompt, in an empty directory; the output says whether
     it answered, how long that took and what it cost. Agents of the plan that are commands, scripts or servers are
     asked only if they are named, and so is `builtin` if the plan names no model for it.
 
@@ -52,16 +52,17 @@ def agents(
     from weft.cli.text.agents import overview_data, overview_lines
 
     with at_work_on_a_plan(as_json=as_json):
-        found = at_hand(plan, directory(), os.environ)
-    if found.unread:
-        note(f"{found.unread} cannot be read, and its agents are not shown; type: weft check {found.unread}")
-    seen = overview(found, names, os.environ, patience=None if probe else PATIENCE)
+        plan_agents = at_hand(plan, directory(), os.environ)
+    if plan_agents.unread:
+        file = plan_agents.unread
+        note(f"{file} cannot be read, and its agents are not shown; type: weft check {file}")
+    statuses = overview(plan_agents, names, os.environ, patience=None if probe else PATIENCE)
     if probe:
         from weft.cli.live.probe_progress import ask
 
-        return ask(found, seen, named=bool(names), model=model, timeout=timeout, as_json=as_json)
+        return ask(plan_agents, statuses, named=bool(names), model=model, timeout=timeout, as_json=as_json)
     if as_json:
-        show_json(overview_data(found, seen))
+        show_json(overview_data(plan_agents, statuses))
     else:
-        show_lines(overview_lines(found, seen))
+        show_lines(overview_lines(plan_agents, statuses))
     return 0

@@ -1,4 +1,4 @@
-"""`weft answer`: settles a question that a run asks."""
+"""`weft answer`: answers a question that a step of a run asks, or lists the open questions."""
 
 import click
 
@@ -20,26 +20,26 @@ EXIT_WAITING = 4
     short_help="Answer a question that a run asks, or list the open ones.",
 )
 @click.argument("name", metavar="[ID[:STEP]]", required=False, shell_complete=question_ids)
-@click.argument("said", metavar="[yes|no]", required=False, type=click.Choice(("yes", "no")))
+@click.argument("reply", metavar="[yes|no]", required=False, type=click.Choice(("yes", "no")))
 @click.option("--text", metavar="TEXT", default="", help="Some words to go with it; the step's result.")
 @run_option
 @json_option
-def answer(*, name: str | None, said: str | None, text: str, run_id: str | None, as_json: bool) -> int:
+def answer(*, name: str | None, reply: str | None, text: str, run_id: str | None, as_json: bool) -> int:
     """Answer the question of the step STEP of the subplan ID; without arguments, list what is asked.
 
-    With yes the slice goes on; with no the step has failed. The answer is kept if nobody runs the plan now, and
-    counts when it goes on.
+    With yes the slice continues; with no the step fails. If no coordinator runs the plan now, the answer is
+    stored and takes effect when the run is resumed.
 
-    Exit code: 0; 2 if there is no such question; 4 if there are questions that nobody has answered.
+    Exit code: 0; 2 if there is no such question; 4 if there are unanswered questions.
     """
     if name is None:
-        return _list(run_id, as_json=as_json)
-    if said is None:
+        return _list_questions(run_id, as_json=as_json)
+    if reply is None:
         raise click.UsageError(f"say yes or no, as in: weft answer {name} yes")
-    return _give(name, run_id, accepted=said == "yes", text=text, as_json=as_json)
+    return _give_answer(name, run_id, accepted=reply == "yes", text=text, as_json=as_json)
 
 
-def _list(run_id: str | None, *, as_json: bool) -> int:
+def _list_questions(run_id: str | None, *, as_json: bool) -> int:
     from msgspec import to_builtins
 
     from weft.app.control.questions import open_questions
@@ -55,7 +55,7 @@ def _list(run_id: str | None, *, as_json: bool) -> int:
         show_lines(
             line
             for question in questions
-            for line in _lines(f"{question.name:<{width}}", question.text, _given(question.answer))
+            for line in _lines(f"{question.name:<{width}}", question.text, _answer_suffix(question.answer))
         )
     else:
         note(f"run {run} asks nothing now")
@@ -63,35 +63,41 @@ def _list(run_id: str | None, *, as_json: bool) -> int:
 
 
 def _lines(name: str, question: str, answer: str) -> list[str]:
-    """The question behind its name; what it is about follows below."""
+    """Returns the question's first line next to its name, and the other lines below it."""
     first, *more = question.splitlines() or [""]
     return [f"{name}  {first}{answer}", *(f"{'':<{len(name)}}  | {line}" for line in more)]
 
 
-def _given(answer: str) -> str:
+def _answer_suffix(answer: str) -> str:
     return f"  (answered: {answer})" if answer else ""
 
 
-def _give(name: str, run_id: str | None, *, accepted: bool, text: str, as_json: bool) -> int:
+def _give_answer(name: str, run_id: str | None, *, accepted: bool, text: str, as_json: bool) -> int:
     from weft.app.control.control import wishes_of
-    from weft.app.control.questions import answer as give
+    from weft.app.control.questions import answer as record_answer
     from weft.app.record.journal import open_book
     from weft.engine.messages.facts import ControlState
 
-    said = "yes" if accepted else "no"
+    answer = "yes" if accepted else "no"
     with open_book(directory(), run_id) as book:
-        found = give(book, name, accepted=accepted, text=text)
+        question = record_answer(book, name, accepted=accepted, text=text)
         is_heard, command = book.is_heard(), book.run_command()
-        is_paused = wishes_of(book).of(found.subplan) is not ControlState.GO
+        is_paused = wishes_of(book).of(question.subplan) is not ControlState.GO
         run = book.run.run
     if as_json:
         show_json(
-            {"run": run, "subplan": found.subplan, "step": found.step, "answer": said, "heard": is_heard}
+            {
+                "run": run,
+                "subplan": question.subplan,
+                "step": question.step,
+                "answer": answer,
+                "heard": is_heard,
+            }
         )
     elif is_heard:
-        note(f"answered {found.name}: {said}")
+        note(f"answered {question.name}: {answer}")
     else:
-        note(f"answered {found.name}: {said}; nobody runs this now; to have it go on, type: {command}")
+        note(f"answered {question.name}: {answer}; nobody runs this now; to have it go on, type: {command}")
     if is_paused and not as_json:
-        note(f"{found.subplan} is paused; to let it continue, type: weft resume {found.subplan}")
+        note(f"{question.subplan} is paused; to let it continue, type: weft resume {question.subplan}")
     return 0

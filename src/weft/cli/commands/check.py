@@ -1,4 +1,4 @@
-"""`weft check`: whether a plan is all right, what it will do, and which settings are in force where."""
+"""`weft check`: validates a plan, reports what it will do, and explains the settings in force."""
 
 import click
 
@@ -50,7 +50,7 @@ def check(
 ) -> int:
     """Check PLAN before it costs anything.
 
-    All that is wrong with it is told at once, each with file, line and column. A plan without errors is proven to
+    All errors are reported at once, each with file, line and column. A plan without errors is proven to
     be able to finish, whatever fails on the way; then it is said what can start now and what is complete already,
     what may get in each other's way, how long it takes at least and at most, and what it may cost.
 

@@ -1,4 +1,4 @@
-"""`weft clean`: removes what plans have left in git and what is proven to have landed."""
+"""`weft clean`: removes worktrees, branches and refs of plans when their work is proven to have landed."""
 
 import click
 
@@ -37,12 +37,13 @@ def clean(*, plans: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
     from weft.app.clean.clean import clean as clean_up
     from weft.cli.text.clean import cleaned_data, cleaned_lines
 
-    running_here(directory())  # what is about to end is waited for; what runs is refused by name
-    done = clean_up(directory(), plans, dry_run=dry_run)
+    # Waits for a run that is about to end; the clean-up itself refuses an active run, by name.
+    running_here(directory())
+    results = clean_up(directory(), plans, dry_run=dry_run)
     if as_json:
-        show_json({"dry_run": dry_run, "plans": [cleaned_data(one) for one in done]})
+        show_json({"dry_run": dry_run, "plans": [cleaned_data(result) for result in results]})
     else:
-        show_lines(line for one in done for line in cleaned_lines(one, dry_run=dry_run))
-        if not any(one.removed for one in done):
+        show_lines(line for result in results for line in cleaned_lines(result, dry_run=dry_run))
+        if not any(result.removed for result in results):
             note("there is nothing to remove")
-    return EXIT_WAITING if any(one.waits for one in done) else 0
+    return EXIT_WAITING if any(result.waits for result in results) else 0

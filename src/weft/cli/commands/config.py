@@ -1,4 +1,4 @@
-"""`weft config`: which settings are in force here and why, and which commands of the project may run."""
+"""`weft config`: shows the settings in force with their origins, and approves commands of the project."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ _USUAL = "settings"
 
 
 class _Config(WeftGroup):
-    """What is no command of its own is about the settings."""
+    """A group that passes every word which is not a subcommand to `settings`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         first = args[0] if args else ""
@@ -25,7 +25,7 @@ class _Config(WeftGroup):
 
 
 def _complete_key(context: click.Context, argument: click.Parameter, incomplete: str) -> Items:
-    """Also the commands: nobody knows yet which of both it will be."""
+    """Completes setting names and subcommands, because either may be the next word."""
     from click.shell_completion import CompletionItem
 
     commands = [CompletionItem(name) for name in config.commands if name.startswith(incomplete)]
@@ -78,11 +78,12 @@ def settings(*, key: str | None, only_files: bool, as_json: bool) -> int:
         from weft.cli.text import config as config_text
 
         if key is None:
-            found = configured(directory(), os.environ)
-            lines, data = config_text.configured_lines(found), config_text.configured_data(found)
+            configuration = configured(directory(), os.environ)
+            lines = config_text.configured_lines(configuration)
+            data = config_text.configured_data(configuration)
         else:
-            one = explained(directory(), key, os.environ)
-            lines, data = config_text.key_lines(one), config_text.key_data(one)
+            explanation = explained(directory(), key, os.environ)
+            lines, data = config_text.key_lines(explanation), config_text.key_data(explanation)
     if as_json:
         show_json(data)
     else:
@@ -94,11 +95,11 @@ def _show_files(*, as_json: bool) -> None:
     from weft.app.project.configuration import files
     from weft.cli.text import config as config_text
 
-    found = list(files(directory(), os.environ))
+    config_files = list(files(directory(), os.environ))
     if as_json:
-        show_json({"files": [config_text.file_data(one) for one in found]})
+        show_json({"files": [config_text.file_data(file) for file in config_files]})
     else:
-        show_lines(config_text.file_lines(found))
+        show_lines(config_text.file_lines(config_files))
 
 
 # --- approval ---
@@ -111,9 +112,12 @@ def _show_files(*, as_json: bool) -> None:
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option(
-    "--hash", "wanted", metavar="HASH", help="Do not ask; approve only if this is the hash of the commands."
+    "--hash",
+    "expected_hash",
+    metavar="HASH",
+    help="Do not ask; approve only if this is the hash of the commands.",
 )
-def approve(*, yes: bool, wanted: str | None) -> int:
+def approve(*, yes: bool, expected_hash: str | None) -> int:
     """Show the commands that this project's .weft/config.yaml names and what it loosens, ask, and approve them.
 
     That file comes with the repository. Before a run, all that it would have run must have been approved in this
@@ -132,13 +136,15 @@ def approve(*, yes: bool, wanted: str | None) -> int:
     if request is None:
         note("there is nothing to approve: the project's configuration names no commands and loosens nothing")
         return 0
-    if request.is_approved and wanted is None:
+    if request.is_approved and expected_hash is None:
         note(f"approved already: {request.hash}")
         return 0
-    if wanted is not None and wanted != request.hash:
-        raise InputError(f"the commands of {request.file} have the hash {request.hash}, and not {wanted}")
+    if expected_hash is not None and expected_hash != request.hash:
+        raise InputError(
+            f"the commands of {request.file} have the hash {request.hash}, and not {expected_hash}"
+        )
     note_lines([f"{request.file}, hash {request.hash}:", *approval.change_lines(request)])
-    if wanted is None and not yes:
+    if expected_hash is None and not yes:
         _ask(loosens=bool(request.users))
     approval.approve(request, os.environ)
     note("approved")
@@ -187,11 +193,11 @@ def approvals(*, as_json: bool) -> int:
     from weft.app.project.configuration import approval_request
     from weft.cli.text import config as config_text
 
-    here = approval_request(directory(), os.environ)
-    known = approval.approvals(os.environ)
+    request = approval_request(directory(), os.environ)
+    recorded = approval.approvals(os.environ)
     if as_json:
-        show_json(config_text.approvals_data(here, known))
+        show_json(config_text.approvals_data(request, recorded))
         return 0
-    show_lines(config_text.approval_lines(known))
-    note_lines(config_text.here_lines(here))
+    show_lines(config_text.approval_lines(recorded))
+    note_lines(config_text.here_lines(request))
     return 0

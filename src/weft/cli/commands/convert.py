@@ -1,4 +1,4 @@
-"""`weft convert`: plan files of other systems as a plan of Weft."""
+"""`weft convert`: converts plan files of other systems to a Weft plan."""
 
 from typing import cast
 
@@ -35,21 +35,21 @@ def convert(*, file: str, system: str, out: str | None, as_json: bool) -> int:
     Exit code: 0 if the result is a valid plan; 1 if it is not and needs your hand, though it is written all the
     same, and what is wrong with it is said; 2 if FILE makes no sense.
     """
-    written = written_to(out)
+    out_file = written_to(out)
     source = InputSource(name=file, directory=directory(), holds="plan")
     with at_work_on_a_plan(as_json=as_json):
         from weft.app.inspect.plan_conversion import System, convert_plan
 
-        found = convert_plan(source, cast("System", system), shown=written or "the converted plan")
-    text = found.converted.text
-    if written is not None:
-        save_text(text, written, source=source)
-        note(f"wrote {written}")
+        conversion = convert_plan(source, cast("System", system), shown=out_file or "the converted plan")
+    text = conversion.converted.text
+    if out_file is not None:
+        save_text(text, out_file, source=source)
+        note(f"wrote {out_file}")
     if as_json:
-        show_json({**({"text": text} if written is None else {"file": written}), **found.to_json()})
+        show_json({**({"text": text} if out_file is None else {"file": out_file}), **conversion.to_json()})
     else:
-        if written is None:
+        if out_file is None:
             write_text(text)
-        note_lines(map(str, found.converted.notes))
-        note_lines(found.refused.lines() if found.refused else ())
-    return 0 if found.refused is None else EXIT_REFUSED
+        note_lines(map(str, conversion.converted.notes))
+        note_lines(conversion.refused.lines() if conversion.refused else ())
+    return 0 if conversion.refused is None else EXIT_REFUSED

@@ -1,4 +1,4 @@
-"""`weft coordinate`: what `weft start` starts, and nobody else. It runs a plan as `weft run` does, unseen."""
+"""`weft coordinate`: the hidden command that `weft start` starts. It runs a plan in the background."""
 
 import os
 
@@ -30,13 +30,16 @@ def coordinate(
 
     plan, ids = plan_and_ids(words, directory())
     os.set_inheritable(ready, False)
-    word = ReadyMessage(ready)
-    audience = BackgroundObserver(word, plan=plan)
-    wish = RunRequest(source=plan_source(plan), flags=flags, fresh=fresh, fresh_budget=fresh_budget, ids=ids)
+    ready_message = ReadyMessage(ready)
+    observer = BackgroundObserver(ready_message, plan=plan)
+    request = RunRequest(
+        source=plan_source(plan), flags=flags, fresh=fresh, fresh_budget=fresh_budget, ids=ids
+    )
     try:
-        state = run_plan(wish, audience)
-    except BusyError as error:  # another command was quicker; the one that started this process looks again
-        word.say(busy=str(error))
+        state = run_plan(request, observer)
+    except BusyError as error:
+        # Another command took the lock first; the `weft start` that started this process tries again.
+        ready_message.say(busy=str(error))
         return EXIT_BUSY
-    audience.ends(state)
-    return audience.exit_code(state)
+    observer.ends(state)
+    return observer.exit_code(state)

@@ -1,4 +1,4 @@
-"""`weft decompose`: a plan for a change over many files."""
+"""`weft decompose`: proposes a plan for a change over many files."""
 
 import os
 from pathlib import Path
@@ -75,7 +75,7 @@ def decompose(  # noqa: PLR0913 - as many as there are options
 ) -> int:
     """Split the files of DIR into slices that agents can work on at once, and write a plan of them.
 
-    What belongs together is told by folders, by references between files (Python, JavaScript, TypeScript, Go,
+    Files are grouped by folders, by references between files (Python, JavaScript, TypeScript, Go,
     Rust, Java, C, C++) and by what changed together in git. A slice that uses another one waits for it. The same
     files give the same plan. Read it before you run it: it is made of your files, and not of your goal. What you
     change in it is not written over unless you say --force.
@@ -106,7 +106,7 @@ def decompose(  # noqa: PLR0913 - as many as there are options
     if target is not None:
         target.refuse_early(is_costly=by_agent is not None)
     with watching(as_json=as_json) as watch:
-        found = propose(
+        proposal = propose(
             Path(directory(), folder),
             goal,
             globs=files,
@@ -118,16 +118,18 @@ def decompose(  # noqa: PLR0913 - as many as there are options
             refine=by_agent,
         )
     if target is not None:
-        target.refuse(found.text)
-        save_text(found.text, target.name, source=InputSource(name="-", directory=directory(), holds="plan"))
+        target.refuse(proposal.text)
+        save_text(
+            proposal.text, target.name, source=InputSource(name="-", directory=directory(), holds="plan")
+        )
     if as_json:
-        show_json(part_data(found, written))
+        show_json(part_data(proposal, written))
         return 0
     if dry_run:
-        show_lines(part_lines(found.whole))
+        show_lines(part_lines(proposal.whole))
     elif written is None:
-        write_text(found.text)
-    note_lines(summary_lines(found))
+        write_text(proposal.text)
+    note_lines(summary_lines(proposal))
     if written is not None:
         note(f"wrote {written}")
     return 0
@@ -145,30 +147,32 @@ def _refine(name: str | None, model: str | None, timeout: float | None) -> Refin
 
 
 class _Target(Struct, frozen=True):
-    """The file to write. What a person has made of a plan is work, too, and not replaced by mistake."""
+    """The file to write. People edit plans, so a file with other contents is only replaced by --force."""
 
     path: Path
     name: str
     force: bool
 
     def refuse_early(self, *, is_costly: bool) -> None:
-        """Before the work, and not after it."""
+        """Raises an error before any work is done if the file cannot be written or would be refused afterwards."""
         if not self.path.parent.is_dir():
             raise InputError(f"cannot write {self.name}: there is no such directory; make it first")
+        # Asking an agent costs money, and its answer is hardly ever equal to the old file.
         if is_costly and not self.force and self.path.is_file():
-            raise self._is_there()
+            raise self._exists_error()
 
     def refuse(self, text: str) -> None:
-        if not self.force and self.path.is_file() and not self._says(text):
-            raise self._is_there()
+        """Raises an error if the file exists with contents other than `text`."""
+        if not self.force and self.path.is_file() and not self._contains(text):
+            raise self._exists_error()
 
-    def _says(self, text: str) -> bool:
+    def _contains(self, text: str) -> bool:
         try:
             return self.path.read_bytes() == text.encode()
         except OSError:
             return False
 
-    def _is_there(self) -> InputError:
+    def _exists_error(self) -> InputError:
         return InputError(
             f"{self.name} is there already, and says something else; name another file after --out, or say "
             "--force to have it replaced"

@@ -1,4 +1,4 @@
-"""`weft diff`: what a subplan has changed since it began."""
+"""`weft diff`: prints what a subplan has changed since it started."""
 
 import sys
 from typing import TextIO
@@ -27,22 +27,22 @@ from weft.cli.terminal import forces_colours, takes_colours
 def diff(*, name: str | None, how: str | None, run_id: str | None, as_json: bool) -> int:
     """Print what the subplan ID has changed, from where its branch began to where it is now.
 
-    Of a slice whose worktree is there, also what is not committed yet. Of a group, what has come together in it;
+    For a slice with a worktree, also what is not committed yet. Of a group, what has come together in it;
     without ID or with /, what has come together in the whole plan. On a terminal git shows it in the colours and
     with the pager that you have set for it.
 
-    Exit code: 0; 2 if there is no such subplan or run, if it has not begun, or has no branch.
+    Exit code: 0; 2 if there is no such subplan or run, if it has not started, or has no branch.
     """
     from weft.app.inspect.diffs import find_diff, looked_at
     from weft.app.record.journal import open_book
 
     with open_book(directory(), run_id) as book:
-        found = find_diff(book, name)
+        subplan_diff = find_diff(book, name)
     options = [] if how is None else [how]
-    with looked_at(found) as view:
+    with looked_at(subplan_diff) as view:
         if as_json:
-            files = [one.to_json() for one in view.changes()]
-            show_json({**found.to_json(), "files": files, "uncommitted": view.uncommitted()})
+            files = [change.to_json() for change in view.changes()]
+            show_json({**subplan_diff.to_json(), "files": files, "uncommitted": view.uncommitted()})
         elif sys.stdout is not None and sys.stdout.isatty():
             view.on_terminal(*_colours(sys.stdout), *options)
         else:
@@ -51,7 +51,7 @@ def diff(*, name: str | None, how: str | None, run_id: str | None, as_json: bool
 
 
 def _colours(stream: TextIO | None) -> list[str]:
-    """What git is asked for; on a terminal it decides by its own settings, unless the environment does."""
+    """Returns git's colour options. On a terminal git decides, unless the environment does."""
     if forces_colours():
         return ["--color=always"]
     return [] if takes_colours(stream) else ["--no-color"]

@@ -1,4 +1,4 @@
-"""`weft doctor`: finds what is wrong with a project, says what mends it, and does so where that is safe."""
+"""`weft doctor`: checks a project, says how to fix each problem, and fixes the safe ones on request."""
 
 import sys
 from collections.abc import Callable, Generator
@@ -15,23 +15,23 @@ EXIT_UNKNOWN = 4
 
 
 class _Checking(Progress):
-    """Says which check is being made."""
+    """A progress line that shows the check being made."""
 
-    def says(self, check: str) -> None:
+    def show(self, check: str) -> None:
         if self._clock() >= self._next:
             self._draw(f"checking: {check}")
 
 
 @contextmanager
 def _watching() -> Generator[Callable[[str], None]]:
-    """A line on a terminal while it takes long; elsewhere nobody watches."""
+    """Yields a function that shows the current check on a terminal; elsewhere it does nothing."""
     stream = sys.stderr
     if stream is None or not stream.isatty():
         yield lambda _check: None
         return
     checking = _Checking(stream)
     try:
-        yield checking.says
+        yield checking.show
     finally:
         checking.clear()
 
@@ -41,17 +41,17 @@ def _watching() -> Generator[Callable[[str], None]]:
     effect=CommandEffect.READS,
     changes_with=("fix",),
     epilog=examples("weft doctor", "weft doctor --fix", "weft doctor --json"),
-    short_help="Find what is wrong with a project, and mend what is safe to mend.",
+    short_help="Find what is wrong with a project, and fix what is safe to fix.",
 )
-@click.option("--fix", is_flag=True, help="Mend what can be mended without losing anything.")
-@click.option("-v", "--verbose", is_flag=True, help="Also tell what is fine.")
+@click.option("--fix", is_flag=True, help="Fix what can be fixed without losing anything.")
+@click.option("-v", "--verbose", is_flag=True, help="Also list the checks that passed.")
 @json_option
 def doctor(*, fix: bool, verbose: bool, as_json: bool) -> int:
     """Check the project: its runs and processes, worktrees and branches, disk, git, agents and configuration.
 
-    For each thing that is wrong it says what was found, why it matters, and what to type. With --fix it mends what
-    is safe, looks again, and tells what is mended. It never removes work that has not landed or is not committed,
-    nor a branch.
+    For each problem it says what was found, why it matters, and what to type. With --fix it fixes what is safe,
+    checks again, and reports what is fixed. It never removes work that has not landed or is not committed, nor a
+    branch.
 
     Exit code: 0, also if there are only warnings; 1 if there are problems; 4 if something could not be found out;
     2 if --fix is used within a step.

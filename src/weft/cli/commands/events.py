@@ -1,4 +1,4 @@
-"""`weft events`: what has happened in a run, as lines for people or for programs."""
+"""`weft events`: prints the events of a run, as lines for people or JSON for programs."""
 
 import json
 from functools import partial
@@ -26,7 +26,7 @@ from weft.cli.run_options import follow_option, run_option, say_that_nobody_runs
 def events(*, follow: bool, run_id: str | None, after: int, as_json: bool) -> int:
     """Print the journal of a run: each thing that happened, with its time.
 
-    Events have numbers that go up, in JSON as seq. A program that was interrupted goes on with --after and the
+    Events have increasing numbers, in JSON as seq. A program that was interrupted continues with --after and the
     last number it has seen.
 
     Exit code: 0; 2 if there is no such run.
@@ -40,14 +40,13 @@ def events(*, follow: bool, run_id: str | None, after: int, as_json: bool) -> in
     with open_book(directory(), run_id) as book:
         alone = partial(say_that_nobody_runs_it, book.run_command())
         if as_json:
-            for one in book.events(after=after, follow=follow, alone=alone):
-                write_text(f"{json.dumps(event_json(one))}\n")
+            for recorded in book.events(after=after, follow=follow, alone=alone):
+                write_text(f"{json.dumps(event_json(recorded))}\n")
             return 0
         view = RunView(plan_of(book))
-        for one in book.events(
-            follow=follow, alone=alone
-        ):  # all of them: what is told may rest on what was before
-            view.apply(one.event, one.at)
-            if one.seq > after:
-                show_lines(lines_of(one.event, one.at, view))
+        # Lines depend on the state that earlier events left, so `--after` cannot skip events here.
+        for recorded in book.events(follow=follow, alone=alone):
+            view.apply(recorded.event, recorded.at)
+            if recorded.seq > after:
+                show_lines(lines_of(recorded.event, recorded.at, view))
     return 0

@@ -1,4 +1,4 @@
-"""`weft graph`: a plan, or its net, as a picture."""
+"""`weft graph`: draws a plan or its net."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from weft.cli.plan_options import (
     written_to,
 )
 
-WHATS = ("tree", "deps", "net")
+SUBJECTS = ("tree", "deps", "net")
 FORMATS = ("mermaid", "dot", "svg", "pnml")
 ENDINGS = {
     ".mmd": "mermaid", ".mermaid": "mermaid", ".dot": "dot", ".gv": "dot", ".svg": "svg",
@@ -35,7 +35,7 @@ ENDINGS = {
 )
 @plan_argument
 @click.option(
-    "--what", type=click.Choice(WHATS),
+    "--what", type=click.Choice(SUBJECTS),
     help="The tree of subplans, what depends on what [deps], or the Petri net.",
 )  # fmt: skip
 @click.option(
@@ -88,14 +88,14 @@ def graph(  # noqa: PLR0913 - one for each option
 def _format_of(file: str | None) -> str:
     if file is None:
         return "mermaid"
-    found = ENDINGS.get(Path(file).suffix.lower())
-    if found is None:
+    picture_format = ENDINGS.get(Path(file).suffix.lower())
+    if picture_format is None:
         raise click.UsageError(f"The name {file!r} does not say the format; add --format {'|'.join(FORMATS)}")
-    return found
+    return picture_format
 
 
-def _check_usage(what: str, as_format: str, of: str | None) -> None:
-    if as_format == "pnml" and what != "net":
+def _check_usage(subject: str, as_format: str, of: str | None) -> None:
+    if as_format == "pnml" and subject != "net":
         raise click.UsageError("PNML holds nets only; add --what net")
-    if of is not None and what != "net":
-        raise click.UsageError(f"--of names a part of the net; it has no meaning with --what {what}")
+    if of is not None and subject != "net":
+        raise click.UsageError(f"--of names a part of the net; it has no meaning with --what {subject}")

@@ -1,4 +1,4 @@
-"""`weft help`: the help of a command, for those who type the word first."""
+"""`weft help`: prints the help of a command, for people who type `help` first."""
 
 import click
 
@@ -24,19 +24,19 @@ def _complete(context: click.Context, _parameter: click.Parameter, incomplete: s
 @click.pass_context
 def help(context: click.Context, words: tuple[str, ...]) -> int:  # noqa: A001 - as the command is called
     """Show what `weft COMMAND --help` shows; without COMMAND, the list of all commands."""
-    shown = context.find_root()
+    command_context = context.find_root()
     for word in words:
-        group = shown.command
+        group = command_context.command
         if not isinstance(group, click.Group):
-            raise click.UsageError(
-                f"{shown.command_path} has no commands of its own; type: {_typed(shown)}", context
-            )
-        name, command, _ = group.resolve_command(shown, [word])  # raises a usage error for an unknown name
+            path, typed = command_context.command_path, _help_command(command_context)
+            raise click.UsageError(f"{path} has no commands of its own; type: {typed}", context)
+        # Raises a usage error for an unknown name.
+        name, command, _ = group.resolve_command(command_context, [word])
         assert command is not None
-        shown = click.Context(command, info_name=name, parent=shown)
-    show_lines(shown.get_help().splitlines())
+        command_context = click.Context(command, info_name=name, parent=command_context)
+    show_lines(command_context.get_help().splitlines())
     return 0
 
 
-def _typed(shown: click.Context) -> str:
-    return shown.command_path.replace("weft ", "weft help ", 1)
+def _help_command(command_context: click.Context) -> str:
+    return command_context.command_path.replace("weft ", "weft help ", 1)

@@ -1,4 +1,4 @@
-"""`weft init`: a plan and a configuration to begin with."""
+"""`weft init`: writes a first plan and configuration."""
 
 import os
 
@@ -28,9 +28,9 @@ def init(*, as_json: bool) -> int:
     from weft.app.init.init import initialize
     from weft.cli.text.init import init_data, init_lines
 
-    done = initialize(directory(), os.environ)
+    result = initialize(directory(), os.environ)
     if as_json:
-        show_json(init_data(done))
+        show_json(init_data(result))
     else:
-        show_lines(init_lines(done))
+        show_lines(init_lines(result))
     return 0

@@ -1,4 +1,4 @@
-"""`weft logs`: what the steps of a subplan wrote."""
+"""`weft logs`: prints the output of the steps of a subplan."""
 
 from functools import partial
 
@@ -37,14 +37,16 @@ def logs(*, name: str | None, follow: bool, run_id: str | None, raw: bool, as_js
     from weft.app.record.journal import open_book
     from weft.cli.text.logs import ForPrograms, LogPage, Raw
 
-    shown = ForPrograms() if as_json else Raw() if raw else LogPage()
+    printer = ForPrograms() if as_json else Raw() if raw else LogPage()
     is_empty = True
     with open_book(directory(), run_id) as book:
         alone = partial(say_that_nobody_runs_it, book.run_command())
         for piece in pieces(book, name, follow=follow, alone=alone):
             is_empty = False
-            shown.show(piece)
+            printer.show(piece)
         if is_empty:
-            which = "" if run_id is None else f" --run {run_id}"
-            note(f"no step failed or runs in run {book.run.run}; to see all output, type: weft logs /{which}")
+            run_words = "" if run_id is None else f" --run {run_id}"
+            note(
+                f"no step failed or runs in run {book.run.run}; to see all output, type: weft logs /{run_words}"
+            )
     return 0

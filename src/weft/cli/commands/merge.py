@@ -1,4 +1,4 @@
-"""`weft merge`: tries again what a run holds, and lands what only waited to be agreed to."""
+"""`weft merge`: retries held merges, and lands results that wait for agreement."""
 
 import click
 
@@ -26,7 +26,7 @@ def merge(*, names: tuple[str, ...], now: bool, lists: bool, run_id: str | None,
     """Try again to merge the subplans ID, or all that is held: what waits to land, lands.
 
     What is held waits for a person: it is to be agreed to, it is in conflict, or a file is in the way. The message
-    says what to do about that. Of a group, ID means all that is held in it. If somebody runs the plan, it is asked
+    says what to do about that. Of a group, ID means all that is held in it. If a coordinator runs, it is asked
     to do this; else it is done here, and nothing else of the run begins: type `weft run` for that. What is paused
     and cannot be merged yet stays held, until `weft resume`.
 
@@ -44,25 +44,29 @@ def merge(*, names: tuple[str, ...], now: bool, lists: bool, run_id: str | None,
 
     with open_book(directory(), run_id) as book:
         run, command = book.run.run, book.run_command()
-        teller = MergeObserver(None if as_json else lambda line: show_lines([line]))
+        observer = MergeObserver(None if as_json else lambda line: show_lines([line]))
         wants_parts = now and not lists
-        wanted, parts = holds.chosen_now(book, names) if wants_parts else (holds.chosen(book, names), ())
-        left = wanted if lists else try_again(book, wanted, teller, now=parts)
-        paused = holds.paused(book, wanted)
-        others = [one for one in holds.held(book) if one not in left] if teller.merged else []
+        selected, parts = holds.chosen_now(book, names) if wants_parts else (holds.chosen(book, names), ())
+        still_held = selected if lists else try_again(book, selected, observer, now=parts)
+        paused = holds.paused(book, selected)
+        others = (
+            [held_work for held_work in holds.held(book) if held_work not in still_held]
+            if observer.merged
+            else []
+        )
     if as_json:
-        show_json(data(run, teller.merged, left, paused))
+        show_json(data(run, observer.merged, still_held, paused))
     else:
-        show_lines(held_lines(left))
+        show_lines(held_lines(still_held))
         show_lines(paused_lines(paused))
-        if parts and not (wanted or teller.merged or teller.refused):
+        if parts and not (selected or observer.merged or observer.refused):
             note(f"nothing of {' or '.join(names)} is completed and has not landed")
-        elif not wanted and not parts:
+        elif not selected and not parts:
             note(f"nothing of {' or '.join(names)} is held" if names else f"run {run} holds nothing")
         elif others:
             note(f"still held: {few(holds.subplans(others))}")
-        elif teller.merged and not left and not teller.is_over:
+        elif observer.merged and not still_held and not observer.is_over:
             note(f"to have the run go on, type: {command}")
-    if teller.interrupted:
+    if observer.interrupted:
         return EXIT_INTERRUPTED
-    return EXIT_FAILED if teller.failed else EXIT_WAITING if left or paused or teller.refused else 0
+    return EXIT_FAILED if observer.failed else EXIT_WAITING if still_held or paused or observer.refused else 0

@@ -1,4 +1,4 @@
-"""`weft net`: questions about a Petri net in a file. What takes time to import is imported by the commands."""
+"""`weft net`: analyses a Petri net in a file. Commands import slow modules themselves, to keep start-up fast."""
 
 import re
 from collections.abc import Iterable
@@ -22,10 +22,10 @@ _SIZE = re.compile(r"([0-9]{1,18})([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 def size(_context: click.Context, _option: click.Parameter, value: str) -> int:
     """Bytes, with or without a unit: 512M is 512 · 2²⁰."""
-    found = _SIZE.fullmatch(value)
-    if found is None or not int(found[1]):
+    match = _SIZE.fullmatch(value)
+    if match is None or not int(match[1]):
         raise click.BadParameter(f"{value!r} is not a size; give bytes above 0, or a number with K, M or G.")
-    return int(found[1]) << _UNITS[found[2].upper()]
+    return int(match[1]) << _UNITS[match[2].upper()]
 
 
 class NetReport(Protocol):
@@ -39,7 +39,7 @@ json_option = click.option(
 
 
 def directory() -> Path:
-    """What file names are relative to: the `-C` of the root command."""
+    """Returns the directory that file names are relative to: `-C` of the root command."""
     return Path(click.get_current_context().find_root().params["directory"])
 
 
@@ -176,8 +176,8 @@ def invariants(*, file: str, as_json: bool, limit: int, expression: str | None) 
 
     source = InputSource(name=file, directory=directory())
     if expression is None:
-        found = nets.list_invariants(source, limit=limit)
-        show(found, listed(found), as_json=as_json)
+        invariants_report = nets.list_invariants(source, limit=limit)
+        show(invariants_report, listed(invariants_report), as_json=as_json)
         return 0
     report = nets.check_sum(source, expression)
     show(report, invariant_checked(report), as_json=as_json)

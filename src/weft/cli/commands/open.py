@@ -1,4 +1,4 @@
-"""`weft open`: the place of a slice's worktree."""
+"""`weft open`: prints the path of a slice's worktree."""
 
 import click
 
@@ -25,7 +25,7 @@ def open(*, name: str, run_id: str | None, as_json: bool) -> int:  # noqa: A001 
     A worktree that was removed when its slice was merged (`keep_worktrees`) is made again from the branch and then
     stays until `weft clean`.
 
-    Exit code: 0; 2 if there is no such slice or run, if it has not begun, or if its branch is gone.
+    Exit code: 0; 2 if there is no such slice or run, if it has not started, or if its branch is gone.
     """
     from weft.app.inspect.worktree import open_worktree
     from weft.app.record.journal import open_book

@@ -1,4 +1,4 @@
-"""`weft pause`: what runs comes to the end of its step, and nothing new begins."""
+"""`weft pause`: lets running steps end and starts nothing new."""
 
 import click
 
@@ -12,7 +12,7 @@ from weft.cli.run_options import ids_argument
     cls=WeftCommand,
     effect=CommandEffect.CHANGES,
     epilog=examples("weft pause", "weft pause store", "weft pause --freeze"),
-    short_help="Let a run, or parts of it, begin nothing new.",
+    short_help="Pause a run, or parts of it.",
 )
 @ids_argument
 @click.option("--freeze", is_flag=True, help="Have what runs stand still at once, in the middle of its step.")
@@ -20,11 +20,11 @@ from weft.cli.run_options import ids_argument
 def pause(*, names: tuple[str, ...], freeze: bool, as_json: bool) -> int:
     """Pause the last run, or only the subplans ID and all that is in them.
 
-    What runs comes to the end of its step, nothing new begins, and the run stays: it says that it is paused. With
-    --freeze its processes stand still at once, and their time limits with them. Other subplans go on.
+    Running steps end normally, nothing new starts, and the coordinator stays and reports that it is paused. With
+    --freeze its processes stand still at once, and their time limits with them. Other subplans continue.
 
-    A pause outlives the coordinator; `weft resume` ends it. Exit code: 0, also if it was paused already or nobody
-    runs it; 1 if the coordinator does not react.
+    A pause outlives the coordinator; `weft resume` ends it. Exit code: 0, also if it was paused already or no
+    coordinator runs it; 1 if the coordinator does not react.
     """
     from weft.cli.text.control import steered
     from weft.engine.messages.facts import ControlState

@@ -1,4 +1,4 @@
-"""`weft replay`: derives a run once more from its journal, and compares."""
+"""`weft replay`: derives a run again from its journal and compares the events."""
 
 import click
 
@@ -20,7 +20,7 @@ def replay(*, run_id: str | None, as_json: bool) -> int:
     """Feed what happened in a run, and nothing else, into a new engine.
 
     Every state, every start and every end that the journal holds must come out again. Nothing is run. If the
-    journal and the engine part, the first difference is told.
+    journal and the engine differ, the first difference is printed.
 
     Exit code: 0 if all comes out again; 1 if not; 2 if there is no such run.
     """
@@ -29,11 +29,11 @@ def replay(*, run_id: str | None, as_json: bool) -> int:
     from weft.cli.text.replay import replay_lines
 
     with open_book(directory(), run_id) as book:
-        found = derive(book)
+        result = derive(book)
     if as_json:
         from msgspec import to_builtins
 
-        show_json(to_builtins(found))
+        show_json(to_builtins(result))
     else:
-        show_lines(replay_lines(found))
-    return 0 if found.difference is None else 1
+        show_lines(replay_lines(result))
+    return 0 if result.difference is None else 1

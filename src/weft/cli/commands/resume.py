@@ -1,4 +1,4 @@
-"""`weft resume`: what was paused, or stopped by itself, goes on."""
+"""`weft resume`: resumes paused or stopped subplans."""
 
 import click
 
@@ -12,7 +12,7 @@ from weft.cli.run_options import ids_argument
     cls=WeftCommand,
     effect=CommandEffect.CHANGES,
     epilog=examples("weft resume", "weft resume store/model", "weft resume --limits"),
-    short_help="Let a run, or parts of it, go on.",
+    short_help="Resume a run, or parts of it.",
 )
 @ids_argument
 @click.option(
@@ -22,10 +22,10 @@ from weft.cli.run_options import ids_argument
 )
 @json_option
 def resume(*, names: tuple[str, ...], limits: bool, as_json: bool) -> int:
-    """Let the last run go on, or only the subplans ID and all that is in them.
+    """Resume the last run, or only the subplans ID and all that is in them.
 
-    Without ID all that was paused, frozen or stopped goes on. If nobody runs the plan now, the next coordinator
-    hears of it: type `weft start` then.
+    Without ID all that was paused, frozen or stopped is resumed. If no coordinator runs the plan now, the next
+    coordinator resumes it: type `weft start` then.
 
     With --limits, agents that met a usage limit are called again at once, and nothing else changes. An agent
     that meets its limit again waits again. Exit code: 0; 1 if the coordinator does not react.

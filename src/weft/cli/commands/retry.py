@@ -1,4 +1,4 @@
-"""`weft retry`: gives subplans that have failed another go."""
+"""`weft retry`: runs failed subplans again."""
 
 import os
 from collections.abc import Sequence
@@ -45,10 +45,10 @@ def retry(*, names: tuple[str, ...], fresh_budget: bool, as_json: bool) -> int:
     if as_json:
         show_json({"run": message["run"], "pid": message["pid"], "subplans": list(ids)})
     else:
-        show_lines([f"run {message['run']} does {_what(ids)} once more (process {message['pid']})"])
+        show_lines([f"run {message['run']} does {_subject(ids)} once more (process {message['pid']})"])
         note("how far it is: weft status")
     return 0
 
 
-def _what(ids: Sequence[str]) -> str:
+def _subject(ids: Sequence[str]) -> str:
     return ", ".join(ids) if ids else "what failed"

@@ -1,4 +1,4 @@
-"""`weft run`: runs a plan, in the foreground, and shows how it goes."""
+"""`weft run`: runs a plan in the foreground and shows its progress."""
 
 import sys
 from typing import TextIO
@@ -25,7 +25,7 @@ from weft.cli.run_options import fresh_budget_option, plan_and_ids, when_approve
 @words_argument
 @flag_options
 @isolation_option
-@click.option("--fresh", is_flag=True, help="Do everything anew, also what an earlier run has completed.")
+@click.option("--fresh", is_flag=True, help="Do everything again, also what an earlier run has completed.")
 @fresh_budget_option
 @click.option(
     "--wait/--no-wait", "waits", default=None,
@@ -47,18 +47,18 @@ def run(
 ) -> int:
     """Run PLAN with as much at once as it allows; with an ID, only those subplans and what they need.
 
-    What was stopped goes on where it was, and so does a run whose process was killed: its steps went on without
+    A stopped run resumes where it was, and so does a run whose process was killed: its steps continued without
     it. After a run that has ended, the same command does again what failed, and keeps what was completed.
 
     Results that are in conflict, or that a person is to agree to, are held until `weft merge`. On a terminal,
     whether to land what is only to be agreed to is asked at the end.
 
-    Ctrl-C ends what runs gracefully, so that it can go on later; a second one ends it at once.
+    Ctrl-C ends running steps gracefully, so that the run can be resumed; a second one ends them at once.
 
     PLAN is weft.yaml or weft.yml if it is left out, and standard input if it is -. An ID is the path of a subplan
     (store/model) or its last part, if no other ends so. The options that name a setting outrank the plan.
 
-    Exit code: 0 if all is completed; 1 if something failed, 3 if for want of money; 2 if the plan cannot be run;
+    Exit code: 0 if all is completed; 1 if something failed; 3 if the budget ran out; 2 if the plan cannot be run;
     4 if it waits for people; 130 if it was stopped.
     """
     from weft.app.run.run import run_plan
@@ -68,22 +68,22 @@ def run(
 
     plan, ids = plan_and_ids(words, directory())
     style = None if quiet or as_json else style_of(sys.stderr)
-    audience: Observer
+    observer: Observer
     if as_json:
-        audience = JsonObserver(plan=plan)
+        observer = JsonObserver(plan=plan)
     elif style is None:
-        audience = LineObserver(quiet=quiet, plan=plan)
+        observer = LineObserver(quiet=quiet, plan=plan)
     else:
-        audience = Watcher(sys.stderr, style, plan=plan)
+        observer = Watcher(sys.stderr, style, plan=plan)
     has_person = not as_json and _is_terminal(sys.stderr)
     stays = has_person if waits is None else waits
 
-    def play() -> str:
-        with audience.on_stage():
-            return when_free(lambda: run_plan(wish, audience), directory())
+    def run_watched() -> str:
+        with observer.on_stage():
+            return when_free(lambda: run_plan(request, observer), directory())
 
     with plan_errors_as_data(as_json=as_json):
-        wish = RunRequest(
+        request = RunRequest(
             source=plan_source(plan),
             flags=flags,
             fresh=fresh,
@@ -91,13 +91,13 @@ def run(
             waits=stays,
             ids=ids,
         )
-        state = when_approved(play, asks=has_person and _is_terminal(sys.stdin))
+        state = when_approved(run_watched, asks=has_person and _is_terminal(sys.stdin))
     if state == "waiting" and has_person and not quiet and _is_terminal(sys.stdin):
         from weft.cli.live.landing_prompt import offer
 
-        return offer(audience)
-    audience.ends(state)
-    return audience.exit_code(state)
+        return offer(observer)
+    observer.ends(state)
+    return observer.exit_code(state)
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

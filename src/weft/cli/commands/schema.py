@@ -1,4 +1,4 @@
-"""`weft schema`: the plan language, for editors and for people."""
+"""`weft schema`: prints the JSON Schema of the plan language, or its reference."""
 
 import json
 
@@ -26,7 +26,7 @@ def schema(*, config: bool, reference: bool, as_json: bool) -> int:
     """
     if reference:
         if config:
-            raise click.UsageError("The reference tells of plans and configurations; leave out --config")
+            raise click.UsageError("The reference covers plans and configurations; leave out --config")
         _show_reference(as_json=as_json)
     else:
         _show_schema(config=config, as_json=as_json)
@@ -45,8 +45,8 @@ def _show_reference(*, as_json: bool) -> None:
 def _show_schema(*, config: bool, as_json: bool) -> None:
     from weft.plan.language.schema import config_schema, plan_schema
 
-    found = config_schema() if config else plan_schema()
+    json_schema = config_schema() if config else plan_schema()
     if as_json:
-        show_json({"schema": found})
+        show_json({"schema": json_schema})
     else:
-        write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+        write_text(json.dumps(json_schema, indent=2, ensure_ascii=False) + "\n")

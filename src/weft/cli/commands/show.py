@@ -1,4 +1,4 @@
-"""`weft show`: the plan with everything resolved."""
+"""`weft show`: prints a plan with every setting resolved."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`weft start`: runs a plan in the background; it returns when work is running, or says why not."""
+"""`weft start`: runs a plan in the background, and returns when work is running or has been refused."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ from weft.cli.plan_options import Flags, directory, flag_options, isolation_opti
 from weft.cli.run_options import fresh_budget_option, plan_and_ids, running_here, words_argument
 
 _TRIES = 20
-"""A coordinator that has just begun has no run to name yet; each try takes as long as a process to start."""
+"""How often a busy project is tried again: a coordinator that has just started has no run to name yet."""
 
 if TYPE_CHECKING:
     from weft.cli.text.paused import PausedSubplans
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 @words_argument
 @flag_options
 @isolation_option
-@click.option("--fresh", is_flag=True, help="Do everything anew, also what an earlier run has completed.")
+@click.option("--fresh", is_flag=True, help="Do everything again, also what an earlier run has completed.")
 @fresh_budget_option
 @json_option
 def start(
     *, words: tuple[str, ...], fresh: bool, fresh_budget: bool, as_json: bool, **flags: str | None
 ) -> int:
-    """Run PLAN as `weft run` does, but in the background: close the terminal, and it goes on.
+    """Run PLAN as `weft run` does, but in the background: it continues when the terminal is closed.
 
     Returns when work is running. `weft status` shows how far it is, `weft pause`, `weft resume` and `weft stop`
-    steer it, from any terminal. What was stopped goes on where it was, and what was paused is still paused, until
-    `weft resume`; what is running already is left alone. What the coordinator has to say is in
+    steer it, from any terminal. A stopped run resumes where it was, and what was paused is still paused, until
+    `weft resume`; a run that is already active is not touched. The output of the coordinator is in
     .weft/coordinator.log.
 
     Exit code: 0 if it runs, or there is nothing to do; else as of `weft run`.
@@ -67,12 +67,17 @@ def start(
     paused = PausedSubplans(message["paused"])
     does = "is still paused" if paused.is_whole else "goes on" if message["resumed"] else "is running"
     data: dict[str, object] = {"run": message["run"], "pid": message["pid"], "started": True, **paused.data()}
-    _tell(data, f"run {message['run']} {does} in the background (process {message['pid']})", as_json, paused)
+    _show_run(
+        data, f"run {message['run']} {does} in the background (process {message['pid']})", as_json, paused
+    )
     return 0
 
 
 def _started(arguments: list[str], *, as_json: bool) -> tuple[dict[str, Any] | None, int]:
-    """What the coordinator says, and its exit code; None if another `weft start` came first, which is said."""
+    """Returns the coordinator's first message and its exit code.
+
+    The message is None if another `weft start` was first.
+    """
     from weft.app.run.background import start as start_coordinator
     from weft.errors import WeftError
 
@@ -87,7 +92,7 @@ def _started(arguments: list[str], *, as_json: bool) -> tuple[dict[str, Any] | N
 
 
 def _is_running_already(*, as_json: bool) -> bool:
-    """Says so if a coordinator is at work here."""
+    """Returns whether a coordinator runs in this project, and prints that if so."""
     from weft.app.control.control import wishes_of
     from weft.app.record.journal import open_book
     from weft.cli.text.paused import PausedSubplans
@@ -100,12 +105,12 @@ def _is_running_already(*, as_json: bool) -> bool:
         paused = PausedSubplans(wishes_of(book).restraints())
     data: dict[str, object] = {"run": run, "pid": pid, "started": False, **paused.data()}
     does = "is paused" if paused.is_whole else "is running already"
-    _tell(data, f"run {run} {does} (process {pid})", as_json, paused)
+    _show_run(data, f"run {run} {does} (process {pid})", as_json, paused)
     return True
 
 
 def _eligibility(plan: str | None, ids: tuple[str, ...], flags: Flags, *, fresh: bool) -> Iterable[str]:
-    """What can start now, what cannot, and why; and what can touch the same files at the same time."""
+    """Yields lines about slices that can start now, blocked slices, and slices that may touch the same files."""
     from msgspec import structs
 
     from weft.app.check.change_history import changed_together
@@ -131,7 +136,7 @@ def _eligibility(plan: str | None, ids: tuple[str, ...], flags: Flags, *, fresh:
 
 
 def _ask_for_approval(folder: Path) -> None:
-    """Of the commands that came with the project, if there is somebody to ask; the coordinator cannot."""
+    """Asks the user to approve the project's commands. The coordinator has no terminal and cannot ask."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
     from weft.app.project.approval import NotApprovedError
@@ -143,7 +148,7 @@ def _ask_for_approval(folder: Path) -> None:
         is_approved_now(NotApprovedError(request))
 
 
-def _tell(data: dict[str, object], message: str, as_json: bool, paused: "PausedSubplans") -> None:  # noqa: FBT001 - as the option is
+def _show_run(data: dict[str, object], message: str, as_json: bool, paused: "PausedSubplans") -> None:  # noqa: FBT001 - as the option is
     if as_json:
         show_json(data)
     else:

@@ -1,4 +1,4 @@
-"""`weft status`: how the last run is, from any terminal."""
+"""`weft status`: shows the state of the last run, from any terminal."""
 
 import sys
 import time
@@ -26,9 +26,9 @@ from weft.cli.run_options import run_option
 @run_option
 @json_option
 def status(*, everything: bool, watch: bool, run_id: str | None, as_json: bool) -> int:
-    """Show the last run: its state, what is under way, what failed, what waits for somebody, and what to type.
+    """Show the last run: its state, what is under way, what failed, what waits for a person, and what to type.
 
-    It only reads, and whoever runs the plan does not notice. Exit code: 0; 2 if nothing has been run here.
+    It only reads, and does not disturb the run. Exit code: 0; 2 if nothing has been run here.
     """
     from weft.app.inspect.overview import overview
     from weft.app.record.journal import open_book
@@ -42,13 +42,15 @@ def status(*, everything: bool, watch: bool, run_id: str | None, as_json: bool) 
         for is_news in book.looks(follow=watch):
             if not is_news:
                 continue
-            one = overview(book, everything=everything or as_json)
-            places = worktrees_of(book.places.project)
+            run_overview = overview(book, everything=everything or as_json)
+            worktrees = worktrees_of(book.places.project)
             if as_json:
-                show_json(data(one, places))
+                show_json(data(run_overview, worktrees))
             else:
                 if watch and terminal is not None:
                     click.clear()
-                found = lines(one, time.time(), style, everything=everything, worktrees=places)
-                write_text("".join(f"{line}\n" for line in folded(found, text_width(sys.stdout))))
+                text_lines = lines(
+                    run_overview, time.time(), style, everything=everything, worktrees=worktrees
+                )
+                write_text("".join(f"{line}\n" for line in folded(text_lines, text_width(sys.stdout))))
     return 0

@@ -1,4 +1,4 @@
-"""`weft stop`: what runs ends gracefully, and can go on later."""
+"""`weft stop`: ends running steps gracefully; the run can be resumed later."""
 
 import click
 
@@ -12,7 +12,7 @@ from weft.cli.run_options import ids_argument
     cls=WeftCommand,
     effect=CommandEffect.CHANGES,
     epilog=examples("weft stop", "weft stop store", "weft stop --now"),
-    short_help="End what runs, in a way that it can go on later.",
+    short_help="Stop a run, or parts of it; it can be resumed later.",
 )
 @ids_argument
 @click.option("--now", is_flag=True, help="Without the time that steps have to end by themselves.")
@@ -22,10 +22,10 @@ def stop(*, names: tuple[str, ...], now: bool, waits: bool, as_json: bool) -> in
     """Stop the last run, or only the subplans ID and all that is in them.
 
     The steps that run are ended: they are asked, given the time that the plan grants them, and killed. Nothing of
-    them survives, and what they did is kept. `weft start` or `weft run` goes on where it stopped; a subplan that
-    was stopped by itself also goes on with `weft resume ID`.
+    them survives, and what they did is kept. `weft start` or `weft run` resumes where it stopped; a subplan that
+    was stopped by itself is also resumed by `weft resume ID`.
 
-    Where the coordinator has died and its steps go on without it, they are ended, too. Exit code: 0, also if
+    Where the coordinator has died and its steps still run, they are ended, too. Exit code: 0, also if
     nothing runs; 1 if the coordinator does not react.
     """
     from weft.app.control.control import await_end
@@ -35,14 +35,16 @@ def stop(*, names: tuple[str, ...], now: bool, waits: bool, as_json: bool) -> in
     from weft.cli.text.control import steered
     from weft.engine.messages.facts import ControlState
 
-    done = steered(ControlState.STOP, names, now=now, as_json=as_json)
+    result = steered(ControlState.STOP, names, now=now, as_json=as_json)
     with open_book(directory()) as book:
-        if not done.alive and not names:
-            ended = stop_orphaned_jobs(book)
-            if ended and not as_json:
-                note(f"ended what its coordinator had left: {ended} step{'s' if ended > 1 else ''}")
-        elif done.alive and waits and not names:
+        if not result.alive and not names:
+            stopped_jobs = stop_orphaned_jobs(book)
+            if stopped_jobs and not as_json:
+                note(
+                    f"ended what its coordinator had left: {stopped_jobs} step{'s' if stopped_jobs > 1 else ''}"
+                )
+        elif result.alive and waits and not names:
             await_end(book)
             if not as_json:
-                note(f"run {done.run} is {book.state()}; to resume it, type: {done.start_command}")
+                note(f"run {result.run} is {book.state()}; to resume it, type: {result.start_command}")
     return 0

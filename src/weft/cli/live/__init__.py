@@ -1,1 +1,1 @@
-"""The parts of what is seen of a run while it runs."""
+"""Observers of a run: the live view on a terminal, lines, JSON, and the log of a background run."""

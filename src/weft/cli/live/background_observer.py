@@ -1,4 +1,4 @@
-"""Whoever started a run in the background has gone once work is running; what there is to say is in a file."""
+"""The observer of a run in the background. It reports to `weft start` once, and then writes to the log file."""
 
 import os
 from collections.abc import Sequence
@@ -9,9 +9,11 @@ from weft.engine.messages.events import Recorded
 
 
 class BackgroundObserver(LineObserver):
-    def __init__(self, word: ReadyMessage, *, plan: str | None) -> None:
+    """Reports to `weft start` that work is running, and then writes lines to the coordinator's log."""
+
+    def __init__(self, ready_message: ReadyMessage, *, plan: str | None) -> None:
         super().__init__(quiet=False, plan=plan)
-        self._word = word
+        self._ready_message = ready_message
         self._log: RotatingLog | None = None
 
     def hears(self, events: Sequence[Recorded]) -> None:
@@ -21,5 +23,7 @@ class BackgroundObserver(LineObserver):
         super().hears(events)
         # After the first events: a person may have resumed the run before it was started.
         paused = self.view.wishes.restraints()
-        self._word.say(run=self.begun.run, pid=os.getpid(), resumed=self.begun.resumed, paused=paused)
+        self._ready_message.say(
+            run=self.begun.run, pid=os.getpid(), resumed=self.begun.resumed, paused=paused
+        )
         self._log.look()

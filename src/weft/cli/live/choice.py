@@ -1,8 +1,8 @@
-"""Which subplans are shown when there is not room for all.
+"""The choice of subplans that the live view shows when there is no room for all.
 
-What needs somebody comes first, then what failed and what runs; then what has just ended, what comes next, and the
-rest. A row in a tree needs the rows of the groups around it, too. Where even what is most important would not fit
-with those, the rows stand for themselves, with their whole paths.
+Subplans that need a person come first, then failed and running ones, then those that have just ended, those that
+are next, and the rest. A row in a tree also needs the rows of the groups around it. Where the most urgent rows do
+not fit together with their groups, the view is a flat list of rows with full paths.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,10 +15,12 @@ from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT
 
 JUST_ENDED = 3
-"""So many are shown before those that have not begun."""
+"""How many subplans that have just ended are shown before those that have not started."""
 
 
 class VisibleRows(Struct, frozen=True, kw_only=True):
+    """The rows of the table, and the number of slices that it does not show."""
+
     rows: list[int]
     """In plan order."""
     is_tree: bool
@@ -27,9 +29,9 @@ class VisibleRows(Struct, frozen=True, kw_only=True):
 
 
 def choose(view: RunView, room: int) -> VisibleRows:
-    """For a table of at most so many lines; at least one."""
+    """Returns the rows for a table of at most `room` lines; at least one row."""
     choice = _choose(view, room)
-    # What is hidden is counted in a line of its own.
+    # A line that counts the hidden slices takes the room of one row.
     return _choose(view, room - 1) if any(choice.hidden.values()) else choice
 
 
@@ -42,7 +44,7 @@ def _choose(view: RunView, room: int) -> VisibleRows:
 
 
 def _urgent(view: RunView, room: int) -> Iterator[int]:
-    """Neither many questions, nor many merges to help with, nor many failures push out what runs."""
+    """Yields the urgent rows. Each kind has a share of the room, so that running rows are never pushed out."""
     shelves, share = view.shelves, max(1, room // 3)
     yield from islice(shelves.asking, share)
     yield from islice(shelves.held, share)
@@ -65,12 +67,12 @@ def _fill(view: RunView, rows: Iterable[int], room: int, *, is_tree: bool) -> se
     chosen: set[int] = set()
     for row in rows:
         needed: list[int] = []
-        one = row
-        while one not in chosen and (one != ROOT or row == ROOT):
-            needed.append(one)
-            if not is_tree or one == ROOT:
+        ancestor = row
+        while ancestor not in chosen and (ancestor != ROOT or row == ROOT):
+            needed.append(ancestor)
+            if not is_tree or ancestor == ROOT:
                 break
-            one = parents[one]
+            ancestor = parents[ancestor]
         if len(chosen) + len(needed) <= room:
             chosen.update(needed)
     return chosen

@@ -1,4 +1,4 @@
-"""The lines below the table: who has to be answered or helped, how far the run is, what it cost and will take."""
+"""The lines below the table: commands for questions and held work, progress, cost and the time remaining."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -14,13 +14,13 @@ from weft.cli.wording.words import ahead, answer_command, count, time_left
 from weft.engine.states import SubplanExecutionState as State
 
 QUESTIONS, CONFLICTS = 2, 2
-"""So many questions are shown with what to type, and so many conflicts that are coming."""
+"""How many questions are shown with their command, and how many expected conflicts."""
 _BAR = {True: ("█", "▒", "░"), False: ("#", "x", "-")}
 _LEAST_BAR, _WIDEST_BAR = 6, 40
 
 
 def footer(view: RunView, now: float, width: int, height: int, style: Style) -> list[str]:
-    """At most so many lines; what matters least is left out first."""
+    """Returns at most `height` lines; the least important are dropped first."""
     last = [_progress(view, width, style), _state(view, now, width, style)]
     hints = [*_questions(view, style, width), *_merges(view, width), *_ahead(view, style), *_paused(view)]
     hints += _push(view)
@@ -61,17 +61,17 @@ def _paused(view: RunView) -> Iterator[str]:
 
 
 def _ahead(view: RunView, style: Style) -> Iterator[str]:
-    """Two that run, and will not go together."""
+    """Yields pairs of running subplans that are going to conflict."""
     coming = [pair for pair in view.landings.ahead if not view.shelves.held.keys() & set(pair)]
     for pair in coming[:CONFLICTS]:
-        one, other = (view.outline.paths[row] for row in pair)
-        yield f"{one} is {ahead(other, view.landings.ahead[pair])}"
+        subplan, other_subplan = (view.outline.paths[row] for row in pair)
+        yield f"{subplan} is {ahead(other_subplan, view.landings.ahead[pair])}"
     if len(coming) > CONFLICTS:
         yield f"{style.more} {count(len(coming) - CONFLICTS, 'more conflict')} ahead"
 
 
 def _progress(view: RunView, width: int, style: Style) -> str:
-    """A bar of what has ended, well and not, and the numbers."""
+    """Returns a bar of completed and failed slices with the numbers."""
     counts = view.counts
     words = [f"{counts[State.COMPLETED]:,}/{sum(counts.values()):,} done"]
     asking = len(view.shelves.asking)
@@ -112,7 +112,7 @@ def _state(view: RunView, now: float, width: int, style: Style) -> str:
 
 
 def _as_fits(words: list[str], between: str, width: int) -> str:
-    """As many of the words, from the first on, as there is room for."""
+    """Returns as many of the words, from the first on, as fit into the width."""
     text = words[0][:width]
     for word in words[1:]:
         if len(text) + len(between) + len(word) > width:

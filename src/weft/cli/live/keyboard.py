@@ -1,4 +1,4 @@
-"""What is typed while a picture is on the terminal would be written into it; so the terminal does not echo it."""
+"""Turns off the echo of a terminal, because typed text would be written into the live view."""
 
 import os
 import termios
@@ -7,12 +7,15 @@ from contextlib import contextmanager, suppress
 from typing import TextIO
 
 _LOCAL_FLAGS = 3
-"""Where they stand in what termios tells."""
+"""Index of the local flags in the list that `termios.tcgetattr` returns."""
 
 
 @contextmanager
 def no_echo(stream: TextIO) -> Generator[None]:
-    """Ctrl-C works as always. What was typed is thrown away: nobody saw what it would do in the shell."""
+    """Turns off the echo while the context is active. Ctrl-C still works.
+
+    Typed text is discarded at the end: the user could not see it, and the shell would run it.
+    """
     try:
         terminal = stream.fileno()
         before = termios.tcgetattr(terminal)
@@ -32,8 +35,11 @@ def no_echo(stream: TextIO) -> Generator[None]:
 
 
 def _is_ours(terminal: int) -> bool:
-    """A process in the background would be stopped for changing the terminal of another."""
+    """Returns whether this process is in the foreground.
+
+    The kernel stops a background process that changes a terminal.
+    """
     try:
         return os.tcgetpgrp(terminal) == os.getpgrp()
-    except OSError:  # not the terminal that we were started from: nobody minds
+    except OSError:  # not our controlling terminal, where job control does not apply
         return True

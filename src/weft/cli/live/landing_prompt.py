@@ -1,4 +1,4 @@
-"""At the end of a run, a person at a terminal is asked about what only waits to be agreed to, and it lands."""
+"""The question at the end of a run whether results that wait for agreement shall land."""
 
 from collections.abc import Sequence
 
@@ -14,52 +14,52 @@ from weft.cli.wording.words import NAMES, count
 from weft.engine.messages.events import Recorded
 
 
-def offer(audience: Observer) -> int:
-    """The run waits for people. Has the last word about it; the number to exit with."""
-    view, begun = audience.view, audience.begun
+def offer(observer: Observer) -> int:
+    """Prints the summary of a run that waits for people, asks whether to land, and returns the exit code."""
+    view, setup = observer.view, observer.begun
     paths = [view.outline.paths[row] for row in view.landings.to_agree()]
-    changed = changed_files(begun.plan, begun.directory, paths[:NAMES])
-    audience.ends("waiting", changed=changed, has_next=not paths)
+    changed = changed_files(setup.plan, setup.directory, paths[:NAMES])
+    observer.ends("waiting", changed=changed, has_next=not paths)
     state = "waiting"
     if paths:
         on = f" on {view.landings.target}" if view.landings.target else ""
         if _agrees(f"Land {count(len(paths), 'result')}{on}?"):
-            state = _land(audience, paths)
+            state = _land(observer, paths)
         if state != "completed":
-            audience.says_next()
-    return audience.exit_code(state)
+            observer.says_next()
+    return observer.exit_code(state)
 
 
 def _agrees(question: str) -> bool:
     try:
         return click.confirm(question, default=False, prompt_suffix=" ", err=True)
-    except click.Abort:  # Ctrl-C, or nobody is there
+    except click.Abort:  # Ctrl-C, or standard input is closed
         note("")
         return False
 
 
 class _Lander(MergeObserver):
-    """Says what lands, and has the audience know it."""
+    """Prints what lands, and applies the events to the view of the run's observer."""
 
-    def __init__(self, audience: Observer) -> None:
+    def __init__(self, observer: Observer) -> None:
         super().__init__(note)
-        self._audience = audience
+        self._observer = observer
 
     def hears(self, events: Sequence[Recorded]) -> None:
         super().hears(events)
-        for one in events:
-            self._audience.view.apply(one.event, one.at)
+        for recorded in events:
+            self._observer.view.apply(recorded.event, recorded.at)
 
 
-def _land(audience: Observer, paths: Sequence[str]) -> str:
-    """The state of the run then."""
-    lander = _Lander(audience)
-    with open_book(audience.begun.directory, audience.begun.run) as book:
-        left = merge(book, [one for one in held(book) if one.subplan in paths], lander)
+def _land(observer: Observer, paths: Sequence[str]) -> str:
+    """Lands the results and returns the state of the run afterwards."""
+    lander = _Lander(observer)
+    with open_book(observer.begun.directory, observer.begun.run) as book:
+        still_held = merge(book, [work for work in held(book) if work.subplan in paths], lander)
         state = book.state()
-    note_lines(held_lines(left))
+    note_lines(held_lines(still_held))
     if lander.interrupted:
         return "stopped"
-    # What was not to be done here is not stopped for that.
-    audience.view.state = state if state in {"completed", "failed"} else "waiting"
-    return audience.view.state
+    # The merge leaves other work of the run undone, which does not mean that the run was stopped.
+    observer.view.state = state if state in {"completed", "failed"} else "waiting"
+    return observer.view.state

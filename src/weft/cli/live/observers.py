@@ -1,6 +1,7 @@
-"""Who looks at a run: a person at a terminal, a person who reads lines, a program that reads JSON.
+"""Observers of a run: the live view for a terminal, lines for people, and JSON for programs.
 
-Whoever has gone, as when a pipe is closed or a terminal, misses the rest; the run goes on all the same.
+When the reader goes away, for instance because a pipe or a terminal is closed, the observer stops writing. The run
+continues.
 """
 
 import json
@@ -41,7 +42,7 @@ Clock = Callable[[], float]
 
 
 class Observer:
-    """What all have in common: they know how far the run is, and have the last word."""
+    """The base class of observers: keeps the view of the run and prints the summary."""
 
     def __init__(self, *, plan: str | None = None, clock: Clock = time.time) -> None:
         """`plan` is as it was named on the command line."""
@@ -50,53 +51,55 @@ class Observer:
         self._begun: RunSetup | None = None
         self._view: RunView | None = None
         self._history: Iterable[Recorded] | None = None
-        """What has happened before, until it is in the view."""
+        """Events of an earlier coordinator that the view has not applied yet."""
         self._is_gone = False
 
     def on_stage(self) -> AbstractContextManager[object]:
-        """While the run is shown."""
+        """Returns the context in which the run is shown."""
         return nullcontext()
 
-    # What it hears
+    # Called during the run
 
-    def begins(self, begun: RunSetup) -> None:
-        self._begun = begun
-        self._view = RunView(begun.plan)
-        self._history = begun.history
-        if not begun.resumed:
+    def begins(self, setup: RunSetup) -> None:
+        """Starts a view of the run, and prints how it relates to an earlier run."""
+        self._begun = setup
+        self._view = RunView(setup.plan)
+        self._history = setup.history
+        if not setup.resumed:
             self._catch_up()
-        if begun.settles:
-            self._say([_settles(begun)])
-        elif begun.resumed:
-            self._say([f"run {begun.run} goes on"])
-        elif begun.given_up and begun.given_up_for != begun.chosen:
-            was_for = _purpose(begun.given_up_for)
-            self._say([f"run {begun.given_up} was for {was_for}, and unfinished; a new run begins"])
-        elif begun.given_up and begun.changed:
+        if setup.settles:
+            self._say([_settles(setup)])
+        elif setup.resumed:
+            self._say([f"run {setup.run} goes on"])
+        elif setup.given_up and setup.given_up_for != setup.chosen:
+            was_for = _purpose(setup.given_up_for)
+            self._say([f"run {setup.given_up} was for {was_for}, and unfinished; a new run begins"])
+        elif setup.given_up and setup.changed:
             self._say(
-                [f"the plan has changed since run {begun.given_up}, which was unfinished; a new run begins"]
+                [f"the plan has changed since run {setup.given_up}, which was unfinished; a new run begins"]
             )
-        elif begun.given_up:
-            self._say([f"run {begun.given_up} was unfinished, and is given up; a new run begins"])
-        if not begun.done_by:
-            self._notes(begun.notes)
+        elif setup.given_up:
+            self._say([f"run {setup.given_up} was unfinished, and is given up; a new run begins"])
+        if not setup.done_by:
+            self._notes(setup.notes)
 
     def _notes(self, notes: Sequence[str]) -> None:
-        """What a person should know before anything starts."""
-        self._say([f"note: {one}" for one in notes])
+        """Prints notes that the user should see before any step starts."""
+        self._say([f"note: {line}" for line in notes])
 
     def hears(self, events: Sequence[Recorded]) -> None:
+        """Applies new events to the view and prints their lines."""
         if events:
             self._catch_up(before=events[0].seq)
-        for one in events:
-            self.view.apply(one.event, one.at)
-            self._say(self._lines(one, self.view))
+        for recorded in events:
+            self.view.apply(recorded.event, recorded.at)
+            self._say(self._lines(recorded, self.view))
 
     def _catch_up(self, *, before: float = inf) -> None:
-        """Brings the view to what had happened before the event of this number.
+        """Applies the events of the history up to the event number `before`.
 
-        A long history takes seconds. So it is read when the first new event is in the journal and work is under
-        way, and not before.
+        A long history takes seconds to read. It is read only when the first new event is in the journal, so that
+        work is already under way.
         """
         history, self._history = self._history or (), None
         assert self._view is not None, "a run begins before anything happens in it"
@@ -106,16 +109,16 @@ class Observer:
             self._view.apply(recorded.event, recorded.at)
 
     def notes(self, lines: Sequence[str]) -> None:
-        """What a person should know, and is no event."""
+        """Prints notes that are not events."""
         self._notes(lines)
 
     def looks(self) -> None:
-        """Nothing to see."""
+        """Draws the run, if this observer draws."""
 
     def stops(self, times: int) -> None:
         self._say([_STOPPING[min(times, 3)]])
 
-    # What it knows in the end
+    # Called after the run
 
     @property
     def begun(self) -> RunSetup:
@@ -130,8 +133,8 @@ class Observer:
         return self._view
 
     def ends(self, state: str, *, changed: Mapping[str, int] = NOTHING, has_next: bool = True) -> None:
-        """The last word, or the last but what to type."""
-        if state != LEFT:  # then all has been said
+        """Prints the summary, with or without the commands to type next."""
+        if state != LEFT:  # the user left early and has been told what continues
             self.view.state = state
             self._write(partial(note_lines, self._summary(changed, has_next=has_next)))
         if self._is_gone:
@@ -147,24 +150,24 @@ class Observer:
         )
 
     def says_next(self) -> None:
-        """What to type."""
+        """Prints the commands to type next."""
         self._write(partial(note_lines, next_lines(self.view, self._typed())))
 
     def _typed(self) -> str:
-        """What to say after `weft run` to mean the same run."""
+        """Returns the words after `weft run` that name the same run."""
         return " ".join(filter(None, (self._plan, *map(shlex.quote, self.begun.chosen))))
 
     def exit_code(self, state: str) -> int:
-        """What failed counts more than what waits."""
+        """Returns the exit code; failures take precedence over waiting."""
         has_failed = state == "failed" or (state == "waiting" and self.view.counts[State.FAILED] > 0)
         if has_failed:
             return EXIT_BUDGET if any(row.reason == FailureReason.BUDGET for row in self.view.rows) else 1
         return EXITS[state]
 
-    # How it speaks
+    # Output
 
-    def _lines(self, one: Recorded, view: RunView) -> Sequence[str]:  # noqa: ARG002 - most have something to say
-        """About one thing that has happened."""
+    def _lines(self, recorded: Recorded, view: RunView) -> Sequence[str]:  # noqa: ARG002 - most have something to say
+        """Returns the lines to print for one event."""
         return ()
 
     def _say(self, lines: Sequence[str]) -> None:
@@ -180,11 +183,11 @@ class Observer:
             self._is_gone = True
 
 
-def _settles(begun: RunSetup) -> str:
-    steps = few(begun.settles)
-    is_in, has = ("is", "that step has") if len(begun.settles) == 1 else ("are", "these steps have")
+def _settles(setup: RunSetup) -> str:
+    steps = few(setup.settles)
+    is_in, has = ("is", "that step has") if len(setup.settles) == 1 else ("are", "these steps have")
     return (
-        f"run {begun.run} is unfinished, and {steps} {is_in} in progress; a new run replaces it when {has} ended; "
+        f"run {setup.run} is unfinished, and {steps} {is_in} in progress; a new run replaces it when {has} ended; "
         "to end it now, type: weft stop"
     )
 
@@ -193,17 +196,17 @@ def _purpose(chosen: Sequence[str]) -> str:
     return f"{few(chosen)} only" if chosen else "the whole plan"
 
 
-def _nothing_to_do(begun: RunSetup) -> list[str]:
-    subplans = len(begun.plan.subplans) - 1
+def _nothing_to_do(setup: RunSetup) -> list[str]:
+    subplans = len(setup.plan.subplans) - 1
     all_were = f"all {subplans:,} subplans were" if subplans > 1 else "the one subplan was"
-    if begun.chosen:
-        all_were = f"{few(begun.chosen)} {'was' if len(begun.chosen) == 1 else 'were'}"
-    message = f"nothing to do: {all_were} completed by run {begun.done_by}; --fresh repeats everything"
-    return [message] if begun.result is None else [message, f"results: {begun.result}"]
+    if setup.chosen:
+        all_were = f"{few(setup.chosen)} {'was' if len(setup.chosen) == 1 else 'were'}"
+    message = f"nothing to do: {all_were} completed by run {setup.done_by}; --fresh repeats everything"
+    return [message] if setup.result is None else [message, f"results: {setup.result}"]
 
 
 class LineObserver(Observer):
-    """Reads a line for each thing that happens, or only for what needs somebody."""
+    """Prints a line for each event, or with `quiet` only for those that need a person."""
 
     def __init__(self, *, quiet: bool, plan: str | None = None, clock: Clock = time.time) -> None:
         super().__init__(plan=plan, clock=clock)
@@ -213,21 +216,21 @@ class LineObserver(Observer):
         if not self._quiet:
             super()._notes(notes)
 
-    def _lines(self, one: Recorded, view: RunView) -> Sequence[str]:
-        return lines_of(one.event, one.at, view, quiet=self._quiet)
+    def _lines(self, recorded: Recorded, view: RunView) -> Sequence[str]:
+        return lines_of(recorded.event, recorded.at, view, quiet=self._quiet)
 
 
 class JsonObserver(Observer):
-    """Reads each event as a line of JSON."""
+    """Prints each event as a line of JSON."""
 
     def hears(self, events: Sequence[Recorded]) -> None:
         super().hears(events)
-        text = "".join(f"{json.dumps(event_json(one))}\n" for one in events)
+        text = "".join(f"{json.dumps(event_json(recorded))}\n" for recorded in events)
         self._write(partial(write_text, text))
 
 
 class Watcher(Observer):
-    """Looks at a picture of the run that is kept up to date."""
+    """Shows the run on a terminal in a picture that is kept up to date."""
 
     def __init__(
         self, stream: TextIO, style: Style, *, plan: str | None = None, clock: Clock = time.time
@@ -243,12 +246,14 @@ class Watcher(Observer):
             return  # nothing has happened yet that could be shown
         logs = self.begun.places.logs(self.begun.run)
         for path, step in self._view.under_way():
-            which = (step.attempt, step.firing, step.execution)
-            self._view.note_output(path, step.step, last_line(output_prefix(logs, path, step.step, which)))
+            execution = (step.attempt, step.firing, step.execution)
+            self._view.note_output(
+                path, step.step, last_line(output_prefix(logs, path, step.step, execution))
+            )
         self._screen.show(self._view, self._clock())
 
-    def _lines(self, one: Recorded, view: RunView) -> Sequence[str]:
-        return lines_of(one.event, one.at, view) if one.event.kind == "recovered" else ()
+    def _lines(self, recorded: Recorded, view: RunView) -> Sequence[str]:
+        return lines_of(recorded.event, recorded.at, view) if recorded.event.kind == "recovered" else ()
 
     def _say(self, lines: Sequence[str]) -> None:
         if lines:

@@ -1,4 +1,4 @@
-"""`weft agents --probe`: asks, and shows on a terminal for whom it waits."""
+"""`weft agents --probe`: probes agents, and shows on a terminal which answers are missing."""
 
 import os
 import sys
@@ -14,52 +14,57 @@ EXIT_SILENT = 1
 
 
 def ask(
-    found: PlanAgents,
-    seen: Sequence[AgentStatus],
+    plan_agents: PlanAgents,
+    statuses: Sequence[AgentStatus],
     *,
     named: bool,
     model: str | None,
     timeout: float,
     as_json: bool,
 ) -> int:
-    asked = to_probe(found, seen, os.environ, named=named, model=model)
-    names = [one.name for one in asked.agents]
+    """Probes the agents, prints the answers and returns the exit code."""
+    selection = to_probe(plan_agents, statuses, os.environ, named=named, model=model)
+    names = [agent.name for agent in selection.agents]
     if names:
         note(f"asking for one word each, which may cost a little: {', '.join(names)}")
     with _watching(names) as has_ended:
-        told = probe(
-            found, asked.agents, os.environ, timeout=timeout, tell=lambda one: has_ended(one.agent.name)
+        replies = probe(
+            plan_agents,
+            selection.agents,
+            os.environ,
+            timeout=timeout,
+            tell=lambda reply: has_ended(reply.agent.name),
         )
     if as_json:
-        show_json(probed_data(told, asked.missing))
+        show_json(probed_data(replies, selection.missing))
     else:
-        show_lines(probed_lines(told, asked.missing))
-    return 0 if not asked.missing and all(one.has_answered for one in told) else EXIT_SILENT
+        show_lines(probed_lines(replies, selection.missing))
+    return 0 if not selection.missing and all(reply.has_answered for reply in replies) else EXIT_SILENT
 
 
 class _Asking(Progress):
-    """Says for whom it waits."""
+    """A progress line that names the agents without an answer."""
 
-    def says(self, names: Sequence[str]) -> None:
+    def show(self, names: Sequence[str]) -> None:
         self._draw(f"waiting for {', '.join(names)}")
 
 
 @contextmanager
 def _watching(names: Sequence[str]) -> Generator[Callable[[str], None]]:
-    """A line on a terminal that names those who have not answered yet; elsewhere nobody watches."""
+    """Yields a function that takes an agent off the progress line; without a terminal it does nothing."""
     stream = sys.stderr
     if not names or stream is None or not stream.isatty():
         yield lambda _name: None
         return
-    asking, left = _Asking(stream), list(names)
+    asking, unanswered = _Asking(stream), list(names)
 
     def has_ended(name: str) -> None:
-        left.remove(name)
-        if left:
-            asking.says(left)
+        unanswered.remove(name)
+        if unanswered:
+            asking.show(unanswered)
 
     try:
-        asking.says(left)
+        asking.show(unanswered)
         yield has_ended
     finally:
         asking.clear()

@@ -1,8 +1,8 @@
-"""A run on a terminal, as it is now: a few lines at the bottom that are kept up to date.
+"""The live view of a run: a few lines at the bottom of a terminal that are kept up to date.
 
-To look at 32 steps must not cost what a step costs. So a picture is made of what it shows and not of the whole
-plan, at most four times a second, and of the lines in it only those are written that have changed. What was on the
-terminal before stays; when the picture goes, nothing is left of it.
+Watching 32 steps must cost far less than running one. So a picture is computed from the rows that it shows and not
+from the whole plan, at most four times a second, and only changed lines are written. Earlier output on the
+terminal stays, and the picture is erased at the end.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from weft.cli.wording.cells import Style
 SOONEST, LATEST = 0.25, 1.0
 """Seconds from one picture to the next: if something has changed, and if only time has passed."""
 _SPACIOUS = 12
-"""The height from which on a blank line sets off what is below the table."""
+"""The least height for a blank line between the table and the footer."""
 _SOME_SIZE = (80, 24)
 
 _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
@@ -31,7 +31,7 @@ _BEGIN, _END = "\x1b[?2026h\x1b[?7l", "\x1b[?7h\x1b[?2026l"
 
 
 def screen(view: RunView, now: float, width: int, height: int, style: Style) -> list[str]:
-    """The picture: at most so many lines, each of at most so many cells."""
+    """Returns the picture: at most `height` lines, each of at most `width` cells."""
     below = footer(view, now, width, min(height, max(2, height // 3)), style)
     room = height - len(below)
     space = [""] if height >= _SPACIOUS else []
@@ -40,12 +40,12 @@ def screen(view: RunView, now: float, width: int, height: int, style: Style) -> 
 
 
 def size_of(stream: TextIO) -> tuple[int, int]:
-    """Columns and lines."""
+    """Returns the columns and lines of the terminal."""
     return terminal_size(stream) or _SOME_SIZE
 
 
 class Screen:
-    """Draws on a terminal; used with `with`, so that it is left as it was found, whatever happens."""
+    """Draws on a terminal. Used with `with`, so that the terminal is restored in any case."""
 
     def __init__(
         self, stream: TextIO, style: Style, *, size: Callable[[TextIO], tuple[int, int]] = size_of
@@ -75,11 +75,11 @@ class Screen:
         return not 0 <= now - self._drawn_at < (LATEST if is_same else SOONEST)
 
     def show(self, view: RunView, now: float) -> bool:
-        """Draw the run if it is time to; to be called often."""
+        """Draws the run if a new picture is due, and returns whether it did. Callers may call this often."""
         if not self.is_due(view, now):
             return False
         columns, lines = self._size(self._stream)
-        # The last column stays free: terminals differ in what they do there. So does a line, for what was before.
+        # The last column stays free, because terminals treat it differently; one line stays for earlier output.
         self.draw(screen(view, now, max(1, columns - 1), max(1, lines - 1), self._style))
         self._drawn_version, self._drawn_at = view.version, now
         return True
@@ -92,20 +92,21 @@ class Screen:
         self._drawn, self._drawn_size = list(lines), size
 
     def say(self, lines: Sequence[str]) -> None:
-        """Lines that stay, above the picture; it comes back below them when it is next shown."""
+        """Prints lines above the picture. The picture comes back below them when it is next drawn."""
         self.clear()
         self._write("".join(f"{self._style.shown(line)}\r\n" for line in lines))
 
     def clear(self) -> None:
-        """Take the picture away; the terminal is as it was before."""
+        """Erases the picture; the terminal is as it was before."""
         if self._drawn:
             self._write(self._wiped() + _SHOW)
             self._drawn_version, self._drawn_at = -1, float("-inf")
 
     def _wiped(self) -> str:
-        """Goes to where the picture begins, and erases from there on.
+        """Returns the escape codes that move to the start of the picture and erase it.
 
-        The cursor is at the beginning of its last line. In a terminal that has become narrower, a line may be two.
+        The cursor is at the beginning of its last line. In a terminal that has become narrower, one line may take
+        two rows.
         """
         columns, height = self._size(self._stream)
         rows = sum(max(1, -(-cells(unpainted(line)) // columns)) for line in self._drawn[:-1])
@@ -113,7 +114,7 @@ class Screen:
         return f"\r{_up(min(rows, height - 1))}\x1b[J"
 
     def _write(self, text: str) -> None:
-        """Once nobody can look any more, the run goes on without."""
+        """Writes to the terminal. If that fails, the run continues without a picture."""
         if self._is_gone:
             return
         try:
@@ -128,15 +129,15 @@ def _up(lines: int) -> str:
 
 
 def _changes(old: Sequence[str], new: Sequence[str]) -> str:
-    """From the last line of the old picture to the last of the new, and what has changed on the way.
+    """Returns the text that turns the old picture into the new one; the cursor starts and ends in the last line.
 
-    The last line is written always: what the user types appears there.
+    The last line is always written, because text that the user types appears there.
     """
     parts = ["\r", _up(len(old) - 1)] if old else ["\r"]
     last = len(new) - 1
-    for number, (was, now) in enumerate(zip_longest(old[: len(new)], new)):
-        if was != now or number == last:
-            parts.append(f"{now}\x1b[K")
+    for number, (old_line, new_line) in enumerate(zip_longest(old[: len(new)], new)):
+        if old_line != new_line or number == last:
+            parts.append(f"{new_line}\x1b[K")
         if number != last:
             parts.append("\r\n")
     if len(old) > len(new):

@@ -1,4 +1,4 @@
-"""One line for each subplan: a sign for its state, its name, what it does, how long, its cost, its last word."""
+"""The table of the live view: for each subplan its state, name, step, time, cost and latest output."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -36,9 +36,9 @@ _SIGNS = {
 }
 _GAP = "  "
 _LEAST_DETAIL = 10
-"""Cells; with fewer a last word says nothing."""
+"""Cells; a shorter detail would be useless."""
 _COST_FROM = 60
-"""The width of a terminal that has room for what each subplan cost."""
+"""The least width of a terminal for the column of costs."""
 _WANTED = {
     ControlState.GO: "",
     ControlState.PAUSE: "paused",
@@ -51,6 +51,8 @@ _WORDS = {State.RUNNING: "running", State.FAILED: "failed", State.PENDING: "wait
 
 
 class TableLine(Struct, frozen=True, kw_only=True):
+    """The texts of one line of the table."""
+
     sign: str
     name: str
     is_group: bool = False
@@ -82,39 +84,42 @@ def _more(hidden: Tally, number: int, *, is_rest: bool) -> str:
 
 
 def tally_words(tally: Tally, held: int = 0) -> list[str]:
-    """What there is none of is left out. What is held counts as running elsewhere."""
+    """Returns phrases such as `3 running`, without states that no slice has.
+
+    Held slices count as running elsewhere.
+    """
     numbers = {**tally, State.RUNNING: tally[State.RUNNING] - held}
     words = [f"{numbers[state]:,} {word}" for state, word in _WORDS.items() if numbers[state] > 0]
     return [f"{held:,} held", *words] if held else words
 
 
-# What a line says
+# The texts of a line
 
 
 def _line(view: RunView, row: int, now: float, *, is_tree: bool) -> TableLine:
-    one = view.rows[row]
+    row_view = view.rows[row]
     name = _name(view, row, is_tree=is_tree)
     if row in view.shelves.held:
         return _held(view, row, name, now)
     if not view.outline.leaves[row]:
         return _group(view, row, name, now)
-    if one.questions:
-        step, question = next(iter(one.questions.items()))
+    if row_view.questions:
+        step, question = next(iter(row_view.questions.items()))
         time = clock(max(0.0, now - question.asked_at))
-        return TableLine(sign="asking", name=name, step=step, time=time, cost=spent_shortly(one),
+        return TableLine(sign="asking", name=name, step=step, time=time, cost=spent_shortly(row_view),
                     detail=question.headline, style="yellow")  # fmt: skip
-    if one.steps:
+    if row_view.steps:
         return _working(view, row, name, now)
-    if one.state is State.PENDING:
+    if row_view.state is State.PENDING:
         return TableLine(sign="pending", name=name, detail=wanted_word(view, row) or _waits_for(view, row))
-    if one.state is State.RUNNING:
-        detail = wanted_word(view, row) or _idle(view, one, now)
-        return TableLine(sign="running", name=name, cost=spent_shortly(one), detail=detail)
+    if row_view.state is State.RUNNING:
+        detail = wanted_word(view, row) or _idle(view, row_view, now)
+        return TableLine(sign="running", name=name, cost=spent_shortly(row_view), detail=detail)
     return _ended(view, row, name, now)
 
 
 def wanted_word(view: RunView, row: int) -> str:
-    """What people want of it, if that is not that it goes on."""
+    """Returns the state that a person requested for the subplan; empty if it is to continue."""
     return _WANTED[view.wishes.of(view.outline.paths[row])] if view.wishes else ""
 
 
@@ -127,30 +132,30 @@ def _name(view: RunView, row: int, *, is_tree: bool) -> str:
 
 
 def _held(view: RunView, row: int, name: str, now: float) -> TableLine:
-    one = view.rows[row]
-    assert one.held is not None
+    row_view = view.rows[row]
+    assert row_view.held is not None
     return TableLine(
-        sign=one.landing,
+        sign=row_view.landing,
         name=name,
         is_group=not view.outline.leaves[row],
-        step=step_name(one.held.step),
-        time=clock(max(0.0, now - one.held_at)),
-        cost=spent_shortly(one),
-        detail=why_held(one.held),
-        style="red" if one.held.conflict else "yellow",
+        step=step_name(row_view.held.step),
+        time=clock(max(0.0, now - row_view.held_at)),
+        cost=spent_shortly(row_view),
+        detail=why_held(row_view.held),
+        style="red" if row_view.held.conflict else "yellow",
     )
 
 
 def _working(view: RunView, row: int, name: str, now: float) -> TableLine:
-    one, subplan = view.rows[row], view.plan.subplans[row]
-    steps = list(one.steps.values())
+    row_view, subplan = view.rows[row], view.plan.subplans[row]
+    steps = list(row_view.steps.values())
     title = subplan.title if subplan.title != subplan.id else ""
-    detail, style = _last_word(steps) or _why_again(one, steps) or title, "dim"
+    detail, style = _last_word(steps) or _why_again(row_view, steps) or title, "dim"
     place = view.landings.place(row) if any(step.step == "@land" for step in steps) else ""
     detail = place or detail
-    wanted = wanted_word(view, row)
-    if wanted:
-        detail, style = wanted if wanted != "paused" else "pauses after this step", "yellow"
+    requested = wanted_word(view, row)
+    if requested:
+        detail, style = requested if requested != "paused" else "pauses after this step", "yellow"
     cancelled_by = next((step.cancelled_by for step in steps if step.cancelled_by), "")
     if cancelled_by:
         detail, style = f"is being ended because of {cancelled_by}", "yellow"
@@ -160,7 +165,7 @@ def _working(view: RunView, row: int, name: str, now: float) -> TableLine:
         is_group=not view.outline.leaves[row],
         step=", ".join(_attempt(view, row, step) for step in steps),
         time=clock(max(0.0, now - min(step.started_at for step in steps))),
-        cost=spent_shortly(one),
+        cost=spent_shortly(row_view),
         detail=detail,
         style=style,
     )
@@ -174,17 +179,17 @@ def _last_word(steps: Sequence[RunningStep]) -> str:
     return next((step.output for step in reversed(steps) if step.output), "")
 
 
-def _why_again(one: RowView, steps: Sequence[RunningStep]) -> str:
-    """Until it says something itself."""
-    if one.trouble is None or all(step.attempt == 1 for step in steps):
+def _why_again(row_view: RowView, steps: Sequence[RunningStep]) -> str:
+    """Returns why a step is repeated, for the time until it has output of its own."""
+    if row_view.trouble is None or all(step.attempt == 1 for step in steps):
         return ""
-    ended = "was rejected" if one.trouble.how == REJECTED else "failed"
-    return f"again, as {step_name(one.trouble.step)} {ended}: {what_failed(one.trouble)}"
+    ended = "was rejected" if row_view.trouble.how == REJECTED else "failed"
+    return f"again, as {step_name(row_view.trouble.step)} {ended}: {what_failed(row_view.trouble)}"
 
 
-def _idle(view: RunView, one: RowView, now: float) -> str:
-    if one.limited_until is not None and one.limited_until > now:
-        return f"waits for a usage limit to end, in {span(one.limited_until - now)}"
+def _idle(view: RunView, row_view: RowView, now: float) -> str:
+    if row_view.limited_until is not None and row_view.limited_until > now:
+        return f"waits for a usage limit to end, in {span(row_view.limited_until - now)}"
     settings = view.plan.scopes[ROOT].settings
     has_ceiling = settings.budget is not None or settings.budget_tokens is not None
     return f"waits for a free slot{', a pool or the budget' if has_ceiling else ' or pool'}"
@@ -199,27 +204,27 @@ def _waits_for(view: RunView, row: int) -> str:
 
 
 def _ended(view: RunView, row: int, name: str, now: float) -> TableLine:
-    one = view.rows[row]
-    seconds = one.seconds(now)
-    time = "" if seconds is None or one.carried else clock(seconds)
-    cost = spent_shortly(one)
-    if one.left_out is not None:
-        return _left_out(one, one.left_out, name, time)
-    if one.state is State.COMPLETED:
-        detail = _landing(view, row) or ("done by an earlier run" if one.carried else "")
-        detail = "; ".join(filter(None, (detail, idle_words(one))))
+    row_view = view.rows[row]
+    seconds = row_view.seconds(now)
+    time = "" if seconds is None or row_view.carried else clock(seconds)
+    cost = spent_shortly(row_view)
+    if row_view.left_out is not None:
+        return _left_out(row_view, row_view.left_out, name, time)
+    if row_view.state is State.COMPLETED:
+        detail = _landing(view, row) or ("done by an earlier run" if row_view.carried else "")
+        detail = "; ".join(filter(None, (detail, idle_words(row_view))))
         return TableLine(sign="completed", name=name, time=time, cost=cost, detail=detail)
-    step = "" if one.failure is None else step_name(one.failure.step, one.failure.attempt)
-    style = "red" if one.failed_by_itself else "dim"
-    detail = "; ".join(filter(None, (why_not(one), idle_words(one))))
+    step = "" if row_view.failure is None else step_name(row_view.failure.step, row_view.failure.attempt)
+    style = "red" if row_view.failed_by_itself else "dim"
+    detail = "; ".join(filter(None, (why_not(row_view), idle_words(row_view))))
     return TableLine(sign="failed", name=name, step=step, time=time, cost=cost, detail=detail, style=style)
 
 
-def _left_out(one: RowView, why: LeftOut, name: str, time: str) -> TableLine:
-    because = "with it" if why.is_culprit else "with what it is built on"
-    detail = f"left out: {because}, `verify` of {why.group} fails"
+def _left_out(row_view: RowView, left_out: LeftOut, name: str, time: str) -> TableLine:
+    because = "with it" if left_out.is_culprit else "with what it is built on"
+    detail = f"left out: {because}, `verify` of {left_out.group} fails"
     return TableLine(
-        sign="held", name=name, time=time, cost=spent_shortly(one), detail=detail, style="yellow"
+        sign="held", name=name, time=time, cost=spent_shortly(row_view), detail=detail, style="yellow"
     )
 
 
@@ -231,34 +236,34 @@ def _landing(view: RunView, row: int) -> str:
 
 
 def _group(view: RunView, row: int, name: str, now: float) -> TableLine:
-    one, tally = view.rows[row], view.tallies[row]
+    row_view, tally = view.rows[row], view.tallies[row]
     slices = sum(tally.values())
-    if one.steps:
+    if row_view.steps:
         return _working(view, row, name, now)
-    if one.state is State.PENDING and tally[State.PENDING] == slices:
+    if row_view.state is State.PENDING and tally[State.PENDING] == slices:
         detail = f"{count(slices, 'slice')}, {_waits_for(view, row)}"
         return TableLine(sign="pending", name=name, is_group=True, detail=detail)
-    seconds = one.seconds(now)
-    time = "" if seconds is None or one.carried else clock(seconds)
-    if one.left_out is not None:
-        return _left_out(one, one.left_out, name, time)
+    seconds = row_view.seconds(now)
+    time = "" if seconds is None or row_view.carried else clock(seconds)
+    if row_view.left_out is not None:
+        return _left_out(row_view, row_view.left_out, name, time)
     words = tally_words({**tally, State.COMPLETED: 0}, view.held_slices(row))
     detail = ", ".join(words) or _landing(view, row)
-    if one.failure is not None:
-        detail = why_not(one)
+    if row_view.failure is not None:
+        detail = why_not(row_view)
     return TableLine(
-        sign=one.state if one.state.terminal else "running",
+        sign=row_view.state if row_view.state.terminal else "running",
         name=name,
         is_group=True,
         step=f"{tally[State.COMPLETED]:,}/{slices:,}",
         time=time,
-        cost=spent_shortly(one),
+        cost=spent_shortly(row_view),
         detail=detail,
-        style="red" if one.failure is not None else "dim",
+        style="red" if row_view.failure is not None else "dim",
     )
 
 
-# How it is laid out
+# Layout
 
 Columns = tuple[int, int, int, int]
 """The widths of name, step, time and cost; 0: the column is left out."""
@@ -278,21 +283,23 @@ def _columns(lines: Sequence[TableLine], width: int, style: Style) -> Columns:
 
 def _painted(line: TableLine, name: str, columns: Columns, width: int, style: Style) -> str:
     sign, plain_sign, colour = _SIGNS[line.sign]
-    name_width, *others = columns
+    name_width, *column_widths = columns
     if line.sign == "failed" and line.style == "dim":
         colour = "dim"
     parts = [style.paint(sign if style.unicode else plain_sign, colour), " "]
     parts.append(style.paint(style.fit(name, name_width), "bold" if line.is_group else ""))
     used = 2 + name_width
     fields = (line.step, line.time, line.cost)
-    if any(fields):  # else the detail begins where they would
-        for text, own in zip(fields, others, strict=True):
-            if own and used + len(_GAP) + own < width:
+    if any(fields):  # otherwise the detail takes their columns
+        for text, column_width in zip(fields, column_widths, strict=True):
+            if column_width and used + len(_GAP) + column_width < width:
                 parts += [
                     _GAP,
-                    f"{text:>{own}}" if text is not line.step else style.fit(style.shown(text), own),
+                    f"{text:>{column_width}}"
+                    if text is not line.step
+                    else style.fit(style.shown(text), column_width),
                 ]
-                used += len(_GAP) + own
+                used += len(_GAP) + column_width
     room = width - used - len(_GAP)
     if line.detail and room >= _LEAST_DETAIL:
         parts += [_GAP, style.paint(style.cut(style.shown(line.detail), room), line.style)]

@@ -1,1 +1,1 @@
-"""How results are printed for people."""
+"""The text and JSON that commands print."""

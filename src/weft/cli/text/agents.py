@@ -1,4 +1,4 @@
-"""How `weft agents` tells which agents there are, and what they answered."""
+"""Output of `weft agents`: the table of agents, and the answers to `--probe`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -14,44 +14,45 @@ _HEAD = ("agent", "version", "where", "key or login", "can", "tells")
 _PARTS_OF_WEFT = frozenset({"builtin", "scripted"})
 
 
-# --- what there is ---
+# --- the agents ---
 
 
-def overview_lines(found: PlanAgents, seen: Sequence[AgentStatus]) -> Iterator[str]:
-    there = [one for one in seen if one.is_installed and not one.needs_more]
-    if there:
-        yield from _table([_HEAD, *map(_row, there)])
-    yield from _list("not installed:", ((one, one.install) for one in seen if not one.is_installed))
-    unseen = (one for one in there if one.signs == ())
-    yield from _list("no key or login was seen:", ((one, one.sign_in) for one in unseen))
-    needing = (one for one in seen if one.needs_more)
-    yield from _list("for agents of a plan:", ((one, _more(one)) for one in needing))
-    if found.shown and any(one.is_of_plan for one in seen):
-        yield f"agents of {found.shown} come first, each with what it uses in brackets"
+def overview_lines(plan_agents: PlanAgents, statuses: Sequence[AgentStatus]) -> Iterator[str]:
+    usable = [status for status in statuses if status.is_installed and not status.needs_more]
+    if usable:
+        yield from _table([_HEAD, *map(_row, usable)])
+    missing = (status for status in statuses if not status.is_installed)
+    yield from _list("not installed:", ((status, status.install) for status in missing))
+    signed_out = (status for status in usable if status.signs == ())
+    yield from _list("no key or login was seen:", ((status, status.sign_in) for status in signed_out))
+    incomplete = (status for status in statuses if status.needs_more)
+    yield from _list("for agents of a plan:", ((status, _missing_setting(status)) for status in incomplete))
+    if plan_agents.shown and any(status.is_of_plan for status in statuses):
+        yield f"agents of {plan_agents.shown} come first, each with what it uses in brackets"
 
 
-def _row(one: AgentStatus) -> tuple[str, ...]:
-    keys = "its own matter" if one.signs is None else ", ".join(one.signs) or "none seen"
+def _row(status: AgentStatus) -> tuple[str, ...]:
+    keys = "its own matter" if status.signs is None else ", ".join(status.signs) or "none seen"
     return (
-        _name(one),
-        one.version or ("?" if one.place else ""),
-        one.place or one.program or ("part of Weft" if one.use in _PARTS_OF_WEFT else "its command"),
+        _name(status),
+        status.version or ("?" if status.place else ""),
+        status.place or status.program or ("part of Weft" if status.use in _PARTS_OF_WEFT else "its command"),
         keys,
-        ", ".join(abilities(one)),
-        ", ".join(tells(one)),
+        ", ".join(abilities(status)),
+        ", ".join(tells(status)),
     )
 
 
-def _name(one: AgentStatus) -> str:
-    """With what it uses, and which model, where a plan says so."""
-    if not one.is_of_plan:
-        return one.use
-    uses = one.use if one.agent.model is None else f"{one.use}, {one.agent.model}"
-    return f"{one.agent.name} ({uses})"
+def _name(status: AgentStatus) -> str:
+    """Returns the agent's name; for an agent of a plan, with its adapter and model."""
+    if not status.is_of_plan:
+        return status.use
+    uses = status.use if status.agent.model is None else f"{status.use}, {status.agent.model}"
+    return f"{status.agent.name} ({uses})"
 
 
-def _more(one: AgentStatus) -> str:
-    return "needs `script`" if one.use == "scripted" else "needs `command`"
+def _missing_setting(status: AgentStatus) -> str:
+    return "needs `script`" if status.use == "scripted" else "needs `command`"
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
@@ -62,84 +63,92 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
 
 
 def _list(title: str, rows: Iterable[tuple[AgentStatus, str]]) -> Iterator[str]:
-    told = [("", _name(one), said) for one, said in rows]
-    if told:
+    indented = [("", _name(status), text) for status, text in rows]
+    if indented:
         yield title
-        yield from map(str, _table(told))  # a command that is folded cannot be copied
+        yield from map(str, _table(indented))  # plain strings are not folded, so that commands can be copied
 
 
-def overview_data(found: PlanAgents, seen: Sequence[AgentStatus]) -> dict[str, object]:
-    return {"plan": found.shown or None, "agents": [_seen_data(one) for one in seen]}
+def overview_data(plan_agents: PlanAgents, statuses: Sequence[AgentStatus]) -> dict[str, object]:
+    return {"plan": plan_agents.shown or None, "agents": [_status_data(status) for status in statuses]}
 
 
-def _seen_data(one: AgentStatus) -> dict[str, object]:
-    can = set(abilities(one))
+def _status_data(status: AgentStatus) -> dict[str, object]:
+    can = set(abilities(status))
     return {
-        "name": one.agent.name,
-        "use": one.use,
-        "model": one.agent.model,
-        "of_plan": one.is_of_plan,
-        "program": one.program,
-        "installed": one.is_installed,
-        "where": one.place,
-        "version": one.version,
-        "install": None if one.is_installed else one.install,
-        "keys": None if one.signs is None else list(one.signs),
-        "sign_in": one.sign_in or None,
+        "name": status.agent.name,
+        "use": status.use,
+        "model": status.agent.model,
+        "of_plan": status.is_of_plan,
+        "program": status.program,
+        "installed": status.is_installed,
+        "where": status.place,
+        "version": status.version,
+        "install": None if status.is_installed else status.install,
+        "keys": None if status.signs is None else list(status.signs),
+        "sign_in": status.sign_in or None,
         "resumes": "resume" in can,
         "forks": "fork" in can,
         "reads_only": "read-only" in can,
-        "tells": list(tells(one)),
+        "tells": list(tells(status)),
     }
 
 
-# --- what they answered ---
+# --- the answers to a probe ---
 
 
-def probed_lines(told: Sequence[AgentReply], missing: Sequence[AgentStatus]) -> Iterator[str]:
-    yield from _table([*map(_answer, told), *((_name(one), "no answer", _not_there(one)) for one in missing)])
+def probed_lines(replies: Sequence[AgentReply], missing: Sequence[AgentStatus]) -> Iterator[str]:
+    yield from _table(
+        [
+            *map(_answer, replies),
+            *((_name(status), "no answer", _not_installed(status)) for status in missing),
+        ]
+    )
 
 
-def _answer(one: AgentReply) -> tuple[str, ...]:
-    if one.has_answered:
-        return one.agent.name, "answered", ", ".join(_spent(one))
-    return one.agent.name, "no answer", "; ".join(filter(None, (one.message, _limited(one))))
+def _answer(reply: AgentReply) -> tuple[str, ...]:
+    if reply.has_answered:
+        return reply.agent.name, "answered", ", ".join(_spent(reply))
+    return reply.agent.name, "no answer", "; ".join(filter(None, (reply.message, _limited(reply))))
 
 
-def _spent(one: AgentReply) -> Iterator[str]:
-    yield f"in {span(one.seconds)}"
-    yield "tokens unknown" if one.tokens is None else f"{one.tokens:,} tokens"
-    yield "cost unknown" if one.cost is None else dollars(one.cost)
+def _spent(reply: AgentReply) -> Iterator[str]:
+    yield f"in {span(reply.seconds)}"
+    yield "tokens unknown" if reply.tokens is None else f"{reply.tokens:,} tokens"
+    yield "cost unknown" if reply.cost is None else dollars(reply.cost)
 
 
-def _limited(one: AgentReply) -> str:
-    return "" if one.until is None else f"limited until {_time(one.until)}"
+def _limited(reply: AgentReply) -> str:
+    return "" if reply.until is None else f"limited until {_time(reply.until)}"
 
 
 def _time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _not_there(one: AgentStatus) -> str:
-    return f"{one.program} is not installed; type: {one.install}"
+def _not_installed(status: AgentStatus) -> str:
+    return f"{status.program} is not installed; type: {status.install}"
 
 
-def probed_data(told: Sequence[AgentReply], missing: Sequence[AgentStatus]) -> dict[str, object]:
-    absent = [{"name": one.agent.name, "answered": False, "message": _not_there(one)} for one in missing]
-    return {"agents": [*map(_probed_data, told), *absent]}
+def probed_data(replies: Sequence[AgentReply], missing: Sequence[AgentStatus]) -> dict[str, object]:
+    absent = [
+        {"name": status.agent.name, "answered": False, "message": _not_installed(status)}
+        for status in missing
+    ]
+    return {"agents": [*map(_probed_data, replies), *absent]}
 
 
-def _probed_data(one: AgentReply) -> dict[str, object]:
+def _probed_data(reply: AgentReply) -> dict[str, object]:
     return {
-        "name": one.agent.name,
-        "use": one.agent.use,
-        "model": one.agent.model,
-        "answered": one.has_answered,
-        "outcome": None if one.how is None else str(one.how),
-        "message": one.message or None,
-        "answer": last_line(one.answer) or None,
-        "seconds": round(one.seconds, 3),
-        "tokens": one.tokens,
-        "cost_usd": None if one.cost is None else one.cost / 1_000_000,
-        "until": one.until,
+        "name": reply.agent.name,
+        "use": reply.agent.use,
+        "model": reply.agent.model,
+        "answered": reply.has_answered,
+        "outcome": None if reply.how is None else str(reply.how),
+        "message": reply.message or None,
+        "answer": last_line(reply.answer) or None,
+        "seconds": round(reply.seconds, 3),
+        "tokens": reply.tokens,
+        "cost_usd": None if reply.cost is None else reply.cost / 1_000_000,
+        "until": reply.until,
     }

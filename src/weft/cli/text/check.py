@@ -1,7 +1,7 @@
-"""What `weft check` says to a person: sentences, what matters most first, with a word at the left to find them by.
+"""Output of `weft check`: sentences in order of importance, each group with a label at the left.
 
-The text is short for a small plan and bounded for a large one: of every list the first few are named and the rest
-is counted. All of it is in `--json`.
+The text is short for a small plan and bounded for a large one: it names the first few entries of every list and
+counts the rest. `--json` has all of them.
 """
 
 import shlex
@@ -40,10 +40,10 @@ def check_lines(
     verbose: bool,
     plan: str = "",
 ) -> Iterator[str]:
-    """`plan`: as it was named on the command line, empty if it was not."""
+    """Yields the lines of the report. `plan` is the plan as named on the command line, or empty."""
     yield from section("Error", (f"{_upper(finding.message)}." for finding in findings if finding.refuses))
     yield from section("Finish", _finish(report, verbose=verbose))
-    if report.finish.answer is not Answer.REFUTED:  # else the rest would be built on sand
+    if report.finish.answer is not Answer.REFUTED:  # the other sections assume that the plan can finish
         yield from section("Pools", _pools(report.pools, verbose=verbose))
         yield from section("Together", _together(report, verbose=verbose))
         yield from section("Agents", _built_in_agents(report))
@@ -58,7 +58,7 @@ def check_lines(
     yield from section("Warning", _warnings(warnings, verbose=verbose))
 
 
-# Can it finish?
+# Whether the plan can finish
 
 
 def _finish(report: CheckReport, *, verbose: bool) -> Iterator[str]:
@@ -109,47 +109,47 @@ def _claims(pool: PoolUse) -> str:
     return f"{pool.name}: {steps} in {slices} {'takes' if pool.steps == 1 else 'take'} from it."
 
 
-# What can run together?
+# Parallelism
 
 
 def _together(report: CheckReport, *, verbose: bool) -> Iterator[str]:
-    found, slices = report.together, report.counts.slices
-    if found.serial:
+    together, slices = report.together, report.counts.slices
+    if together.serial:
         yield "One step at a time (policy: serial)."
         yield from [BY_TURN] if verbose else []
         return
-    yield f"{_at_once(found, slices)}{_agents(found)}."
-    if found.reached < found.slices:
-        yield f"{found.reached:,} at once are possible for certain; whether more are was not found out."
+    yield f"{_at_once(together, slices)}{_agents(together)}."
+    if together.reached < together.slices:
+        yield f"{together.reached:,} at once are possible for certain; whether more are was not found out."
     if verbose and slices > 1:
         yield BY_TOGETHER
 
 
-def _at_once(found: Together, slices: int) -> str:
+def _at_once(together: Together, slices: int) -> str:
     if slices == 1:
         return "There is one slice"
-    if found.slices == slices:
+    if together.slices == slices:
         return "Both slices can run at once" if slices == _BOTH else f"All {slices:,} slices can run at once"
-    runs = "slice runs" if found.slices == 1 else "slices run"
-    return f"At most {found.slices:,} {runs} at once ({found.limited_by})"
+    runs = "slice runs" if together.slices == 1 else "slices run"
+    return f"At most {together.slices:,} {runs} at once ({together.limited_by})"
 
 
-def _agents(found: Together) -> str:
-    kinds = [f"{use.at_most:,} {use.name}" for use in found.each if use.at_most]
+def _agents(together: Together) -> str:
+    kinds = [f"{use.at_most:,} {use.name}" for use in together.each if use.at_most]
     if not kinds:
         return ""
-    limit = "" if found.agents_limited_by == found.limited_by else f" ({found.agents_limited_by})"
+    limit = "" if together.agents_limited_by == together.limited_by else f" ({together.agents_limited_by})"
     if len(kinds) == 1:
         return f", with at most {kinds[0]}{limit}"
-    if sum(use.at_most for use in found.each) == found.agents:
+    if sum(use.at_most for use in together.each) == together.agents:
         return f", with at most {_and(kinds)}{limit}"
-    if found.agents == 1:
+    if together.agents == 1:
         return ", with one agent at a time"
-    return f", with at most {found.agents:,} agents{limit}: at most {_and(kinds)}"
+    return f", with at most {together.agents:,} agents{limit}: at most {_and(kinds)}"
 
 
 def _built_in_agents(report: CheckReport) -> Iterator[str]:
-    """Agents that do a step of a built-in pipeline because of their names."""
+    """Yields the agents that do a step of a built-in pipeline because they have its name."""
     by_pipeline: dict[str, list[str]] = {}
     for agent in report.built_in_agents:
         by_pipeline.setdefault(agent.pipeline, []).append(f"{agent.agent} does the step {agent.step}")
@@ -157,7 +157,7 @@ def _built_in_agents(report: CheckReport) -> Iterator[str]:
         yield f"In the built-in pipeline {pipeline}, {_and(steps)}, since agents of such names exist."
 
 
-# How long, how much?
+# Time and cost
 
 
 def _chain(report: CheckReport, *, verbose: bool) -> Iterator[str]:
@@ -182,16 +182,16 @@ def _chain(report: CheckReport, *, verbose: bool) -> Iterator[str]:
 
 
 def _time(report: CheckReport, *, verbose: bool) -> Iterator[str]:
-    found, slices = report.makespan, report.counts.slices
-    if found.best is None:
+    makespan, slices = report.makespan, report.counts.slices
+    if makespan.best is None:
         if verbose:
             yield "No slice has an estimate, so nothing is said about time."
         return
-    if found.worst is None:
-        missing = f"{slices - found.estimated:,} of {slices:,} slices have no estimate"
-        yield f"At least {_minutes(floor(found.best))}; {missing}."
+    if makespan.worst is None:
+        missing = f"{slices - makespan.estimated:,} of {slices:,} slices have no estimate"
+        yield f"At least {_minutes(floor(makespan.best))}; {missing}."
     else:
-        span = _span((found.best, found.worst))
+        span = _span((makespan.best, makespan.worst))
         yield f"From {span}." if " to " in span else f"{span}."
     if verbose:
         yield "Best: every first attempt passes in its low estimate, and as many slices run at once as can."
@@ -200,7 +200,7 @@ def _time(report: CheckReport, *, verbose: bool) -> Iterator[str]:
 
 
 def _verifies(verifies: LandingVerifies | None) -> Iterator[str]:
-    """Before landings."""
+    """Yields how often the landing queue runs verify."""
     if verifies is None:
         return
     results, times = count(verifies.results, "result"), count(verifies.at_most, "time")
@@ -209,10 +209,10 @@ def _verifies(verifies: LandingVerifies | None) -> Iterator[str]:
     elif verifies.batch == 1:
         yield f"verify runs at most {times} before landings, once for each result, while it passes."
     else:
-        together = f"up to {verifies.batch:,} results" if verifies.batch < verifies.results else "results"
+        batch = f"up to {verifies.batch:,} results" if verifies.batch < verifies.results else "results"
         yield (
             f"verify runs at most {times} before landings while it passes, for {results}: "
-            f"{together} that are ready at the same time are verified together."
+            f"{batch} that are ready at the same time are verified together."
         )
 
 
@@ -235,19 +235,19 @@ def _cost(report: CheckReport, *, verbose: bool) -> Iterator[str]:
 
 
 def _spent_earlier(earlier: EarlierRuns, plan: str) -> Iterator[str]:
-    """What earlier runs of the plan leave of its ceilings."""
+    """Yields what earlier runs of the plan spent, and what remains of its ceilings."""
     if not (earlier.total.cost or earlier.total.tokens or earlier.total.unknown):
         return
     tokens = f" and {count(earlier.total.tokens, 'token')}" if earlier.total.tokens else ""
     unknown = f", and {count(earlier.total.unknown, 'call')} of unknown cost" if earlier.total.unknown else ""
     yield f"Earlier runs spent {dollars(earlier.total.cost)}{tokens}{unknown}."
     for use in earlier.ceilings:
-        say = dollars if use.unit == "usd" else _tokens
+        amount_text = dollars if use.unit == "usd" else _tokens
         of = f"the budget of {use.path or 'the plan'}"
         over = ", which is used up" if use.is_used_up else ""
         if use.unreported:
-            yield f"{say(use.unreported)} stays reserved for agent calls that did not report their cost."
-        yield f"That leaves {say(use.left)} of {say(use.ceiling)}, {of}{over}."
+            yield f"{amount_text(use.unreported)} stays reserved for agent calls that did not report their cost."
+        yield f"That leaves {amount_text(use.left)} of {amount_text(use.ceiling)}, {of}{over}."
     if earlier.ceilings:
         command = shlex.join(["weft", "run", *filter(None, [plan]), "--fresh-budget"])
         yield f"To count from zero, type: {command}"
@@ -295,7 +295,7 @@ def _and(names: Sequence[str]) -> str:
 
 
 def _span(minutes: Minutes) -> str:
-    """Rounded outwards, to whole minutes."""
+    """Returns a range of minutes, rounded outwards to whole minutes."""
     low, high = _minutes(floor(minutes[0])), _minutes(ceil(minutes[1]))
     return low if low == high else f"{low} to {high}"
 

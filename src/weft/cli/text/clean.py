@@ -1,26 +1,27 @@
-"""How `weft clean` tells what it removed and what it kept."""
+"""Output of `weft clean`: the things removed, and the things kept with the reason."""
 
 from collections.abc import Iterator
 
 from weft.app.clean.clean import CleanResult
 
 _NOTED = frozenset({"note", "kept"})
-"""What nobody but Weft knows by name is only counted."""
+"""Private refs. Their names mean nothing to users, so they are only counted."""
 
 
 def cleaned_lines(cleaned: CleanResult, *, dry_run: bool) -> Iterator[str]:
-    """A line for each worktree, branch, and reason why something is kept."""
+    """Yields a line for each worktree, each branch, and each thing that is kept."""
     verb = "would remove" if dry_run else "removed"
-    for one in cleaned.removed:
-        if one.kind not in _NOTED:
-            at = f" (at {one.commit[:12]})" if one.commit else ""
-            yield f"{verb} the {one.kind} {one.name}{at}"
-    noted = sum(one.kind in _NOTED for one in cleaned.removed)
-    if noted:
-        yield f"{verb} {'1 private ref' if noted == 1 else f'{noted:,} private refs'} of {cleaned.plan}"
-    for stays in cleaned.kept:
-        command = f"; type: {stays.command}" if stays.command else ""
-        yield f"kept {_name(cleaned.plan, stays.name)}: {stays.message}{command}"
+    for removed in cleaned.removed:
+        if removed.kind not in _NOTED:
+            at = f" (at {removed.commit[:12]})" if removed.commit else ""
+            yield f"{verb} the {removed.kind} {removed.name}{at}"
+    private_refs = sum(removed.kind in _NOTED for removed in cleaned.removed)
+    if private_refs:
+        refs = "1 private ref" if private_refs == 1 else f"{private_refs:,} private refs"
+        yield f"{verb} {refs} of {cleaned.plan}"
+    for kept_work in cleaned.kept:
+        command = f"; type: {kept_work.command}" if kept_work.command else ""
+        yield f"kept {_name(cleaned.plan, kept_work.name)}: {kept_work.message}{command}"
 
 
 def _name(plan: str, subplan: str) -> str:
@@ -32,16 +33,19 @@ def cleaned_data(cleaned: CleanResult) -> dict[str, object]:
         "plan": cleaned.plan,
         "run": cleaned.run,
         "target": cleaned.target,
-        "removed": [{"kind": one.kind, "name": one.name, "commit": one.commit} for one in cleaned.removed],
+        "removed": [
+            {"kind": removed.kind, "name": removed.name, "commit": removed.commit}
+            for removed in cleaned.removed
+        ],
         "kept": [
             {
-                "subplan": one.name or None,
-                "why": one.why.value,
-                "message": one.message,
-                "command": one.command or None,
-                "commits": one.commits,
-                "files": list(one.files),
+                "subplan": kept_work.name or None,
+                "why": kept_work.why.value,
+                "message": kept_work.message,
+                "command": kept_work.command or None,
+                "commits": kept_work.commits,
+                "files": list(kept_work.files),
             }
-            for one in cleaned.kept
+            for kept_work in cleaned.kept
         ],
     }

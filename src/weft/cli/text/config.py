@@ -1,4 +1,4 @@
-"""How `weft config` tells which settings are in force, where they come from, and what is approved."""
+"""Output of `weft config`: settings with their origins, files, and approvals."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,105 +8,105 @@ from weft.app.project.approval_book import Approval
 from weft.app.project.configuration import Configuration, KeyExplained, ReadFile, SetValue
 from weft.cli.text.explain import table, value_text
 
-_WHAT = {"plan": "plan", "project": "project's configuration", "user": "user's configuration"}
+_FILE_KINDS = {"plan": "plan", "project": "project's configuration", "user": "user's configuration"}
 
 
-def configured_lines(found: Configuration) -> Iterator[str]:
-    plan = "without a plan" if found.plan is None else f"with the plan {found.plan}"
+def configured_lines(configuration: Configuration) -> Iterator[str]:
+    plan = "without a plan" if configuration.plan is None else f"with the plan {configuration.plan}"
     yield f"In force here, {plan}:"
-    yield from table([*found.settings(), *found.others()])
+    yield from table([*configuration.settings(), *configuration.others()])
 
 
-def configured_data(found: Configuration) -> dict[str, Any]:
+def configured_data(configuration: Configuration) -> dict[str, Any]:
     return {
-        "plan": found.plan,
-        "settings": [row.to_json() for row in found.settings()],
-        "others": [row.to_json() for row in found.others()],
+        "plan": configuration.plan,
+        "settings": [row.to_json() for row in configuration.settings()],
+        "others": [row.to_json() for row in configuration.others()],
     }
 
 
-def key_lines(one: KeyExplained) -> Iterator[str]:
-    yield f"{one.name}: {one.key.doc}"
-    yield f"  allowed: {one.key.kind.words}"
-    if one.key.default is not None:
-        yield f"  default: {one.key.default}"
-    if one.variable is not None:
-        yield f"  variable: {one.variable}"
-    if one.places:
+def key_lines(explanation: KeyExplained) -> Iterator[str]:
+    yield f"{explanation.name}: {explanation.key.doc}"
+    yield f"  allowed: {explanation.key.kind.words}"
+    if explanation.key.default is not None:
+        yield f"  default: {explanation.key.default}"
+    if explanation.variable is not None:
+        yield f"  variable: {explanation.variable}"
+    if explanation.places:
         yield "Set, the one that counts first:"
-        yield from (_place_line(place, one.name) for place in one.places)
+        yield from (_place_line(place, explanation.name) for place in explanation.places)
     else:
         yield "Nobody sets it here."
 
 
 def _place_line(place: SetValue, key: str) -> str:
-    """With its name, if the key is a mapping of names."""
+    """Returns a line for one place that sets the key; with the entry's name if the key is a mapping."""
     name = "" if place.row.name == key else f"{place.row.name}: "
     counts = "" if place.wins else " (does not count)"
     return f"  {name}{value_text(place.row.value, most=None)}  {place.row.origin}{counts}"
 
 
-def key_data(one: KeyExplained) -> dict[str, Any]:
-    default = one.key.default
+def key_data(explanation: KeyExplained) -> dict[str, Any]:
+    default = explanation.key.default
     return {
-        "name": one.name,
-        "meaning": one.key.doc,
-        "allowed": one.key.kind.words,
+        "name": explanation.name,
+        "meaning": explanation.key.doc,
+        "allowed": explanation.key.kind.words,
         "default": None if default is None else str(default),
-        "variable": one.variable,
-        "places": [{**place.row.to_json(), "counts": place.wins} for place in one.places],
+        "variable": explanation.variable,
+        "places": [{**place.row.to_json(), "counts": place.wins} for place in explanation.places],
     }
 
 
-def file_lines(found: Sequence[ReadFile]) -> Iterator[str]:
-    width = max(len(_WHAT[one.what]) for one in found)
-    for one in found:
-        yield f"{_WHAT[one.what]:<{width}}  {one.path}{'' if one.there else '  (not there)'}"
+def file_lines(files: Sequence[ReadFile]) -> Iterator[str]:
+    width = max(len(_FILE_KINDS[file.what]) for file in files)
+    for file in files:
+        yield f"{_FILE_KINDS[file.what]:<{width}}  {file.path}{'' if file.there else '  (not there)'}"
 
 
-def file_data(one: ReadFile) -> dict[str, Any]:
-    return {"what": one.what, "path": str(one.path), "there": one.there}
+def file_data(file: ReadFile) -> dict[str, Any]:
+    return {"what": file.what, "path": str(file.path), "there": file.there}
 
 
 # --- approval ---
 
 
-def approval_lines(known: Sequence[Approval]) -> Iterator[str]:
-    for one in known:
-        count = "1 command" if len(one.commands) == 1 else f"{len(one.commands):,} commands"
-        yield f"{one.at}  {one.hash}  {count}  {one.project}"
+def approval_lines(approvals: Sequence[Approval]) -> Iterator[str]:
+    for approval in approvals:
+        count = "1 command" if len(approval.commands) == 1 else f"{len(approval.commands):,} commands"
+        yield f"{approval.at}  {approval.hash}  {count}  {approval.project}"
 
 
-def here_lines(here: ApprovalRequest | None) -> Iterator[str]:
-    """How it is with the project around here."""
-    if here is None:
+def here_lines(request: ApprovalRequest | None) -> Iterator[str]:
+    """Yields whether the commands of the current project are approved, and what to type if not."""
+    if request is None:
         yield "this project's configuration names no commands"
-    elif here.is_approved:
-        yield f"{here.file} is approved: {here.hash}"
+    elif request.is_approved:
+        yield f"{request.file} is approved: {request.hash}"
     else:
-        yield f"{here.file} is not approved: {here.hash}"
-        yield from change_lines(here)
-        yield f"to approve this, type: {approve_command(here.project)}"
+        yield f"{request.file} is not approved: {request.hash}"
+        yield from change_lines(request)
+        yield f"to approve this, type: {approve_command(request.project)}"
 
 
-def approvals_data(here: ApprovalRequest | None, known: Sequence[Approval]) -> dict[str, Any]:
+def approvals_data(request: ApprovalRequest | None, approvals: Sequence[Approval]) -> dict[str, Any]:
     return {
         "here": None
-        if here is None
+        if request is None
         else {
-            "project": str(here.project),
-            "file": here.file,
-            "hash": here.hash,
-            "approved": here.is_approved,
-            "commands": [one.to_json() for one in here.commands],
+            "project": str(request.project),
+            "file": request.file,
+            "hash": request.hash,
+            "approved": request.is_approved,
+            "commands": [command.to_json() for command in request.commands],
         },
         "approvals": [
             {
-                "project": one.project,
-                "hash": one.hash,
-                "at": one.at,
-                "commands": [{"path": path, "value": value} for path, value in one.commands],
+                "project": approval.project,
+                "hash": approval.hash,
+                "at": approval.at,
+                "commands": [{"path": path, "value": value} for path, value in approval.commands],
             }
-            for one in known
+            for approval in approvals
         ],
     }

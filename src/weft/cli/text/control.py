@@ -1,4 +1,4 @@
-"""What `weft pause`, `resume` and `stop` share: how it is told what came of it."""
+"""Output of `weft pause`, `weft resume` and `weft stop`."""
 
 from collections.abc import Sequence
 
@@ -13,39 +13,40 @@ MOST_STEPS = 3
 
 
 def steered(wanted: ControlState, names: Sequence[str], *, now: bool = False, as_json: bool) -> ControlResult:
+    """Sends the request to the run, prints the result and returns it."""
     with open_book(directory()) as book:
-        done = steer(book, wanted, names, now=now)
+        result = steer(book, wanted, names, now=now)
     if as_json:
         show_json(
             {
-                "run": done.run,
-                "wanted": done.wanted,
-                "subplans": list(done.subplans),
-                "changed": done.changed,
-                "alive": done.alive,
-                "state": done.state,
-                "under_way": list(done.under_way),
+                "run": result.run,
+                "wanted": result.wanted,
+                "subplans": list(result.subplans),
+                "changed": result.changed,
+                "alive": result.alive,
+                "state": result.state,
+                "under_way": list(result.under_way),
             }
         )
     else:
-        tell(done)
-    return done
+        show_result(result)
+    return result
 
 
-def tell(done: ControlResult) -> None:
-    what = ", ".join(done.subplans) or f"run {done.run}"
-    show_lines([_said(done, what)])
-    if done.under_way and done.wanted is ControlState.PAUSE:
-        shown = ", ".join(done.under_way[:MOST_STEPS]) + (", …" if done.under_way[MOST_STEPS:] else "")
+def show_result(result: ControlResult) -> None:
+    subject = ", ".join(result.subplans) or f"run {result.run}"
+    show_lines([_result_line(result, subject)])
+    if result.under_way and result.wanted is ControlState.PAUSE:
+        shown = ", ".join(result.under_way[:MOST_STEPS]) + (", …" if result.under_way[MOST_STEPS:] else "")
         note(f"what runs comes to the end of its step first: {shown}")
-    if done.wanted in {ControlState.PAUSE, ControlState.FREEZE} and done.alive:
-        note(f"to let it go on, type: weft resume {' '.join(done.subplans)}".rstrip())
-    if done.alive:
+    if result.wanted in {ControlState.PAUSE, ControlState.FREEZE} and result.alive:
+        note(f"to let it go on, type: weft resume {' '.join(result.subplans)}".rstrip())
+    if result.alive:
         return
-    if done.state == RunState.FAILED and done.wanted is ControlState.GO:
+    if result.state == RunState.FAILED and result.wanted is ControlState.GO:
         note("to run what failed once more, type: weft retry")
-    elif done.state in UNFINISHED and (done.wanted is ControlState.GO or done.changed):
-        note(f"no coordinator works on it now; to resume it, type: {done.start_command}")
+    elif result.state in UNFINISHED and (result.wanted is ControlState.GO or result.changed):
+        note(f"no coordinator works on it now; to resume it, type: {result.start_command}")
 
 
 _DONE = {
@@ -68,15 +69,17 @@ _WAS = {
 _NOBODY = "nothing to do: nobody runs it"
 
 
-def _said(done: ControlResult, what: str) -> str:
-    if done.state in FINISHED and not (done.changed and done.alive):  # perhaps only since it was asked
-        return f"run {done.run} is {done.state}; there is nothing to {_VERBS[done.wanted]}"
-    if done.wanted is ControlState.GO and not done.alive:
-        return f"{what} is not paused any more" if done.changed else f"{what} {_WAS[done.wanted]}"
-    if done.changed:
-        return f"{what} {_DONE[done.wanted]}"
-    if not done.alive and done.wanted is ControlState.STOP and done.state not in AT_REST:
-        return f"nobody runs {what} now"  # what its coordinator has left is ended next
-    if not done.alive:
-        return f"{what} is {done.state}; {_NOBODY}"
-    return f"{what} {_WAS.get(done.wanted, 'was stopped already')}"
+def _result_line(result: ControlResult, subject: str) -> str:
+    if result.state in FINISHED and not (
+        result.changed and result.alive
+    ):  # the run may have ended since the request was sent
+        return f"run {result.run} is {result.state}; there is nothing to {_VERBS[result.wanted]}"
+    if result.wanted is ControlState.GO and not result.alive:
+        return f"{subject} is not paused any more" if result.changed else f"{subject} {_WAS[result.wanted]}"
+    if result.changed:
+        return f"{subject} {_DONE[result.wanted]}"
+    if not result.alive and result.wanted is ControlState.STOP and result.state not in AT_REST:
+        return f"nobody runs {subject} now"  # `weft stop` ends the jobs of the dead coordinator next
+    if not result.alive:
+        return f"{subject} is {result.state}; {_NOBODY}"
+    return f"{subject} {_WAS.get(result.wanted, 'was stopped already')}"

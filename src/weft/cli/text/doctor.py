@@ -1,4 +1,4 @@
-"""How `weft doctor` tells what it has found."""
+"""Output of `weft doctor`."""
 
 from collections.abc import Iterable, Iterator
 
@@ -15,51 +15,56 @@ def report_lines(report: DoctorReport, *, verbose: bool, fix: bool) -> Iterator[
     for state in _ORDER:
         yield from _lines(report.of(state))
     if verbose:
-        yield from (_fine(one) for one in report.of(FindingState.OK))
+        yield from (_fine(result) for result in report.of(FindingState.OK))
     yield _summary(report)
-    if not fix and any(one.finding.mend for one in report.told):
+    if not fix and any(result.finding.mend for result in report.results):
         yield "to mend what is safe to mend, type: weft doctor --fix"
 
 
-def _lines(told: Iterable[CheckResult]) -> Iterator[str]:
-    """What several checks could not find out for one reason is told once."""
+def _lines(results: Iterable[CheckResult]) -> Iterator[str]:
+    """Yields the results; checks that could not be made for the same reason are printed together."""
     reasons: dict[str, list[CheckResult]] = {}
-    for one in told:
+    for result in results:
         reasons.setdefault(
-            one.finding.found if one.state is FindingState.UNKNOWN else str(id(one)), []
-        ).append(one)
-    for together in reasons.values():
-        yield from _told(together)
+            result.finding.found if result.state is FindingState.UNKNOWN else str(id(result)), []
+        ).append(result)
+    for group in reasons.values():
+        yield from _group_lines(group)
 
 
-def _told(together: list[CheckResult]) -> Iterator[str]:
-    one = together[0]
-    names = ", ".join(dict.fromkeys(told.check.id for told in together))
-    yield Row(f"{one.state}: {names}: {one.finding.found}", hang=4)
-    if one.state in {FindingState.FIXED, FindingState.UNKNOWN}:
+def _group_lines(group: list[CheckResult]) -> Iterator[str]:
+    first = group[0]
+    names = ", ".join(dict.fromkeys(result.check.id for result in group))
+    yield Row(f"{first.state}: {names}: {first.finding.found}", hang=4)
+    if first.state in {FindingState.FIXED, FindingState.UNKNOWN}:
         return
-    yield Row(f"  why it matters: {one.check.why}", hang=4)
-    if one.finding.command:
-        yield f"  what helps: {one.finding.command}"
-    if one.finding.advice:
-        yield f"  what to do: {one.finding.advice}"
-    if one.tried:
-        yield f"  it could not be mended: {one.tried}"
+    yield Row(f"  why it matters: {first.check.why}", hang=4)
+    if first.finding.command:
+        yield f"  what helps: {first.finding.command}"
+    if first.finding.advice:
+        yield f"  what to do: {first.finding.advice}"
+    if first.tried:
+        yield f"  it could not be mended: {first.tried}"
 
 
-def _fine(one: CheckResult) -> str:
-    return Row(f"ok: {one.check.id}: {one.finding.found}" if one.finding.found else f"ok: {one.check.id}", 4)
+def _fine(result: CheckResult) -> str:
+    return Row(
+        f"ok: {result.check.id}: {result.finding.found}"
+        if result.finding.found
+        else f"ok: {result.check.id}",
+        4,
+    )
 
 
 def _summary(report: DoctorReport) -> str:
     if report.is_healthy:
         return "healthy"
     counts = {state: len(report.of(state)) for state in _ORDER}
-    words = [_counted(count, state) for state, count in counts.items() if count]
+    words = [_count(count, state) for state, count in counts.items() if count]
     return ", ".join(words)
 
 
-def _counted(count: int, state: FindingState) -> str:
+def _count(count: int, state: FindingState) -> str:
     if state in _PLURALS:
         return f"{count} {state if count == 1 else _PLURALS[state]}"
     return f"{count} {state}"
@@ -72,16 +77,16 @@ def report_data(report: DoctorReport) -> dict[str, object]:
         "counts": {str(state): len(report.of(state)) for state in FindingState},
         "findings": [
             {
-                "check": one.check.id,
-                "state": str(one.state),
-                "found": one.finding.found or None,
-                "subject": one.finding.subject or None,
-                "why": one.check.why,
-                "command": one.finding.command or None,
-                "advice": one.finding.advice or None,
-                "fixable": one.finding.mend is not None,
-                "tried": one.tried or None,
+                "check": result.check.id,
+                "state": str(result.state),
+                "found": result.finding.found or None,
+                "subject": result.finding.subject or None,
+                "why": result.check.why,
+                "command": result.finding.command or None,
+                "advice": result.finding.advice or None,
+                "fixable": result.finding.mend is not None,
+                "tried": result.tried or None,
             }
-            for one in report.told
+            for result in report.results
         ],
     }

@@ -1,4 +1,4 @@
-"""What `weft check --explain` says to a person: a table of values and where they come from."""
+"""Output of `weft check --explain`: a table of values and where each comes from."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ def explained(explanation: Explanation) -> Iterator[str]:
 
 
 def table(rows: Sequence[EffectiveValue]) -> Iterator[str]:
-    """Values and where they come from."""
+    """Yields a row for each value, with its origin."""
     values = [value_text(row.value) for row in rows]
     first = max(len(row.name) for row in rows)
     second = max(map(len, values))
@@ -39,7 +39,7 @@ def table(rows: Sequence[EffectiveValue]) -> Iterator[str]:
 
 
 def value_text(value: Plain, *, most: int | None = LONGEST_VALUE) -> str:
-    """The value on one line, of at most so many characters."""
+    """Returns the value on one line, cut to `most` characters."""
     match value:
         case None:
             return "not set"

@@ -1,4 +1,4 @@
-"""How `weft init` tells what it has found and written."""
+"""Output of `weft init`: what was detected and which files were written."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,26 +11,26 @@ _LABEL = 8
 """Columns for the word at the left."""
 
 
-def init_lines(done: InitResult) -> Iterator[str]:
-    for number, line in enumerate(_found(done.found)):
+def init_lines(result: InitResult) -> Iterator[str]:
+    for number, line in enumerate(_survey_lines(result.found)):
         yield f"{'' if number else 'found':<{_LABEL}} {line}"
-    for file in done.files:
+    for file in result.files:
         note = f": {file.note}" if file.note else ""
         yield f"{'written' if file.is_new else 'kept':<{_LABEL}} {file.name}{note}"
-    for number, warning in enumerate(done.warnings):
+    for number, warning in enumerate(result.warnings):
         yield Paragraph(f"{'' if number else 'warning':<{_LABEL}} {warning}", hang=_LABEL + 1)
-    for number, command in enumerate(done.next):
+    for number, command in enumerate(result.next):
         yield f"{'' if number else 'next':<{_LABEL}} {command}"
-    if done.edit:
-        yield Paragraph(f"{'edit':<{_LABEL}} {done.edit}", hang=_LABEL + 1)
+    if result.edit:
+        yield Paragraph(f"{'edit':<{_LABEL}} {result.edit}", hang=_LABEL + 1)
 
 
-def _found(found: ProjectSurvey) -> Iterator[str]:
-    yield _git(found.git)
-    yield f"agents: {', '.join(one.name for one in found.agents) or 'none'}"
-    tests = [f"{one.command} ({one.file})" for one in found.tests]
+def _survey_lines(survey: ProjectSurvey) -> Iterator[str]:
+    yield _git(survey.git)
+    yield f"agents: {', '.join(agent.name for agent in survey.agents) or 'none'}"
+    tests = [f"{test.command} ({test.file})" for test in survey.tests]
     yield f"tests: {', '.join(tests) or 'none'}"
-    if found.has_sandbox:
+    if survey.has_sandbox:
         yield "sandbox: bubblewrap works; to confine steps to their workspace, set `sandbox` in .weft/config.yaml"
 
 
@@ -41,24 +41,24 @@ def _git(git: GitState) -> str:
     return f"a git repository{commits}" + (f", default branch {git.branch}" if git.branch else "")
 
 
-def init_data(done: InitResult) -> dict[str, Any]:
-    found = done.found
+def init_data(result: InitResult) -> dict[str, Any]:
+    survey = result.found
     return {
-        "project": str(done.project),
+        "project": str(result.project),
         "git": {
-            "repository": found.git.is_repository,
-            "commits": found.git.has_commits,
-            "branch": found.git.branch or None,
+            "repository": survey.git.is_repository,
+            "commits": survey.git.has_commits,
+            "branch": survey.git.branch or None,
         },
-        "agents": [{"name": one.name, "program": one.program} for one in found.agents],
-        "tests": [{"command": one.command, "file": one.file} for one in found.tests],
-        "setup": found.setup or None,
-        "sandbox": found.has_sandbox,
+        "agents": [{"name": agent.name, "program": agent.program} for agent in survey.agents],
+        "tests": [{"command": test.command, "file": test.file} for test in survey.tests],
+        "setup": survey.setup or None,
+        "sandbox": survey.has_sandbox,
         "files": [
-            {"file": one.name, "state": "written" if one.is_new else "kept", "note": one.note or None}
-            for one in done.files
+            {"file": file.name, "state": "written" if file.is_new else "kept", "note": file.note or None}
+            for file in result.files
         ],
-        "warnings": list(done.warnings),
-        "next": list(done.next),
-        "edit": done.edit or None,
+        "warnings": list(result.warnings),
+        "next": list(result.next),
+        "edit": result.edit or None,
     }

@@ -1,4 +1,4 @@
-"""What is said in the end about merges: what is held and why, what waits to land, what landed, what to type."""
+"""Summary lines about merges and landings: held work with the reason, results to land, and commands to type."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -11,21 +11,21 @@ from weft.cli.wording.push import push_lines
 from weft.cli.wording.words import NAMES, count, few, span
 
 MOST_HELD = 5
-"""So many are told in full."""
+"""How many held results are explained in full."""
 MOST_LINES, MOST_LETTERS = 24, 300
-"""Of one message; letters of one line."""
+"""How many lines of one message are shown, and how many characters of a line."""
 NOTHING: Mapping[str, int] = MappingProxyType({})
 _SETTLE = "To settle it"
-"""How the line begins after which a message about a conflict says what to type."""
+"""Start of the line in a conflict message after which the commands follow."""
 
 
 def landing_sections(
     view: RunView, changed: Mapping[str, int] = NOTHING
 ) -> Iterator[tuple[str, Iterable[str]]]:
-    """`changed`: how many files the subplans have changed that wait to land, as far as that is known."""
+    """Yields labels with their lines. `changed` has the number of changed files of results that wait to land."""
     held = _held(view)
-    yield "Conflict", _told([one for one in held if one.conflict])
-    yield "Held", _told([one for one in held if not one.conflict])
+    yield "Conflict", _explanations([work for work in held if work.conflict])
+    yield "Held", _explanations([work for work in held if not work.conflict])
     yield "To land", _unlanded(view, changed)
     yield "Landed", _landed(view)
     if view.landings.push is not None:
@@ -33,8 +33,8 @@ def landing_sections(
 
 
 def waiting_to_land(view: RunView) -> str:
-    """As `3 results wait to land on main`; empty if there is none."""
-    held = [one for one in _held(view) if one.step == "@land"]
+    """Returns a phrase such as `3 results wait to land on main`; empty if no result waits."""
+    held = [work for work in _held(view) if work.step == "@land"]
     number = len(view.landings.unlanded) + len(held)
     if not number:
         return ""
@@ -42,8 +42,8 @@ def waiting_to_land(view: RunView) -> str:
 
 
 def _held(view: RunView) -> list[HeldWork]:
-    found = (view.rows[row].held for row in sorted(view.shelves.held))
-    return [one for one in found if one is not None]
+    held_rows = (view.rows[row].held for row in sorted(view.shelves.held))
+    return [work for work in held_rows if work is not None]
 
 
 def _on_target(view: RunView) -> str:
@@ -53,15 +53,15 @@ def _on_target(view: RunView) -> str:
 # Why
 
 
-def _told(held: Sequence[HeldWork]) -> Iterator[str]:
-    for one in held[:MOST_HELD]:
-        yield from _explanation(one)
+def _explanations(held: Sequence[HeldWork]) -> Iterator[str]:
+    for work in held[:MOST_HELD]:
+        yield from _explanation(work)
     if len(held) > MOST_HELD:
         yield f"… and {len(held) - MOST_HELD:,} more; weft merge --list tells of all"
 
 
 def _explanation(held: HeldWork) -> Iterator[str]:
-    """Without what to type, if that is told apart."""
+    """Yields why the work is held, without the commands that settle a conflict."""
     style = Style(colours=False)
     first, *more = _why(held) or [""]
     yield style.cut(
@@ -75,10 +75,10 @@ def _explanation(held: HeldWork) -> Iterator[str]:
 
 def _why(held: HeldWork) -> list[str]:
     lines = held.message.splitlines()
-    return lines[: _settled_from(lines)]
+    return lines[: _commands_start(lines)]
 
 
-def _settled_from(lines: Sequence[str]) -> int:
+def _commands_start(lines: Sequence[str]) -> int:
     return next((number for number, line in enumerate(lines) if line.startswith(_SETTLE)), len(lines))
 
 
@@ -86,11 +86,15 @@ def _unlanded(view: RunView, changed: Mapping[str, int]) -> Iterator[str]:
     paths = [view.outline.paths[row] for row in sorted(view.landings.unlanded)]
     if paths:
         yield few([f"{path} ({count(changed[path], 'file')})" if path in changed else path for path in paths])
-    asked = view.landings.to_agree()
-    verify = view.landings.passed(asked) if asked else None
+    to_agree = view.landings.to_agree()
+    verify = view.landings.passed(to_agree) if to_agree else None
     if verify is not None:
-        some = "" if len(asked) == len(paths) else f" for {few([view.outline.paths[row] for row in asked])}"
-        yield f"verify passed{some} in {span(verify.seconds)} ({' && '.join(verify.commands)})"
+        entries = (
+            ""
+            if len(to_agree) == len(paths)
+            else f" for {few([view.outline.paths[row] for row in to_agree])}"
+        )
+        yield f"verify passed{entries} in {span(verify.seconds)} ({' && '.join(verify.commands)})"
 
 
 def _landed(view: RunView) -> Iterator[str]:
@@ -112,19 +116,19 @@ def _push(push: PushState) -> Iterator[str]:
 
 
 def merge_commands(view: RunView) -> Iterator[tuple[str, str]]:
-    """Each with what it does."""
+    """Yields commands, each with what it does."""
     held = _held(view)
-    conflicts = [one for one in held if one.conflict]
-    others = [one for one in held if not one.conflict]
-    for one in conflicts[:1]:
-        lines = one.message.splitlines()
-        settle = [line.strip() for line in lines[_settled_from(lines) + 1 :]]
+    conflicts = [work for work in held if work.conflict]
+    held_back = [work for work in held if not work.conflict]
+    for work in conflicts[:1]:
+        lines = work.message.splitlines()
+        settle = [line.strip() for line in lines[_commands_start(lines) + 1 :]]
         yield from ((line, "") for line in settle if not line.startswith("weft merge"))
-        yield f"weft merge {one.subplan}", "merges it then"
+        yield f"weft merge {work.subplan}", "merges it then"
     if len(conflicts) > 1:
         yield "weft merge --list", f"says how to settle the other {len(conflicts) - 1:,}"
-    if others:
-        names = [one.subplan for one in others]
+    if held_back:
+        names = [work.subplan for work in held_back]
         yield f"weft merge {' '.join(names[:NAMES])}", "tries again, when nothing is in the way any more"
     unlanded = len(view.landings.unlanded)
     if unlanded:

@@ -1,4 +1,4 @@
-"""What is said in the end about subplans that the group around them has gone on without."""
+"""Summary lines about subplans that their group left out because its verify fails with them."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -19,14 +19,14 @@ def left_out_slices(view: RunView) -> int:
 
 def left_out_lines(view: RunView, tail: Tail) -> Iterator[str]:
     for group, rows in _by_group(view).items():
-        why = next(one.message for row in rows if (one := view.rows[row].left_out) is not None)
-        yield f"{few([view.outline.paths[row] for row in rows])}: {why}"
+        reason = next(left_out.message for row in rows if (left_out := view.rows[row].left_out) is not None)
+        yield f"{few([view.outline.paths[row] for row in rows])}: {reason}"
         yield from tail(view.row(group).trouble)
         yield f"  what was done is on {few([_branch(view, row) for row in rows])}"
 
 
 def left_out_commands(view: RunView) -> Iterator[tuple[str, str]]:
-    """Each with what it does."""
+    """Yields commands, each with what it does."""
     for group in _by_group(view):
         yield f"weft logs {group}", "shows all that its verify wrote"
 
@@ -36,12 +36,12 @@ def _left_out(view: RunView) -> list[int]:
 
 
 def _by_group(view: RunView) -> dict[str, list[int]]:
-    found: defaultdict[str, list[int]] = defaultdict(list)
+    groups: defaultdict[str, list[int]] = defaultdict(list)
     for row in _left_out(view):
-        one = view.rows[row].left_out
-        if one is not None:
-            found[one.group].append(row)
-    return found
+        left_out = view.rows[row].left_out
+        if left_out is not None:
+            groups[left_out.group].append(row)
+    return groups
 
 
 def _branch(view: RunView, row: int) -> str:

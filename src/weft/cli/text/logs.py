@@ -1,7 +1,7 @@
-"""How `weft logs` shows what steps wrote: as a page with headings, as the bytes of each stream, or as JSON.
+"""Output of `weft logs`: a page with headings, the raw bytes of each stream, or JSON.
 
-The headings are part of the page, and go where the page goes: into a pager, a file, a search. All output of a step
-is on the page too, whichever stream it was written to.
+Headings are part of the page, so that they reach a pager, a file or a search together with the output. The page
+has all output of a step, from both streams.
 """
 
 import json
@@ -22,7 +22,7 @@ _NOT_RUN = "infra"
 
 
 class LogPage:
-    """Everything on standard output, with a line before and after each step, and where another step writes."""
+    """Prints all output on standard output, with a line before and after each step and at each change of step."""
 
     def __init__(self) -> None:
         self._speaker: StepLog | None = None
@@ -32,19 +32,19 @@ class LogPage:
     def show(self, piece: Piece) -> None:
         log = piece.log
         if piece.what is LogStreams.STARTED:
-            self._head(f"{_name(log)}: {log.command}")
+            self._print_heading(f"{_name(log)}: {log.command}")
         elif log is not self._speaker:
-            self._head(_name(log))
+            self._print_heading(_name(log))
         self._speaker = log
         if piece.what is LogStreams.OUTPUT:
             write_bytes(piece.data)
             self._is_within_line = not piece.data.endswith(b"\n")
         elif piece.what is LogStreams.LEFT_OUT:
-            self._head(f"{_name(log)}: {_left_out(piece)}")
+            self._print_heading(f"{_name(log)}: {_left_out(piece)}")
         elif piece.what is LogStreams.ENDED:
-            self._head(f"{_name(log)} {_ending(log)}")
+            self._print_heading(f"{_name(log)} {_ending(log)}")
 
-    def _head(self, text: str) -> None:
+    def _print_heading(self, text: str) -> None:
         if self._is_within_line:
             write_text("\n")
             self._is_within_line = False
@@ -56,14 +56,16 @@ class LogPage:
 
 
 class Raw:
-    """The bytes that steps wrote, each stream to its own, and nothing else on standard output."""
+    """Prints the bytes that steps wrote, each stream to the same stream, and nothing else on standard output."""
 
     def show(self, piece: Piece) -> None:
         if piece.what is LogStreams.LEFT_OUT:
             note(f"{_RULE} {_name(piece.log)}: {_left_out(piece)}")
         elif piece.stream == "out":
             write_bytes(piece.data)
-        elif piece.stream == "err" and sys.stderr is not None:  # closed when we were started
+        elif (
+            piece.stream == "err" and sys.stderr is not None
+        ):  # None if it was closed when the process started
             sys.stderr.flush()
             sys.stderr.buffer.write(piece.data)
             sys.stderr.buffer.flush()
@@ -82,13 +84,13 @@ def _name(log: StepLog) -> str:
 def _ending(log: StepLog) -> str:
     end = _end(log)
     is_idle = end["outcome"] == "done" and end.get("changed") is False
-    said = "; ".join(filter(None, (end["message"], "it changed nothing" if is_idle else "")))
+    detail = "; ".join(filter(None, (end["message"], "it changed nothing" if is_idle else "")))
     outcome = "failed" if end["outcome"] == _NOT_RUN else str(end["outcome"])
-    return f"{outcome}: {said}" if said else outcome
+    return f"{outcome}: {detail}" if detail else outcome
 
 
 class ForPrograms:
-    """Lines of JSON; all texts of a stream together are what was written to it."""
+    """Prints lines of JSON; all texts of a stream together are the bytes written to it."""
 
     def __init__(self) -> None:
         self._decoders: dict[tuple[str, str], IncrementalDecoder] = {}
@@ -117,7 +119,7 @@ class ForPrograms:
     def _text(
         self, log: StepLog, stream: str, data: bytes = b"", *, is_last: bool = False
     ) -> Iterator[dict[str, object]]:
-        """A letter may come in two pieces. What is no text becomes U+FFFD."""
+        """Decodes output. A character may be split between two pieces; invalid bytes become U+FFFD."""
         key = (log.prefix, stream)
         decoder = self._decoders.pop(key, None) or getincrementaldecoder("utf-8")("replace")
         text = decoder.decode(data, is_last)

@@ -1,4 +1,4 @@
-"""What `weft merge` says: what was merged, and what is held and why."""
+"""Output of `weft merge`: merged results, and held results with the reason."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -12,10 +12,12 @@ from weft.engine.messages.events import Event, Recorded
 
 _MERGES = frozenset({"@merge", "@land"})
 _PARTS = _MERGES | {"@workspace", "@verify"}
-_NOT_TOLD = frozenset({"done", "held", "lost", "infra", "stopped", "cancelled"})
+_SILENT_OUTCOMES = frozenset({"done", "held", "lost", "infra", "stopped", "cancelled"})
 
 
 class MergedResult(Struct, frozen=True, kw_only=True):
+    """A result that was merged or landed."""
+
     subplan: str
     branch: str | None
     """Where it is now; None if it had changed nothing, or was there before."""
@@ -23,7 +25,7 @@ class MergedResult(Struct, frozen=True, kw_only=True):
 
 
 class MergeObserver:
-    """Says what becomes of what was asked for, when it happens."""
+    """Prints the results of merges and landings as they happen."""
 
     def __init__(self, say: Callable[[str], None] | None) -> None:
         self._write = say
@@ -36,27 +38,27 @@ class MergeObserver:
         self.interrupted = False
 
     def begins(self, begun: RunSetup) -> None:
-        """There is nothing to say before anything has happened."""
+        """Prints nothing."""
 
     def hears(self, events: Sequence[Recorded]) -> None:
-        for one in events:
-            self._hear(one.event)
+        for recorded in events:
+            self._handle(recorded.event)
 
-    def _hear(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:
         if event.kind == "run_finished" and event.outcome == "completed":
             self.is_over = True
         elif event.kind == "parts" and event.outcome != "started":
             self._parts(event)
         elif event.kind == "step_finished" and event.step in _MERGES and event.outcome == "done":
             self._arrived(event)
-        elif event.kind == "step_finished" and event.step in _PARTS and event.outcome not in _NOT_TOLD:
+        elif event.kind == "step_finished" and event.step in _PARTS and event.outcome not in _SILENT_OUTCOMES:
             self.failed = True
             self._say(f"{event.subplan}: {event.data.get('message') or event.outcome}")
             for line in str(event.data.get("tail", "")).splitlines():
                 self._say(f"  | {line}")
 
     def _parts(self, event: Event) -> None:
-        """Completed parts of a subplan have landed, or could not."""
+        """Records whether completed parts of a group landed or were refused."""
         if event.outcome == "landed":
             if event.data["parts"] and event.data["moves"]:
                 move = move_of(event)
@@ -79,7 +81,7 @@ class MergeObserver:
         self._say(f"{event.subplan}: {nothing if move is None else arrival(event.step, move)}")
 
     def _say(self, line: str) -> None:
-        """If nobody reads any more, what has been begun is done all the same."""
+        """Prints the line. When the reader has gone, the merge continues without output."""
         try:
             if self._write is not None:
                 self._write(line)
@@ -87,16 +89,16 @@ class MergeObserver:
             self._write = None
 
     def looks(self) -> None:
-        """It does not take long."""
+        """Draws nothing, since merges take little time."""
 
     def stops(self, times: int) -> None:  # noqa: ARG002 - what is under way ends by itself
         self.interrupted = True
 
 
 def held_lines(held: Sequence[HeldWork]) -> Iterator[str]:
-    for one in held:
-        first, *more = one.message.splitlines() or [""]
-        yield first if first.startswith(f"{one.subplan} ") else f"{one.subplan}: {first}"
+    for work in held:
+        first, *more = work.message.splitlines() or [""]
+        yield first if first.startswith(f"{work.subplan} ") else f"{work.subplan}: {first}"
         yield from (f"  {line}".rstrip() for line in more)
 
 

@@ -1,4 +1,4 @@
-"""What `weft net` says to a person: sentences, what matters most first."""
+"""Output of `weft net`: sentences, the most important first."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,43 +15,45 @@ NAMES_SHOWN = 8
 
 
 def explored(report: ExploreReport) -> Iterator[str]:
-    seen = report.exploration
-    counts = f"{_count(seen.states, 'state')}, {_count(seen.edges, 'edge')}"
-    if seen.complete:
+    exploration = report.exploration
+    counts = f"{_count(exploration.states, 'state')}, {_count(exploration.edges, 'edge')}"
+    if exploration.complete:
         yield f"{counts}: the whole state space."
     else:
-        yield f"{counts}: not the whole state space, {seen.why}."
-    yield _deadlocks(seen, most=len(seen.deadlock_trace or ()) if report.with_trace else NAMES_SHOWN)
-    seen_only = "" if seen.complete else "Among these states: "
-    tokens = f"{_count(seen.place_bound, 'token')} at most in a place, {seen.marking_bound:,} in a marking."
-    yield f"{seen_only}{tokens}"
-    if seen.dead_transitions:
-        names = few(seen.dead_transitions)
-        yield f"{_count(len(seen.dead_transitions), 'transition')} can never fire: {names}."
-    elif seen.complete:
+        yield f"{counts}: not the whole state space, {exploration.why}."
+    yield _deadlocks(
+        exploration, most=len(exploration.deadlock_trace or ()) if report.with_trace else NAMES_SHOWN
+    )
+    scope = "" if exploration.complete else "Among these states: "
+    in_place = f"{_count(exploration.place_bound, 'token')} at most in a place"
+    yield f"{scope}{in_place}, {exploration.marking_bound:,} in a marking."
+    if exploration.dead_transitions:
+        names = few(exploration.dead_transitions)
+        yield f"{_count(len(exploration.dead_transitions), 'transition')} can never fire: {names}."
+    elif exploration.complete:
         yield "Every transition can fire."
     yield f"It took {report.cpu_seconds:.2f} s of CPU."
 
 
-def _deadlocks(seen: Exploration, *, most: int) -> str:
-    if seen.deadlock_trace is None:
-        return "It cannot deadlock." if seen.complete else "No deadlock was met so far."
-    at_least = "" if seen.complete else "at least "
-    dead = f"It can deadlock: {at_least}{_count(seen.deadlocks, 'dead marking')}"
-    if not seen.deadlock_trace:
+def _deadlocks(exploration: Exploration, *, most: int) -> str:
+    if exploration.deadlock_trace is None:
+        return "It cannot deadlock." if exploration.complete else "No deadlock was met so far."
+    at_least = "" if exploration.complete else "at least "
+    dead = f"It can deadlock: {at_least}{_count(exploration.deadlocks, 'dead marking')}"
+    if not exploration.deadlock_trace:
         return f"{dead}, and it begins in one: no transition is enabled."
-    firings = _count(len(seen.deadlock_trace), "firing")
-    return f"{dead}; the nearest after {firings}: {few(seen.deadlock_trace, most)}."
+    firings = _count(len(exploration.deadlock_trace), "firing")
+    return f"{dead}; the nearest after {firings}: {few(exploration.deadlock_trace, most)}."
 
 
 def checked(report: NetCheckReport) -> Iterator[str]:
-    found = report.soundness
-    yield f"Sound: {found.verdict.answer}."
+    soundness = report.soundness
+    yield f"Sound: {soundness.verdict.answer}."
     yield f"Why: {report.why}."
-    if found.verdict.trace:
-        yield f"Firings that show it: {', '.join(found.verdict.trace)}."
-    shape = "a workflow net" if found.workflow_net else "not a workflow net"
-    yield f"The net is {shape} and {'' if found.free_choice else 'not '}free-choice."
+    if soundness.verdict.trace:
+        yield f"Firings that show it: {', '.join(soundness.verdict.trace)}."
+    shape = "a workflow net" if soundness.workflow_net else "not a workflow net"
+    yield f"The net is {shape} and {'' if soundness.free_choice else 'not '}free-choice."
 
 
 def invariants(report: InvariantsReport) -> Iterator[str]:

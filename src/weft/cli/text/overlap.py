@@ -1,4 +1,4 @@
-"""The pairs of subplans that can touch the same files, for people."""
+"""Lines about pairs of subplans that can touch the same files."""
 
 from collections.abc import Iterator, Sequence
 
@@ -47,7 +47,10 @@ def _companion(pair: Companions, *, verbose: bool) -> tuple[str, ...]:
 
 def _pair(pair: OverlapPair, *, verbose: bool) -> tuple[str, ...]:
     shared = pair.shared if verbose else pair.shared[:1]
-    patterns = "; ".join(pattern if pattern == other else f"{pattern}, {other}" for pattern, other in shared)
+    patterns = "; ".join(
+        pattern if pattern == second_pattern else f"{pattern}, {second_pattern}"
+        for pattern, second_pattern in shared
+    )
     more = _more(len(pair.shared) - len(shared) + pair.more)
     return f"{pair.first} and {pair.second}", f"{patterns} {more}".rstrip(), _APART[pair.apart]
 

@@ -1,4 +1,4 @@
-"""What people have paused in a run, as lines for people and as data for programs."""
+"""Subplans that are paused in a run, as lines for people and as JSON."""
 
 from collections.abc import Mapping
 
@@ -8,9 +8,11 @@ _STATES = {ControlState.PAUSE: "paused", ControlState.FREEZE: "frozen", ControlS
 
 
 class PausedSubplans:
+    """The paused subplans of a run."""
+
     def __init__(self, restraints: Mapping[str, str]) -> None:
-        """What is wanted of each subplan that is not to continue; of the whole run if the path is empty."""
-        self._restraints = {path: ControlState(wanted) for path, wanted in restraints.items()}
+        """`restraints` has the requested state of each paused subplan; the empty path is the whole run."""
+        self._restraints = {path: ControlState(state) for path, state in restraints.items()}
 
     @property
     def is_whole(self) -> bool:
@@ -22,13 +24,13 @@ class PausedSubplans:
         return [path for path in self._restraints if path]
 
     def lines(self) -> list[str]:
-        """What is paused, and how to continue it."""
+        """Returns lines that say what is paused and how to continue it."""
         if self.is_whole:
             state = _STATES[self._restraints[""]]
             return [f"the run is {state}, so nothing new starts; to continue it, type: weft resume"]
         return [
-            f"{path} is {_STATES[wanted]}; to continue it, type: weft resume {path}"
-            for path, wanted in self._restraints.items()
+            f"{path} is {_STATES[requested]}; to continue it, type: weft resume {path}"
+            for path, requested in self._restraints.items()
         ]
 
     def data(self) -> dict[str, object]:

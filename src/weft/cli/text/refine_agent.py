@@ -1,4 +1,4 @@
-"""`weft decompose --refine`: whom to ask."""
+"""`weft decompose --refine`: finds the agent to ask."""
 
 import os
 
@@ -10,7 +10,8 @@ from weft.cli.plan_options import directory
 
 
 def refine_by(name: str, *, model: str | None, timeout: float | None) -> Refine:
-    found = at_hand(None, directory(), os.environ)
-    if found.unread:
-        note(f"{found.unread} cannot be read, and its agents are not known; type: weft check {found.unread}")
-    return refiner(found, name, os.environ, model=model, timeout=timeout or TIMEOUT, tell=note).refine
+    plan_agents = at_hand(None, directory(), os.environ)
+    file = plan_agents.unread
+    if file:
+        note(f"{file} cannot be read, and its agents are not known; type: weft check {file}")
+    return refiner(plan_agents, name, os.environ, model=model, timeout=timeout or TIMEOUT, tell=note).refine

@@ -1,4 +1,4 @@
-"""A run as lines, for where no terminal is: one for each event that says something to a person."""
+"""A run as lines of text, for output that is not a terminal: one line for each event of interest to a person."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
@@ -29,8 +29,8 @@ from weft.engine.messages.failures import REJECTED
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.prices import dollars
 
-_NOT_TOLD = frozenset({"@workspace", "@merge", "@land"})
-"""Steps that are of interest only when they fail; where they brought something, `merge` tells."""
+_QUIET_STEPS = frozenset({"@workspace", "@merge", "@land"})
+"""Steps that are printed only when they fail. The `merge` event reports their success."""
 _SKIPPED = {
     "condition": "its condition does not hold",
     "dependency": "what it depends on did not succeed",
@@ -41,16 +41,17 @@ _SKIPPED = {
 def lines_of(
     event: Event, at: float, view: RunView, *, quiet: bool = False, zone: tzinfo | None = None
 ) -> list[str]:
-    """What to print; the view has applied the event already. Quiet: only what somebody has to know or to do.
+    """Returns the lines for an event that the view has already applied.
 
-    The time is that of the zone, or of the machine.
+    `quiet` keeps only the events that need a person. `zone` is the time zone of the clock, by default that of the
+    machine.
     """
-    say = _SAID.get(event.kind)
-    if say is None or (quiet and not _is_urgent(event, view)):
+    describe = _DESCRIPTIONS.get(event.kind)
+    if describe is None or (quiet and not _is_urgent(event, view)):
         return []
-    if event.kind == "subplan_state" and not quiet and _is_known(view.row(event.subplan)):
-        say = _failed_as_said
-    text, *more = say(event, view).splitlines() or [""]
+    if event.kind == "subplan_state" and not quiet and _is_explained(view.row(event.subplan)):
+        describe = _failed_briefly
+    text, *more = describe(event, view).splitlines() or [""]
     if not text:
         return []
     if event.kind == "limited":
@@ -104,9 +105,9 @@ def _resumed(_event: Event, _view: RunView) -> str:
 
 
 def _recovered(event: Event, view: RunView) -> str:
-    taken = event.data.get("running") or ()
-    were = "was" if len(taken) == 1 else "were"
-    still = f"; {count(len(taken), 'step')} {were} under way" if taken else ""
+    running = event.data.get("running") or ()
+    were = "was" if len(running) == 1 else "were"
+    still = f"; {count(len(running), 'step')} {were} under way" if running else ""
     paused = "".join(f"; {line}" for line in PausedSubplans(view.wishes.restraints()).lines())
     return f"goes on after an interruption{still}{paused}"
 
@@ -130,8 +131,8 @@ def _limited(event: Event, _view: RunView) -> str:
 # Subplans
 
 
-def _is_known(row: RowView) -> bool:
-    """Whether a subplan failed because of the step whose line stands just before."""
+def _is_explained(row: RowView) -> bool:
+    """Returns whether the line just before already gave the step failure that made the subplan fail."""
     failure, trouble = row.failure, row.trouble
     return (
         row.state is State.FAILED
@@ -141,20 +142,20 @@ def _is_known(row: RowView) -> bool:
     )
 
 
-def _failed_as_said(_event: Event, _view: RunView) -> str:
+def _failed_briefly(_event: Event, _view: RunView) -> str:
     return "failed"
 
 
 def _subplan_state(event: Event, view: RunView) -> str:
-    one = view.row(event.subplan)
-    if event.outcome == "failed" and one.reason in BECAUSE_OF_OTHERS:
-        return why_not(one)
+    row = view.row(event.subplan)
+    if event.outcome == "failed" and row.reason in BECAUSE_OF_OTHERS:
+        return why_not(row)
     if event.outcome == "failed":
-        where = f" in step {_step(one.failure.step, one.failure.attempt)}" if one.failure else ""
-        return f"failed{where}: {why_not(one)}"
+        where = f" in step {_step(row.failure.step, row.failure.attempt)}" if row.failure else ""
+        return f"failed{where}: {why_not(row)}"
     if event.outcome == "running":
         return "started"
-    return f"{event.outcome}, by an earlier run" if one.carried else event.outcome
+    return f"{event.outcome}, by an earlier run" if row.carried else event.outcome
 
 
 def _ask(event: Event, _view: RunView) -> str:
@@ -177,7 +178,7 @@ def _step(step: str, attempt: int) -> str:
 
 
 def _step_started(event: Event, _view: RunView) -> str:
-    return "" if event.step in _NOT_TOLD else f"{_step(event.step, event.attempt)} started"
+    return "" if event.step in _QUIET_STEPS else f"{_step(event.step, event.attempt)} started"
 
 
 def _step_finished(event: Event, view: RunView) -> str:
@@ -192,7 +193,9 @@ def _step_finished(event: Event, view: RunView) -> str:
     if event.outcome == REJECTED:
         return f"{name} rejected{_in_what(event)}: {event.data.get('message', '')}"
     if event.outcome == "done":
-        return "" if event.step in _NOT_TOLD else f"{name} done{_in_what(event)}{_idle(event)}{_noted(event)}"
+        return (
+            "" if event.step in _QUIET_STEPS else f"{name} done{_in_what(event)}{_idle(event)}{_noted(event)}"
+        )
     if trouble is not None and (trouble.step, trouble.how) == (event.step, event.outcome):
         return f"{name} {'lost' if event.outcome == 'lost' else 'failed'}: {what_failed(trouble)}"
     message = event.data.get("message")
@@ -200,7 +203,7 @@ def _step_finished(event: Event, view: RunView) -> str:
 
 
 def _held(name: str, held: HeldWork, target: str) -> str:
-    """What to do about it is told in the end."""
+    """Returns why the work is held. The summary at the end of the run says what to do about it."""
     if held.asks and target:
         return f"waits to land on {target}"
     if not held.needs_help:
@@ -221,7 +224,7 @@ def _idle(event: Event) -> str:
 
 
 def _noted(event: Event) -> str:
-    """What is odd about a step that is done, such as a result file that cannot be read."""
+    """Returns the remark about a step that succeeded, such as a result file that cannot be read."""
     message = event.data.get("message")
     return f"; note: {message}" if message else ""
 
@@ -240,33 +243,33 @@ def _step_cancelled(event: Event, _view: RunView) -> str:
 
 
 def _merge(event: Event, _view: RunView) -> str:
-    """What is held was told when its step ended."""
+    """Returns where the work arrived. Held work was reported when its step ended."""
     move = move_of(event)
     return "" if move is None or event.outcome != "merged" else arrival(event.step, move)
 
 
 def _verify(event: Event, view: RunView) -> str:
-    """Of the landing queue: what it verified, and how that ended; the output is told where a result is held."""
+    """Returns what the landing queue verified and the outcome. The output is printed with the held result."""
     data = event.data
     entries = data.get("entries") or ()
     target = view.landings.target or "the target"
-    what = f"for {some(entries)}" if entries else f"on {target} at {data.get('commit', '')[:7]}"
+    subject = f"for {some(entries)}" if entries else f"on {target} at {data.get('commit', '')[:7]}"
     if event.outcome == "started":
-        return f"verify started {what}"
+        return f"verify started {subject}"
     message = data.get("message")
-    why = f": {message}" if message and event.outcome != "passed" else ""
-    return f"verify {event.outcome} {what} in {span(data.get('seconds', 0.0))}{why}"
+    reason = f": {message}" if message and event.outcome != "passed" else ""
+    return f"verify {event.outcome} {subject} in {span(data.get('seconds', 0.0))}{reason}"
 
 
 def _conflict_ahead(event: Event, view: RunView) -> str:
-    other = event.data["other"]
-    if any(view.row(path).held is not None for path in (event.subplan, other)):
-        return ""  # it has come to that already
+    other_path = event.data["other"]
+    if any(view.row(path).held is not None for path in (event.subplan, other_path)):
+        return ""  # the conflict has already happened and is reported as held
     if event.outcome == "ahead":
-        return f"is {ahead(other, event.data['files'])}"
-    # Once the work of the one is merged, it is the merge of the other that tells.
-    are_running = all(view.row(path).state is State.RUNNING for path in (event.subplan, other))
-    return f"is not going to conflict with {other} any more" if are_running else ""
+        return f"is {ahead(other_path, event.data['files'])}"
+    # After one of the two is merged, the merge of the other reports whether there is a conflict.
+    are_running = all(view.row(path).state is State.RUNNING for path in (event.subplan, other_path))
+    return f"is not going to conflict with {other_path} any more" if are_running else ""
 
 
 def _outside_changed(event: Event, _view: RunView) -> str:
@@ -281,7 +284,7 @@ def _left_out(event: Event, _view: RunView) -> str:
     return f"is left out of {event.data['group']}: {event.data.get('message', '')}"
 
 
-_SAID: dict[str, Callable[[Event, RunView], str]] = {
+_DESCRIPTIONS: dict[str, Callable[[Event, RunView], str]] = {
     "run_started": _run_started,
     "run_finished": _run_finished,
     "stopping": _stopping,

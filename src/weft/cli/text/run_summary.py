@@ -1,6 +1,6 @@
-"""The last word about a run: what was done, what was not and why, where the results are, and what to type next.
+"""The summary at the end of a run: outcome, failures with reasons, results, cost, and commands to type next.
 
-As with `weft check`, a word at the left says what a line is about, and of every long list the first few are named.
+As in `weft check`, a label at the left names the subject of a line, and long lists are cut after the first few.
 """
 
 from collections import defaultdict
@@ -34,7 +34,7 @@ LABEL = 10
 """Columns for the word at the left."""
 FAILURES, QUESTIONS, CAUSES = 10, 10, 5
 TAIL_LINES, TAIL_LETTERS = 8, 300
-"""Of the end of a failed step's output; letters of one line."""
+"""How many lines of a failed step's output are shown, and how many characters of a line."""
 _COMMAND = 40
 """Columns for a command, before what it does."""
 
@@ -48,9 +48,11 @@ def summary_lines(
     changed: Mapping[str, int] = NOTHING,
     has_next: bool = True,
 ) -> list[str]:
-    """The results are in a directory; the plan is as it was named on the command line, empty if it was not.
+    """Returns the lines of the summary.
 
-    `changed`: how many files the subplans have changed that wait to land. `has_next`: whether to say what to type.
+    `results` is the directory of the results, and `plan` the plan as named on the command line, or empty.
+    `changed` has the number of changed files of the subplans that wait to land. `has_next` adds the commands to
+    type.
     """
     lines = [Row(_outcome(view, now), hang=2), ""]
     lines += _section("Failed", _failed(view))
@@ -61,8 +63,8 @@ def summary_lines(
     lines += _section("Noted", _notes(view))
     lines += _section("Outside", outside_lines(view.outside))
     lines += _section("Question", _questions(view))
-    for label, told in landing_sections(view, changed):
-        lines += _section(label, told)
+    for label, section_lines in landing_sections(view, changed):
+        lines += _section(label, section_lines)
     lines += _section("Cost", _cost(view))
     shown = [results] if results and view.counts[State.COMPLETED] else []
     lines += _section("Results", shown, folds=False)
@@ -71,7 +73,7 @@ def summary_lines(
 
 
 def next_lines(view: RunView, plan: str = "") -> list[str]:
-    """What to type."""
+    """Returns the commands to type, each with what it does."""
     commands = list(_commands(view, plan))
     width = min(_COMMAND, max((len(command) for command, does in commands if does), default=0))
     labels = chain(["Next"], repeat(""))
@@ -91,21 +93,21 @@ def _section(label: str, lines: Iterable[str], *, folds: bool = True) -> Iterato
 
 def _outcome(view: RunView, now: float) -> str:
     counts, time = view.counts, span(view.elapsed(now))
-    done, slices = counts[State.COMPLETED], sum(counts.values())
-    carried = sum(one.carried for row, one in enumerate(view.rows) if view.outline.leaves[row])
+    completed, slices = counts[State.COMPLETED], sum(counts.values())
+    carried = sum(row_view.carried for row, row_view in enumerate(view.rows) if view.outline.leaves[row])
     earlier = f" ({carried:,} by an earlier run)" if carried else ""
     to_land = waiting_to_land(view)
-    is_done = done == slices and not left_out_slices(view)
+    is_done = completed == slices and not left_out_slices(view)
     if is_done and (view.state == "completed" or (view.state == "waiting" and to_land)):
         return f"{_all(slices)} completed in {time}{earlier}{f'; {to_land}' if to_land else ''}."
-    words = [f"{done:,} of {count(slices, 'slice')} completed{earlier}", *_others(view)]
+    words = [f"{completed:,} of {count(slices, 'slice')} completed{earlier}", *_others(view)]
     words += [to_land] if to_land else []
     state = "waiting" if view.state == "running" and view.shelves.asking else view.state
     return f"{_STATES.get(state, state.capitalize())} after {time}: {', '.join(words)}."
 
 
 def _others(view: RunView) -> Iterator[str]:
-    """How many slices are not completed, and why."""
+    """Yields the numbers of slices that are not completed, by reason."""
     counts, failed = view.counts, sum(1 for row in _failures(view) if view.outline.leaves[row])
     held = view.held_slices()
     numbers = {
@@ -116,7 +118,7 @@ def _others(view: RunView) -> Iterator[str]:
         "under way": counts[State.RUNNING] - held,
         "not begun": counts[State.PENDING],
     }
-    return (f"{number:,} {what}" for what, number in numbers.items() if number)
+    return (f"{number:,} {reason}" for reason, number in numbers.items() if number)
 
 
 _STATES = {"waiting": "Waiting for a person", "completed": "Ended"}
@@ -126,7 +128,7 @@ def _all(slices: int) -> str:
     return "The one slice" if slices == 1 else f"All {slices:,} slices"
 
 
-# What was not done
+# Failures
 
 
 def _failures(view: RunView) -> list[int]:
@@ -136,17 +138,17 @@ def _failures(view: RunView) -> list[int]:
 def _failed(view: RunView) -> Iterator[str]:
     failed = _failures(view)
     for row in failed[:FAILURES]:
-        one, path = view.rows[row], view.outline.paths[row] or view.plan.id
-        yield f"{path}: {_why(one)}"
-        yield from _tail(one.failure)
+        row_view, path = view.rows[row], view.outline.paths[row] or view.plan.id
+        yield f"{path}: {_why(row_view)}"
+        yield from _tail(row_view.failure)
     if len(failed) > FAILURES:
         yield f"… and {len(failed) - FAILURES:,} more"
 
 
-def _why(one: RowView) -> str:
-    failure = one.failure
+def _why(row_view: RowView) -> str:
+    failure = row_view.failure
     if failure is None:
-        return why_not(one)
+        return why_not(row_view)
     attempt = f", attempt {failure.attempt}" if failure.attempt > 1 else ""
     return f"step {step_name(failure.step)}{attempt}: {what_failed(failure)}"
 
@@ -160,9 +162,9 @@ def _tail(failure: StepFailure | None) -> Iterator[str]:
 
 def _because_of_others(view: RunView, reason: str) -> Iterator[str]:
     causes: defaultdict[str, list[str]] = defaultdict(list)
-    for row, one in enumerate(view.rows):
-        if view.outline.leaves[row] and one.state is State.FAILED and one.reason == reason:
-            causes[one.cause].append(view.outline.paths[row])
+    for row, row_view in enumerate(view.rows):
+        if view.outline.leaves[row] and row_view.state is State.FAILED and row_view.reason == reason:
+            causes[row_view.cause].append(view.outline.paths[row])
     by = "by" if reason == "blocked" else "because of"
     for cause, paths in islice(causes.items(), CAUSES):
         yield f"{len(paths):,}{f' {by} {cause}' if cause else ''}: {few(paths)}"
@@ -172,8 +174,8 @@ def _because_of_others(view: RunView, reason: str) -> Iterator[str]:
 
 
 def _idle(view: RunView) -> Iterator[str]:
-    """Agents that were to change files, and did not."""
-    idle = [row for row, one in enumerate(view.rows) if one.idle]
+    """Yields subplans with agent steps that should have changed files and did not."""
+    idle = [row for row, row_view in enumerate(view.rows) if row_view.idle]
     for row in idle[:FAILURES]:
         yield f"{view.outline.paths[row]}: {idle_words(view.rows[row])}"
     if len(idle) > FAILURES:
@@ -181,7 +183,7 @@ def _idle(view: RunView) -> Iterator[str]:
 
 
 def _notes(view: RunView) -> Iterator[str]:
-    """What is odd about steps that are done."""
+    """Yields remarks about steps that succeeded."""
     notes = [
         (row, step)
         for row, row_view in enumerate(view.rows)
@@ -194,17 +196,17 @@ def _notes(view: RunView) -> Iterator[str]:
         yield f"… and {len(notes) - FAILURES:,} more"
 
 
-# What somebody has to do
+# Questions, cost and commands
 
 
 def _questions(view: RunView) -> Iterator[str]:
-    asked = [(row, step) for row in sorted(view.shelves.asking) for step in view.rows[row].questions]
-    for row, step in asked[:QUESTIONS]:
+    questions = [(row, step) for row in sorted(view.shelves.asking) for step in view.rows[row].questions]
+    for row, step in questions[:QUESTIONS]:
         first, *more = view.rows[row].questions[step].text.splitlines() or [""]
         yield f"{view.outline.paths[row]}: {first}"
         yield from (f"  | {line}" for line in more)
-    if len(asked) > QUESTIONS:
-        yield f"… and {len(asked) - QUESTIONS:,} more"
+    if len(questions) > QUESTIONS:
+        yield f"… and {len(questions) - QUESTIONS:,} more"
 
 
 def _cost(view: RunView) -> Iterator[str]:
@@ -213,8 +215,8 @@ def _cost(view: RunView) -> Iterator[str]:
         yield from cost_words(view)
         return
     they = "it" if whole.unknown_costs == 1 else "they"
-    unsaid = f"{count(whole.unknown_costs, 'agent call')} did not say what {they} cost"
-    yield f"{dollars(whole.cost)} and more: {unsaid}" if whole.cost else f"unknown: {unsaid}"
+    unreported = f"{count(whole.unknown_costs, 'agent call')} did not say what {they} cost"
+    yield f"{dollars(whole.cost)} and more: {unreported}" if whole.cost else f"unknown: {unreported}"
     yield from token_words(costs_of(view))
 
 
@@ -231,13 +233,13 @@ def _commands(view: RunView, plan: str) -> Iterator[tuple[str, str]]:
     if view.state != "completed" and any(view.rows[row].reason == "budget" for row in _failures(view)):
         yield f"weft run {plan}".rstrip() + " --fresh-budget", "resumes, and counts budgets from zero"
     elif view.state != "completed" and not _only_merges_are_left(view):
-        anew = "does anew what was left out; all else that is completed stays so"
-        goes_on = "goes on; what is completed stays so"
-        yield f"weft run {plan}".rstrip(), anew if left_out_slices(view) else goes_on
+        repeats = "does anew what was left out; all else that is completed stays so"
+        resumes = "goes on; what is completed stays so"
+        yield f"weft run {plan}".rstrip(), repeats if left_out_slices(view) else resumes
 
 
 def _only_merges_are_left(view: RunView) -> bool:
-    """Then `weft merge` does all there is to do."""
+    """Returns whether `weft merge` does everything that remains."""
     return view.state == "waiting" and view.counts[State.COMPLETED] + view.held_slices() == sum(
         view.counts.values()
     )

@@ -1,11 +1,11 @@
-"""Text for people in sections: sentences with a word at the left to find them by, and short lists."""
+"""Sections of text: sentences with a label at the left, and short lists."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from weft.cli.terminal import Paragraph
 
 LABEL = 10
-"""Columns for the word at the left."""
+"""Columns for the label at the left."""
 NAMES = 4
 ROWS, MORE_ROWS = 5, 50
 """Lines of a list, without and with `--verbose`."""
@@ -14,7 +14,10 @@ COLUMN = 40
 
 
 def section(label: str, sentences: Iterable[str]) -> Iterator[str]:
-    """The label stands at the first line only; the rest of a long sentence is indented below its beginning."""
+    """Yields the sentences, the first with the label.
+
+    Further lines of a long sentence are indented below its start.
+    """
     for sentence in filter(str.strip, sentences):
         inset = len(sentence) - len(sentence.lstrip())
         yield Paragraph(f"{label:<{LABEL}}{sentence}", hang=LABEL + inset + 2)

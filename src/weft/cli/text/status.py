@@ -1,4 +1,4 @@
-"""How a run is, as lines for people and as data for programs."""
+"""Output of `weft status`, as lines for people and as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import to_builtins
 
-from weft.app.inspect.overview import MICRO, Overview, SubplanNow
+from weft.app.inspect.overview_model import MICRO, Overview, SubplanNow
 from weft.app.project.suggestions import suggest
 from weft.app.views.landing_places import VERIFY_FAILED
 from weft.app.views.rows import BECAUSE_OF_OTHERS
@@ -22,11 +22,11 @@ from weft.plan.prices import dollars
 from weft.safe_files import read_text
 
 MOST_ROWS = 30
-"""So many subplans are listed; of the rest only the number is told."""
+"""How many subplans are listed; the rest is only counted."""
 MOST_PLACES = 5
-"""So many workspaces are named."""
+"""How many workspaces are named."""
 TAIL_LINES = 8
-"""Of the end of the output of a verify that failed."""
+"""How many lines of a failed verify's output are shown."""
 _COMMAND = 24
 """Columns for a command, before what it does."""
 _RUNNING = "running"
@@ -37,64 +37,64 @@ _COLOURS = {"running": "cyan", "failed": "red", "completed": "green", "pending":
 
 
 def lines(
-    one: Overview,
+    overview: Overview,
     now: float,
     style: Style,
     *,
     everything: bool = False,
     worktrees: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
-    """`worktrees` has the directory of each branch that is checked out in one."""
-    yield _head(one, style)
-    yield _progress(one)
-    listed = [row for row in one.subplans if everything or _matters(row)]
-    rows = [_cells(row, now, one.state) for row in listed[: None if everything else MOST_ROWS]]
+    """Yields the lines. `worktrees` maps each branch that is checked out in a worktree to its directory."""
+    yield _head(overview, style)
+    yield _progress(overview)
+    listed = [row for row in overview.subplans if everything or _matters(row)]
+    rows = [_cells(row, now, overview.state) for row in listed[: None if everything else MOST_ROWS]]
     if rows:
         yield ""
         yield from _table(rows, [row.state for row in listed], style)
-    left = len(listed) - len(rows)
-    if left:
-        yield f"… and {left:,} more; all of them: weft status --all"
-    yield from _signals(one, now, style, list(_kept(one, worktrees or {})))
-    yield from _next(one)
+    unlisted = len(listed) - len(rows)
+    if unlisted:
+        yield f"… and {unlisted:,} more; all of them: weft status --all"
+    yield from _signals(overview, now, style, list(_kept_workspaces(overview, worktrees or {})))
+    yield from _next(overview)
 
 
 def _matters(row: SubplanNow) -> bool:
-    """Somebody may want to see it: something happens there, or it needs somebody."""
+    """Returns whether the row is listed without `--all`: it is under way, it failed, or it needs a person."""
     if (
         row.step == "@land"
         or row.question
         or row.landing in {"held", "conflict"}
         or (row.message and row.state == "completed")
     ):
-        return True  # what was left out of its group says why
+        return True  # a completed subplan with a message was left out of its group
     return (row.is_leaf or row.step is not None) and row.state in {"running", "failed"}
 
 
-def _head(one: Overview, style: Style) -> str:
-    who = one.coordinator
-    if who is not None and who.alive:
-        by = f"process {who.pid}"
+def _head(overview: Overview, style: Style) -> str:
+    coordinator = overview.coordinator
+    if coordinator is not None and coordinator.alive:
+        by = f"process {coordinator.pid}"
     else:
-        by = "" if one.state in AT_REST else "nobody runs it now"
-    state = style.paint(one.state, {"failed": "red", "completed": "green"}.get(one.state, "bold"))
-    return f"{one.plan}  {state}  run {one.run}" + (f"  ({by})" if by else "")
+        by = "" if overview.state in AT_REST else "nobody runs it now"
+    state = style.paint(overview.state, {"failed": "red", "completed": "green"}.get(overview.state, "bold"))
+    return f"{overview.plan}  {state}  run {overview.run}" + (f"  ({by})" if by else "")
 
 
-def _progress(one: Overview) -> str:
-    counts = [f"{count:,} {state}" for state, count in _counts(one).items() if count]
+def _progress(overview: Overview) -> str:
+    counts = [f"{count:,} {state}" for state, count in _counts(overview).items() if count]
     parts = [", ".join(reversed(counts)) or "no slices"]
-    if one.cost or one.unknown or one.ceiling is not None or one.earlier.cost:
-        parts.append(_money(one))
-    if one.tokens or one.token_ceiling is not None:
-        ceiling = "" if one.token_ceiling is None else f" of {one.token_ceiling}"
-        earlier = f" ({one.earlier.tokens:,} by earlier runs)" if one.earlier.tokens else ""
-        parts.append(f"{_counted_tokens(one):,}{ceiling} tokens{earlier}")
+    if overview.cost or overview.unknown or overview.ceiling is not None or overview.earlier.cost:
+        parts.append(_money(overview))
+    if overview.tokens or overview.token_ceiling is not None:
+        ceiling = "" if overview.token_ceiling is None else f" of {overview.token_ceiling}"
+        earlier = f" ({overview.earlier.tokens:,} by earlier runs)" if overview.earlier.tokens else ""
+        parts.append(f"{_counted_tokens(overview):,}{ceiling} tokens{earlier}")
     return "  ".join(parts)
 
 
 def _counts(overview: Overview) -> dict[str, int]:
-    """Slices by state. What waits for a person does not run, and counts as what it is in the table."""
+    """Returns the slices by state. A slice that waits for a person counts as waiting or held, not as running."""
     counts = dict(overview.counts)
     for row in overview.subplans:
         state = _waits_as(row)
@@ -105,7 +105,7 @@ def _counts(overview: Overview) -> dict[str, int]:
 
 
 def _waits_as(row: SubplanNow) -> str:
-    """The state of a subplan that cannot proceed until a person has helped; empty of any other."""
+    """Returns the state of a subplan that cannot proceed without a person; empty for any other."""
     if row.state != _RUNNING:
         return ""
     if row.landing in {"held", "conflict"}:
@@ -124,12 +124,12 @@ def _money(overview: Overview) -> str:
 
 
 def _unreported(overview: Overview) -> Iterator[str]:
-    """What a ceiling lacks though it was not spent, and how to release it."""
-    kept = overview.unreported + overview.earlier.assumed
-    if kept and overview.ceiling is not None:
+    """Yields how much of the ceiling stays reserved though it was not spent, and how to release it."""
+    reserved = overview.unreported + overview.earlier.assumed
+    if reserved and overview.ceiling is not None:
         command = suggest("weft", "run", *overview.plan_words, "--fresh-budget").command
         yield (
-            f"{dollars(kept)} stays reserved for agent calls that did not report their cost; "
+            f"{dollars(reserved)} stays reserved for agent calls that did not report their cost; "
             f"to count the budget from zero, type: {command}"
         )
 
@@ -149,10 +149,10 @@ def _cells(row: SubplanNow, now: float, run: str) -> tuple[str, ...]:
         step = f"asks: {row.question.partition(chr(10))[0]}"
     if row.step == "@land":
         step = row.landing_place or step
-    done = f"{row.steps_done}/{row.steps_total}" if row.steps_total and row.is_leaf else ""
+    progress = f"{row.steps_done}/{row.steps_total}" if row.steps_total and row.is_leaf else ""
     since = clock(max(0.0, now - row.since)) if row.since is not None and row.state == "running" else ""
     cost = dollars(row.cost) if row.cost else ""
-    return (_SIGNS[row.state], row.path, _state(row, run), step, done, since, cost, _why(row))
+    return (_SIGNS[row.state], row.path, _state(row, run), step, progress, since, cost, _why(row))
 
 
 def _state(row: SubplanNow, run: str) -> str:
@@ -179,7 +179,7 @@ def _why(row: SubplanNow) -> str:
         return f"{rejected.step} was rejected: {rejected.reason}"
     idle = f"{', '.join(row.idle)} changed nothing" if row.idle else ""
     landed = (row.landing_place or "") if row.landing == "merged" else ""
-    message = "" if row.landing_place == VERIFY_FAILED else row.message or ""  # it is told below the table
+    message = "" if row.landing_place == VERIFY_FAILED else row.message or ""  # printed below the table
     return "; ".join(filter(None, (landed, message.partition("\n")[0], idle)))
 
 
@@ -194,8 +194,8 @@ def _table(rows: Sequence[tuple[str, ...]], states: Sequence[str], style: Style)
         yield Row(f"{style.paint(parts[0], _COLOURS[state])} {'  '.join(parts[1:])}".rstrip(), hang=4)
 
 
-def _next(one: Overview) -> Iterator[str]:
-    commands = list(next_commands(one))
+def _next(overview: Overview) -> Iterator[str]:
+    commands = list(next_commands(overview))
     if commands:
         width = max(_COMMAND, *(len(suggestion.command) + 2 for suggestion in commands))
         yield ""
@@ -206,10 +206,10 @@ def _next(one: Overview) -> Iterator[str]:
 # Below the table
 
 
-def _signals(overview: Overview, now: float, style: Style, kept: Sequence[str]) -> Iterator[str]:
-    """What is to be known beside the subplans; empty if there is nothing."""
+def _signals(overview: Overview, now: float, style: Style, workspaces: Sequence[str]) -> Iterator[str]:
+    """Yields what the user should know besides the subplans; nothing if there is nothing."""
     lines = [
-        *kept,
+        *workspaces,
         *_unreported(overview),
         *_limits(overview, now),
         *_verifies(overview, style),
@@ -222,8 +222,8 @@ def _signals(overview: Overview, now: float, style: Style, kept: Sequence[str]) 
         yield from (Row(line, hang=_HANG) for line in lines)
 
 
-def _kept(overview: Overview, worktrees: Mapping[str, str]) -> Iterator[str]:
-    """The workspaces in which a person has something to do, with the command for afterwards."""
+def _kept_workspaces(overview: Overview, worktrees: Mapping[str, str]) -> Iterator[str]:
+    """Yields the workspaces where a person has work to do, each with the command to type afterwards."""
     places = [(row, worktrees.get(row.branch or "")) for row in overview.subplans]
     waiting = [(row, place) for row, place in places if place is not None and _needs_person(row)]
     for row, place in waiting[:MOST_PLACES]:
@@ -245,8 +245,8 @@ def _limits(overview: Overview, now: float) -> Iterator[str]:
     for limit in overview.limits:
         are = "is" if len(limit.agents) == 1 else "are"
         until = datetime.fromtimestamp(limit.until, UTC).astimezone().strftime("%H:%M")
-        left = span(max(0.0, limit.until - now))
-        yield f"usage limit: {' and '.join(limit.agents)} {are} limited until {until} (for another {left})"
+        remaining = span(max(0.0, limit.until - now))
+        yield f"usage limit: {' and '.join(limit.agents)} {are} limited until {until} (for another {remaining})"
 
 
 def _verifies(overview: Overview, style: Style) -> Iterator[str]:
@@ -275,42 +275,47 @@ def _ahead(overview: Overview) -> Iterator[str]:
 # For programs
 
 
-def data(one: Overview, worktrees: Mapping[str, str]) -> dict[str, object]:
-    who = one.coordinator
+def data(overview: Overview, worktrees: Mapping[str, str]) -> dict[str, object]:
+    coordinator = overview.coordinator
     return {
-        "run": one.run,
-        "plan": one.plan,
-        "state": one.state,
-        "created_at": _time(one.created_at),
+        "run": overview.run,
+        "plan": overview.plan,
+        "state": overview.state,
+        "created_at": _time(overview.created_at),
         "coordinator": None
-        if who is None
-        else {"pid": who.pid, "alive": who.alive, "started_at": _time(who.started_at)},
-        "cost": {
-            "usd": one.cost / MICRO,
-            "reserved_usd": one.reserved / MICRO,
-            "unreported_usd": (one.unreported + one.earlier.assumed) / MICRO,
-            "ceiling_usd": one.ceiling,
-            "unknown": one.unknown,
-            "tokens": one.tokens,
-            "ceiling_tokens": one.token_ceiling,
-            "earlier_usd": one.earlier.cost / MICRO,
-            "earlier_tokens": one.earlier.tokens,
-            "earlier_unknown": one.earlier.unknown,
-            "counted_usd": _counted(one) / MICRO,
-            "counted_tokens": _counted_tokens(one),
+        if coordinator is None
+        else {
+            "pid": coordinator.pid,
+            "alive": coordinator.alive,
+            "started_at": _time(coordinator.started_at),
         },
-        "counts": dict(one.counts),
-        "limits": [{"agents": list(limit.agents), "until": _time(limit.until)} for limit in one.limits],
-        "failed_verifies": [_verify(verify) for verify in one.verifies],
+        "cost": {
+            "usd": overview.cost / MICRO,
+            "reserved_usd": overview.reserved / MICRO,
+            "unreported_usd": (overview.unreported + overview.earlier.assumed) / MICRO,
+            "ceiling_usd": overview.ceiling,
+            "unknown": overview.unknown,
+            "tokens": overview.tokens,
+            "ceiling_tokens": overview.token_ceiling,
+            "earlier_usd": overview.earlier.cost / MICRO,
+            "earlier_tokens": overview.earlier.tokens,
+            "earlier_unknown": overview.earlier.unknown,
+            "counted_usd": _counted(overview) / MICRO,
+            "counted_tokens": _counted_tokens(overview),
+        },
+        "counts": dict(overview.counts),
+        "limits": [{"agents": list(limit.agents), "until": _time(limit.until)} for limit in overview.limits],
+        "failed_verifies": [_verify(verify) for verify in overview.verifies],
         "conflicts_ahead": [
-            {"subplan": pair.subplan, "other": pair.other, "files": list(pair.files)} for pair in one.ahead
+            {"subplan": pair.subplan, "other": pair.other, "files": list(pair.files)}
+            for pair in overview.ahead
         ],
-        "push": None if one.push is None else one.push.to_json(),
-        "outside_changes": [to_builtins(warning) for warning in one.outside],
+        "push": None if overview.push is None else overview.push.to_json(),
+        "outside_changes": [to_builtins(warning) for warning in overview.outside],
         "next": [
-            {"command": suggestion.command, "does": suggestion.does} for suggestion in next_commands(one)
+            {"command": suggestion.command, "does": suggestion.does} for suggestion in next_commands(overview)
         ],
-        "subplans": [_row(row, worktrees) for row in one.subplans],
+        "subplans": [_row(row, worktrees) for row in overview.subplans],
     }
 
 
@@ -364,21 +369,21 @@ def _time(at: float) -> str:
 
 
 def worktrees_of(project: Path) -> dict[str, str]:
-    """Where each branch is checked out, as git has written down; nothing if that cannot be read."""
-    found: dict[str, str] = {}
+    """Returns the directory of each checked-out branch from git's files; empty if they cannot be read."""
+    directories: dict[str, str] = {}
     for place in _registrations(project / ".git"):
         try:
             head, gitdir = read_text(place / "HEAD"), read_text(place / "gitdir")
         except (OSError, UnicodeDecodeError):
             continue
         if head.startswith("ref: refs/heads/"):
-            found[head.removeprefix("ref: refs/heads/").strip()] = str(Path(gitdir.strip()).parent)
-    return found
+            directories[head.removeprefix("ref: refs/heads/").strip()] = str(Path(gitdir.strip()).parent)
+    return directories
 
 
 def _registrations(git: Path) -> list[Path]:
     try:
-        if git.is_file():  # the project is a worktree itself
+        if git.is_file():  # the project itself is a worktree, whose .git is a file
             git = Path(read_text(git).removeprefix("gitdir:").strip()).parents[1]
         return sorted((git / "worktrees").iterdir())
     except (OSError, IndexError, UnicodeDecodeError):

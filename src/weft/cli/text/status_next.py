@@ -1,19 +1,19 @@
-"""What `weft status` suggests to type next."""
+"""The commands that `weft status` suggests to type next."""
 
 from collections.abc import Iterator
 
-from weft.app.inspect.overview import Overview, SubplanNow
+from weft.app.inspect.overview_model import Overview, SubplanNow
 from weft.app.project.suggestions import Suggestion, suggest
 from weft.app.views.rows import BECAUSE_OF_OTHERS
 from weft.app.views.signals import VERIFY
 from weft.engine.messages.run_status import UNFINISHED, RunState
 
 WHOLE = "/"
-"""How the whole plan is named in `weft logs`."""
+"""The name of the whole plan for `weft logs`."""
 
 
 def next_commands(overview: Overview) -> Iterator[Suggestion]:
-    """The most urgent first; each can be typed as it is."""
+    """Yields suggestions, the most urgent first. Each can be typed as it is."""
     if overview.is_last:
         yield from _steering(overview)
         yield from _settling(overview)
@@ -53,8 +53,8 @@ def _looking(overview: Overview) -> Iterator[Suggestion]:
         name = verify.subplan or overview.plan
         subplan = verify.subplan or next(iter(verify.entries), WHOLE)
         words = ("weft", "logs", f"{subplan}:{verify.step}", *run)
-        whose = f"the verify of {name}" if verify.step == VERIFY else "the verify before a landing"
-        yield suggest(*words, does=f"shows what {whose} wrote")
+        subject = f"the verify of {name}" if verify.step == VERIFY else "the verify before a landing"
+        yield suggest(*words, does=f"shows what {subject} wrote")
     failed = next((row for row in overview.subplans if _failed_itself(row)), None)
     if failed is not None:
         yield suggest("weft", "logs", failed.path, *run, does="shows what its steps wrote")

@@ -1,1 +1,1 @@
-"""The words for times, money, failures and places that every view shares."""
+"""Phrases for times, money, failures and places that all views share."""

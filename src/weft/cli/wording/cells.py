@@ -1,4 +1,4 @@
-"""Text in the cells of a terminal: some characters take two of them, some none, and some must never get there."""
+"""Text for the cells of a terminal. Some characters take two cells, some none, and some must be removed."""
 
 import os
 from collections.abc import Mapping
@@ -14,48 +14,48 @@ _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "
 
 
 class Style(Struct, frozen=True, kw_only=True):
-    """What the terminal can show."""
+    """The abilities of a terminal."""
 
     colours: bool = True
     unicode: bool = True
 
     def paint(self, text: str, style: str) -> str:
-        """In one of the styles above; with an empty one as it is."""
+        """Returns the text in one of the styles above; unchanged if the style is empty."""
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self.colours and style and text else text
 
     @property
     def more(self) -> str:
-        """Says that something was left out."""
+        """The sign for omitted text."""
         return "…" if self.unicode else "..."
 
     def shown(self, text: str) -> str:
-        """The text as one line without what would command the terminal."""
+        """Returns the text as one line without control sequences."""
         if not text.isprintable():
             text = clean(unpainted(_last_written(text)).replace("\t", " "))
         return text if self.unicode or text.isascii() else text.encode("ascii", "replace").decode()
 
     def cut(self, text: str, width: int) -> str:
-        """At most so many cells of it, with a sign at the end if it was longer."""
+        """Returns at most `width` cells of the text, with a sign at the end if it was longer."""
         if cells(text) <= width:
             return text
         sign = self.more[: max(0, width)]
         return _beginning(text, width - len(sign)) + sign
 
     def cut_left(self, text: str, width: int) -> str:
-        """The same from the other end: of a path, the end says more."""
+        """Returns at most `width` cells from the end of the text, which is the telling part of a path."""
         if cells(text) <= width:
             return text
         sign = self.more[: max(0, width)]
         return sign + _beginning(text[::-1], width - len(sign))[::-1]
 
     def fit(self, text: str, width: int) -> str:
-        """Exactly so many cells."""
+        """Returns the text cut or padded to exactly `width` cells."""
         text = self.cut(text, width)
         return text + " " * (width - cells(text))
 
 
 def style_of(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> Style | None:
-    """What the terminal behind a stream can show; None if there is none, or none that can be drawn on."""
+    """Returns the abilities of the terminal behind a stream; None if it is no terminal that can be drawn on."""
     if stream is None or not stream.isatty() or environ.get("TERM", "dumb") == "dumb":
         return None
     encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "").replace("_", "")
@@ -63,7 +63,7 @@ def style_of(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> 
 
 
 def _last_written(text: str) -> str:
-    """What a carriage return leaves to be seen: programs draw their progress so."""
+    """Returns what is visible after carriage returns, with which programs redraw their progress."""
     return text.rstrip("\r\n").rpartition("\r")[2]
 
 
@@ -74,7 +74,7 @@ def _beginning(text: str, width: int) -> str:
 
 
 def clock(seconds: float) -> str:
-    """As on a stopwatch: 0:07, 12:40, 1:05:00."""
+    """Returns the time as a stopwatch shows it: 0:07, 12:40, 1:05:00."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

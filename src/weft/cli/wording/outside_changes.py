@@ -1,4 +1,4 @@
-"""How it is said that files have changed where no step was to work."""
+"""Phrases for files that changed where no step was supposed to work."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,13 +6,13 @@ from weft.app.views.signals import OutsideWarning
 from weft.cli.wording.words import count
 
 MOST = 5
-"""So many warnings are shown; of the rest only the number."""
+"""How many warnings are shown; the rest is only counted."""
 _STEPS = 3
 _FILES = 5
 
 
 def outside_words(warning: OutsideWarning) -> str:
-    """One warning, without saying that a step did it: a person works in the checkout, too."""
+    """Returns one warning. It does not blame a step, because people work in the checkout, too."""
     where = f"the worktree of {warning.place}" if warning.place else "your checkout"
     shown, more = warning.files[:_FILES], len(warning.files[_FILES:]) + warning.more
     files = ", ".join(shown) + (f" and {more:,} more" if more else "")

@@ -1,4 +1,4 @@
-"""How it is said whether what has landed is pushed."""
+"""Phrases that say whether landed commits were pushed."""
 
 from weft.app.views.push import PushState
 
@@ -6,7 +6,7 @@ _UPSTREAM = "true"
 
 
 def push_lines(push: PushState) -> list[str]:
-    """As `landed, pushed to origin (bd7e5b6)`, or `landed, not pushed: WHY`; more lines are what git wrote."""
+    """Returns `landed, pushed to origin (bd7e5b6)` or `landed, not pushed: REASON`, then the output of git."""
     if push.is_pushed:
         remote = "its upstream" if push.remote == _UPSTREAM else push.remote
         return [f"landed, pushed to {remote} ({push.commit[:7]})"]

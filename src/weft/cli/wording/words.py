@@ -1,4 +1,4 @@
-"""The words for times, money and failures that a run is told with."""
+"""Phrases for times, money and failures in a run."""
 
 from collections.abc import Sequence
 from math import ceil
@@ -9,12 +9,12 @@ from weft.engine.messages.failures import REJECTED
 from weft.plan.prices import dollars
 
 _FILES = 3
-"""So many are named."""
+"""How many files are named."""
 NAMES = 4
 
 
 def span(seconds: float) -> str:
-    """As one says it: 7.2 s, 12 min 40 s, 1 h 5 min."""
+    """Returns a duration in words: 7.2 s, 12 min 40 s, 1 h 5 min."""
     if seconds < 10:  # noqa: PLR2004 - below that a tenth matters
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -31,27 +31,27 @@ def time_left(seconds: float) -> str:
 
 
 def roughly(number: int) -> str:
-    """As 950, 12.4k, 1.2M."""
+    """Returns a rounded number: 950, 12.4k, 1.2M."""
     for size, unit in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
         if number >= size:
             return f"{number / size:.1f}".removesuffix(".0") + unit
     return str(number)
 
 
-def spent(one: RowView) -> str:
-    """What is known, and for how many calls it is not; empty if there is nothing to say."""
-    if not one.unknown_costs:
-        return dollars(one.cost) if one.cost else ""
-    unknown = f"{one.unknown_costs:,} unknown"
-    return f"{dollars(one.cost)} + {unknown}" if one.cost else f"cost of {one.unknown_costs:,} unknown"
+def spent(row: RowView) -> str:
+    """Returns the reported cost and the number of calls without a report; empty if there is neither."""
+    if not row.unknown_costs:
+        return dollars(row.cost) if row.cost else ""
+    unknown = f"{row.unknown_costs:,} unknown"
+    return f"{dollars(row.cost)} + {unknown}" if row.cost else f"cost of {row.unknown_costs:,} unknown"
 
 
-def spent_shortly(one: RowView) -> str:
-    return (dollars(one.cost) if one.cost else "") + ("+?" if one.cost else "$?") * bool(one.unknown_costs)
+def spent_shortly(row: RowView) -> str:
+    return (dollars(row.cost) if row.cost else "") + ("+?" if row.cost else "$?") * bool(row.unknown_costs)
 
 
 def step_name(step: str, attempt: int = 0, most: int = 0) -> str:
-    """The step, and which attempt at it this is if it is not the first."""
+    """Returns the name of the step, with the attempt if it is not the first."""
     name = step.removeprefix("@")
     if attempt <= 1:
         return name
@@ -59,13 +59,13 @@ def step_name(step: str, attempt: int = 0, most: int = 0) -> str:
 
 
 def what_failed(failure: StepFailure) -> str:
-    """As `exit code 1 (pytest -q)`."""
-    said = failure.message.removeprefix(f"{failure.step}: ")
+    """Returns a phrase such as `exit code 1 (pytest -q)`."""
+    message = failure.message.removeprefix(f"{failure.step}: ")
     if failure.how == REJECTED:
-        return said
-    if said in {"", "failed", f"failed ({failure.command})"}:
-        said = _ending(failure)
-    return f"{said} ({failure.command})" if failure.command and failure.command not in said else said
+        return message
+    if message in {"", "failed", f"failed ({failure.command})"}:
+        message = _ending(failure)
+    return f"{message} ({failure.command})" if failure.command and failure.command not in message else message
 
 
 def _ending(failure: StepFailure) -> str:
@@ -78,20 +78,20 @@ def _ending(failure: StepFailure) -> str:
     return failure.how
 
 
-def why_not(one: RowView) -> str:
-    """Why a subplan has failed, in a few words."""
-    if one.failure is not None:
-        return what_failed(one.failure)
-    if one.message:
-        return one.message
-    if not one.cause:
-        return one.reason or "failed"
-    return f"blocked by {one.cause}" if one.reason == "blocked" else f"{one.reason} because of {one.cause}"
+def why_not(row: RowView) -> str:
+    """Returns why a subplan failed, in a few words."""
+    if row.failure is not None:
+        return what_failed(row.failure)
+    if row.message:
+        return row.message
+    if not row.cause:
+        return row.reason or "failed"
+    return f"blocked by {row.cause}" if row.reason == "blocked" else f"{row.reason} because of {row.cause}"
 
 
-def idle_words(one: RowView) -> str:
-    """That agents did nothing, if so."""
-    return f"{', '.join(map(step_name, one.idle))} changed nothing" if one.idle else ""
+def idle_words(row: RowView) -> str:
+    """Returns which agent steps changed nothing; empty if there are none."""
+    return f"{', '.join(map(step_name, row.idle))} changed nothing" if row.idle else ""
 
 
 def answer_command(path: str, step: str) -> str:
@@ -106,7 +106,7 @@ def count(number: int, noun: str) -> str:
 
 
 def arrival(step: str, move: LandedWork) -> str:
-    """As `landed on main (bd7e5b6)`, or `merged into weft/notes/store`."""
+    """Returns `landed on main (bd7e5b6)` or `merged into weft/notes/store`."""
     return f"landed on {move.branch} ({move.commit[:7]})" if step == "@land" else f"merged into {move.branch}"
 
 
@@ -116,25 +116,25 @@ def some(names: Sequence[str], most: int = _FILES) -> str:
 
 
 def first_line(held: HeldWork) -> str:
-    """Of why it is held, without its name."""
+    """Returns the first line of why the work is held, without the name of the subplan."""
     return held.message.partition("\n")[0].removeprefix(f"{held.subplan} ")
 
 
 def why_held(held: HeldWork) -> str:
-    """In a few words."""
+    """Returns why the work is held, in a few words."""
     if held.asks:
         return f"waits to land with {some(held.waits_for)}" if held.waits_for else "waits to land"
     if held.waits_for:
         return f"lands after {some(held.waits_for)}"
     if held.red and held.message.startswith(f"{held.subplan} "):
-        return VERIFY_FAILED  # else the verify fails on the target itself
+        return VERIFY_FAILED  # a message about another subject means that verify fails on the target itself
     if held.files:
         return f"{'in conflict' if held.conflict else 'in the way'}: {some(held.files)}"
     return first_line(held)
 
 
-def ahead(other: str, files: Sequence[str]) -> str:
-    return f"going to conflict with {other}: {some(files)}"
+def ahead(other_subplan: str, files: Sequence[str]) -> str:
+    return f"going to conflict with {other_subplan}: {some(files)}"
 
 
 def few(names: Sequence[str]) -> str:
