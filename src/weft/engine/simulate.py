@@ -244,7 +244,7 @@ class Simulator:
             if question.serial in self._asked:
                 continue
             self._asked.add(question.serial)
-            path = question.play.path
+            path = question.subplan.path
             reply = self._person(path, question.step)
             if reply is not None:
                 answer = Answered(
@@ -265,9 +265,9 @@ class Simulator:
             if key in self._helped:
                 continue
             self._helped.add(key)
-            reply = self._person(firing.play.path, part_name(firing.move))
+            reply = self._person(firing.subplan.path, part_name(firing.move))
             if reply is not None:
-                self._at(self._now + reply.after, MergeAsked(at=0.0, subplan=firing.play.path))
+                self._at(self._now + reply.after, MergeAsked(at=0.0, subplan=firing.subplan.path))
 
     def _obey(self, order: AnyOrder) -> None:
         match order:

@@ -97,7 +97,7 @@ class SubplanTracker:
     def row(self, path: str) -> int:
         """The number of the subplan; raises `StateError` for an unknown path."""
         if self._rows is None:
-            self._rows = {known: row for row, known in enumerate(self._paths)}
+            self._rows = {path: row for row, path in enumerate(self._paths)}
         if path not in self._rows:
             raise StateError(f"no subplan has the path {path!r}")
         return self._rows[path]

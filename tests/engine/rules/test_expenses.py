@@ -364,8 +364,8 @@ def test_nothing_stays_reserved_for_a_step_that_cannot_be_begun() -> None:
     slices = [leaf("a", *steps), leaf("b", agent("work", max_cost=1.0))]
     story = story_of(slices, {"b:work": spends(0.0)}, budget=1.0)
     assert story.states == {"a": "error", "b": "completed"}
-    assert not any(story.run.engine._board.budget.reserved)
-    assert not any(story.run.engine._board.token_budget.reserved)
+    assert not any(story.run.engine._state.budget.reserved)
+    assert not any(story.run.engine._state.token_budget.reserved)
 
 
 def test_a_cost_counts_whoever_tells_it() -> None:
@@ -376,7 +376,7 @@ def test_a_cost_counts_whoever_tells_it() -> None:
 def test_what_is_heard_of_who_has_no_account_changes_nothing() -> None:
     engine = begun(plan(leaf("a"), isolation="none", policy="serial"))
     engine.apply(Spent(at=1.0, firing=1, execution=1, cost=70))
-    assert engine._board.budget.spent[0] == 0
+    assert engine._state.budget.spent[0] == 0
 
 
 # Tokens
@@ -503,7 +503,7 @@ def test_what_is_heard_too_late_is_ignored() -> None:
     ):
         engine.apply(fact)
     assert [event.kind for event in engine.taken()[0]] == ["ignored"] * 3
-    assert engine._board.budget.spent[0] == 5
+    assert engine._state.budget.spent[0] == 5
 
 
 def test_what_is_known_so_far_can_be_asked() -> None:

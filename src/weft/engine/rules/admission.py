@@ -21,17 +21,17 @@ from weft.plan.model import AgentWork
 
 
 class Admission:
-    def __init__(self, board: EngineState, spending: Expenses) -> None:
-        self._board = board
-        self._spending = spending
-        self._backlog = Backlog(board)
-        self._gates = Gates(board)
+    def __init__(self, state: EngineState, expenses: Expenses) -> None:
+        self._state = state
+        self._expenses = expenses
+        self._backlog = Backlog(state)
+        self._gates = Gates(state)
         self._since: dict[int, int] = {}
         """Of slices that wait for room in a pool: how much of that was granted before."""
 
     def opens(self, number: int) -> bool:
         """Whether a slice that is ready, and for which there are slots, may begin now."""
-        row = self._board.candidates[number]
+        row = self._state.candidates[number]
         if not self._backlog.leaves_place(row):
             return False
         opens = self._is_within_limits(row) or self._can_work(row)
@@ -41,9 +41,9 @@ class Admission:
 
     def _is_within_limits(self, row: int) -> bool:
         """Whether fewer slices have begun than each limit allows, counting those that lent their slots."""
-        board = self._board
+        state = self._state
         return all(
-            board.allocator.free(pool) > board.lent.get(pool, 0) for pool, _ in board.limits.slots[row]
+            state.allocator.free(pool) > state.lent.get(pool, 0) for pool, _ in state.limits.slots[row]
         )
 
     def _can_work(self, row: int) -> bool:
@@ -51,7 +51,7 @@ class Admission:
         if gate.works_at_once:
             return True
         able = [entry for entry in gate.entries if not self._waits_for_agent(row, entry)]
-        if any(self._board.allocator.has_room(entry.claims) for entry in able):
+        if any(self._state.allocator.has_room(entry.claims) for entry in able):
             return True
         return bool(able) and self._is_passed_over(row, able[0])
 
@@ -59,15 +59,15 @@ class Admission:
         """Whether its agent has a usage limit, or its money is reserved elsewhere."""
         if not entry.agent:
             return False
-        board = self._board
-        work = board.steps_of(row)[entry.step].step.body
+        state = self._state
+        work = state.steps_of(row)[entry.step].step.body
         assert isinstance(work, AgentWork)
-        return self._spending.would_wait(row, work, board.plan.agents[entry.agent])
+        return self._expenses.would_wait(row, work, state.plan.agents[entry.agent])
 
     def _is_passed_over(self, row: int, entry: EntryStep) -> bool:
-        board = self._board
-        granted = sum(board.allocator.grants_of(pool) for pool, _ in entry.claims)
+        state = self._state
+        granted = sum(state.allocator.grants_of(pool) for pool, _ in entry.claims)
         if granted - self._since.setdefault(row, granted) < PATIENCE:
             return False
-        board.overtaken.add(row)
+        state.overtaken.add(row)
         return True

@@ -43,57 +43,57 @@ _RESERVED = ("reserved", "reserved_tokens")
 
 
 class EventWriter:
-    def __init__(self, board: EngineState) -> None:
-        self._board = board
+    def __init__(self, state: EngineState) -> None:
+        self._state = state
 
     # The run
 
     def run_started(self, fact: RunStarted) -> None:
-        plan = self._board.plan
+        plan = self._state.plan
         slices = sum(plan.outline.leaves)
         data: Data = {"plan": plan.id, "run": fact.run, "subplans": len(plan.subplans) - 1, "slices": slices}
-        self._board.tell(Event(kind="run_started", data=data, fact=fact))
+        self._state.emit(Event(kind="run_started", data=data, fact=fact))
 
-    def run_finished(self, state: str, stuck: Sequence[str] = ()) -> None:
-        board = self._board
-        counts = {str(name): count for name, count in board.tracker.counts().items()}
-        data: Data = {"counts": counts, "seconds": round(board.at - board.started_at, 3)}
-        failure = board.failures.get(ROOT)
+    def run_finished(self, outcome: str, stuck: Sequence[str] = ()) -> None:
+        state = self._state
+        counts = {str(name): count for name, count in state.tracker.counts().items()}
+        data: Data = {"counts": counts, "seconds": round(state.at - state.started_at, 3)}
+        failure = state.failures.get(ROOT)
         if failure is not None:
             data |= {"message": failure.message, "cause": failure.cause, "reason": failure.reason}
         if stuck:
             data["stuck"] = list(stuck)
-        if board.budget.own_unknown:
-            data["unknown_costs"] = board.budget.own_unknown
-        spent, tokens = board.budget.own(ROOT), board.token_budget.own(ROOT) or None
-        board.tell(Event(kind="run_finished", outcome=state, cost=spent, tokens=tokens, data=data))
+        if state.budget.own_unknown:
+            data["unknown_costs"] = state.budget.own_unknown
+        spent, tokens = state.budget.own(ROOT), state.token_budget.own(ROOT) or None
+        state.emit(Event(kind="run_finished", outcome=outcome, cost=spent, tokens=tokens, data=data))
 
     def stopping(self, fact: StopAsked) -> None:
-        self._board.tell(Event(kind="stopping", data={"now": fact.now}, fact=fact))
+        self._state.emit(Event(kind="stopping", data={"now": fact.now}, fact=fact))
 
     def controlled(self, fact: Controlled) -> None:
         kind = "resumed" if fact.wanted is ControlState.GO else "paused"
         data: Data = {"now": True} if fact.now else {}
         event = Event(kind=kind, subplan=fact.subplan, outcome=fact.wanted, data=data, fact=fact)
-        self._board.tell(event)
+        self._state.emit(event)
 
     def paused(self, path: str) -> None:
         """A pause that a run takes over from the run before; it follows from the start of the run."""
-        self._board.tell(Event(kind="paused", subplan=path, outcome=ControlState.PAUSE))
+        self._state.emit(Event(kind="paused", subplan=path, outcome=ControlState.PAUSE))
 
     def recovered(self, fact: Resumed, running: Sequence[int]) -> None:
         data: Data = {"epoch": fact.epoch, "running": list(running)}
-        self._board.tell(Event(kind="recovered", data=data, fact=fact))
+        self._state.emit(Event(kind="recovered", data=data, fact=fact))
 
     def noted(self, kind: str, fact: AnyFact, **data: object) -> None:
         """A fact from which nothing follows that has an event of its own."""
-        self._board.tell(Event(kind=kind, data=data, fact=fact))
+        self._state.emit(Event(kind=kind, data=data, fact=fact))
 
     def foreseen(self, fact: Foreseen) -> None:
         data: Data = {"other": fact.other, "files": list(fact.files)}
         outcome = "ahead" if fact.files else "over"
         event = Event(kind="conflict_ahead", subplan=fact.subplan, outcome=outcome, data=data, fact=fact)
-        self._board.tell(event)
+        self._state.emit(event)
 
     def merged(self, firing: StepFiring, fact: Ended, how: StepOutcome) -> None:
         """Of a merge or a landing that changed something in git, or could not."""
@@ -103,7 +103,7 @@ class EventWriter:
             StepOutcome.HELD: conflict or "held",
             StepOutcome.CONFLICT: conflict,
         }.get(how)
-        if self._board.quiet or outcome is None or not (fact.moves or how is not StepOutcome.DONE):
+        if self._state.quiet or outcome is None or not (fact.moves or how is not StepOutcome.DONE):
             return
         data: Data = {
             name: value
@@ -113,7 +113,7 @@ class EventWriter:
         if how is StepOutcome.CONFLICT:
             data["message"] = " ".join((*fact.message.splitlines()[:1], "An agent resolves it."))
         step = part_name(firing.move)
-        self._tell("merge", firing.play.path, step, firing.attempt, outcome, data)
+        self._tell("merge", firing.subplan.path, step, firing.attempt, outcome, data)
 
     def queue(self, fact: VerifyStarted | VerifyEnded | Pushed) -> None:
         """What the landing queue did."""
@@ -122,7 +122,7 @@ class EventWriter:
             data |= {"message": fact.message, "final": fact.is_final} if fact.message else {}
             data |= {"command": fact.command} if fact.command else {}
             outcome = "failed" if fact.message else "pushed"
-            self._board.tell(Event(kind="push", outcome=outcome, data=data, fact=fact))
+            self._state.emit(Event(kind="push", outcome=outcome, data=data, fact=fact))
             return
         data = {
             "tree": fact.tree,
@@ -137,7 +137,7 @@ class EventWriter:
             more = ("exit_code", "signal", "message", "tail")
             data |= {name: value for name in more if (value := getattr(fact, name)) not in {None, ""}}
             data["seconds"] = round(fact.seconds, 3)
-        self._board.tell(Event(kind="verify", step="@land", outcome=outcome, data=data, fact=fact))
+        self._state.emit(Event(kind="verify", step="@land", outcome=outcome, data=data, fact=fact))
 
     def budget(self, row: int, percent: int, unit: str, budget: Budget) -> None:
         data: Data = {
@@ -148,15 +148,15 @@ class EventWriter:
             "percent": percent,
         }
         outcome = "reached" if percent >= 100 else "alert"  # noqa: PLR2004
-        self._board.tell(Event(kind="budget", subplan=self._board.path(row), outcome=outcome, data=data))
+        self._state.emit(Event(kind="budget", subplan=self._state.path(row), outcome=outcome, data=data))
 
     def budget_reset(self, fact: BudgetReset | None) -> None:
-        self._board.tell(Event(kind="budget", outcome="reset", fact=fact))
+        self._state.emit(Event(kind="budget", outcome="reset", fact=fact))
 
     def spent(self, firing: StepFiring, fact: Spent) -> None:
         event = Event(
             kind="spent",
-            subplan=firing.play.path,
+            subplan=firing.subplan.path,
             step=part_name(firing.move),
             attempt=firing.attempt,
             cost=fact.cost,
@@ -164,25 +164,25 @@ class EventWriter:
             data={"firing": fact.firing, "execution": fact.execution},
             fact=fact,
         )
-        self._board.tell(event)
+        self._state.emit(event)
 
     def limited(self, firing: StepFiring, agents: Sequence[str], until: float) -> None:
         data: Data = {"firing": firing.serial, "agents": list(agents), "until": until}
-        self._tell("limited", firing.play.path, part_name(firing.move), firing.attempt, "", data)
+        self._tell("limited", firing.subplan.path, part_name(firing.move), firing.attempt, "", data)
 
     # Subplans
 
     def left_out(self, path: str, group: str, fact: Ended) -> None:
         data: Data = {"group": group, "message": fact.message, "culprits": list(fact.culprits)}
-        self._board.tell(Event(kind="left_out", subplan=path, data=data))
+        self._state.emit(Event(kind="left_out", subplan=path, data=data))
 
     def state(self, row: int, outcome: str, before: SubplanExecutionState, **more: object) -> None:
-        if not self._board.quiet:
+        if not self._state.quiet:
             data: Data = {"from": before, **more}
-            self._tell("subplan_state", self._board.path(row), outcome=outcome, data=data)
+            self._tell("subplan_state", self._state.path(row), outcome=outcome, data=data)
 
     def failed(self, row: int, before: SubplanExecutionState, failure: Failure) -> None:
-        if self._board.quiet:
+        if self._state.quiet:
             return
         more: Data = {"failure": failure.to_json()} if failure.step else {}
         self.state(
@@ -193,7 +193,7 @@ class EventWriter:
     # Steps
 
     def started(self, firing: StepFiring) -> None:
-        if self._board.quiet:
+        if self._state.quiet:
             return
         data: Data = {
             "firing": firing.serial,
@@ -225,7 +225,7 @@ class EventWriter:
         judgement: ResultJudgement | None = None,
     ) -> None:
         """Carries the fact, as it was told; `how`, `bill` and `judgement` are what it came to."""
-        if self._board.quiet:
+        if self._state.quiet:
             return
         data: Data = {"firing": firing.serial, "execution": firing.execution, **_said(fact)}
         changed = unchanged_files.changed(firing)
@@ -251,26 +251,26 @@ class EventWriter:
         for name, settled in zip(_RESERVED, (bill.money, bill.tokens), strict=True):
             if settled.kept:
                 data[name] = settled.kept
-        self._tell("cost_unknown", firing.play.path, part_name(firing.move), firing.attempt, "", data)
+        self._tell("cost_unknown", firing.subplan.path, part_name(firing.move), firing.attempt, "", data)
 
     def ended_before(
         self, firing: StepFiring, fact: Ended, run: str, judgement: ResultJudgement | None
     ) -> None:
         """A step is not launched, since it ended in an earlier run; what it cost is counted there."""
-        if self._board.quiet:
+        if self._state.quiet:
             return
         outcome = REJECTED if judgement is not None and judgement.rejected_by else str(fact.how)
         data: Data = {"earlier_run": run}
         data |= {"message": fact.message} if fact.message else {}
-        if firing.step in firing.play.launched:
-            data |= self._launched(firing.play, firing.step, ended=True)
-        self._tell("step_finished", firing.play.path, firing.step, firing.attempt, outcome, data)
+        if firing.step in firing.subplan.launched:
+            data |= self._launched(firing.subplan, firing.step, ended=True)
+        self._tell("step_finished", firing.subplan.path, firing.step, firing.attempt, outcome, data)
 
     def answered_before(self, firing: StepFiring, fact: Answered, run: str) -> None:
         """A question is not asked, since it was answered in an earlier run."""
         data: Data = {"text": fact.text, "earlier_run": run}
         outcome = "yes" if fact.accepted else "no"
-        self._tell("answered", firing.play.path, firing.step, firing.attempt, outcome, data)
+        self._tell("answered", firing.subplan.path, firing.step, firing.attempt, outcome, data)
 
     def _outside_changed(self, firing: StepFiring, change: OutsideChange) -> None:
         data: Data = {
@@ -280,7 +280,7 @@ class EventWriter:
             "during": list(change.during),
             **({"more": change.more} if change.more else {}),
         }
-        self._tell("outside_changed", firing.play.path, part_name(firing.move), firing.attempt, "", data)
+        self._tell("outside_changed", firing.subplan.path, part_name(firing.move), firing.attempt, "", data)
 
     def _tell_of(
         self,
@@ -290,14 +290,14 @@ class EventWriter:
         outcome: str = "",
         end: tuple[Ended | None, Costs] = (None, (None, None)),
     ) -> None:
-        play = firing.play
+        subplan = firing.subplan
         fact, (cost, tokens) = end
-        if firing.step in play.launched:
-            data |= self._launched(play, firing.step, ended=fact is not None)
-        self._board.tell(
+        if firing.step in subplan.launched:
+            data |= self._launched(subplan, firing.step, ended=fact is not None)
+        self._state.emit(
             Event(
                 kind=kind,
-                subplan=play.path,
+                subplan=subplan.path,
                 step=part_name(firing.move),
                 attempt=firing.attempt,
                 outcome=outcome,
@@ -308,31 +308,33 @@ class EventWriter:
             )
         )
 
-    def concluded(self, play: SubplanState, step: str, outcome: str, message: str = "") -> None:
+    def concluded(self, subplan: SubplanState, step: str, outcome: str, message: str = "") -> None:
         """A step that is no process has ended: a join, a nested pipeline, one that could not be begun."""
-        if self._board.quiet:
+        if self._state.quiet:
             return
         data: Data = {"message": message} if message else {}
-        if step in play.launched:
-            data |= self._launched(play, step, ended=True)
-        self._tell("step_finished", play.path, step, play.attempts.get(step, 1), outcome, data)
+        if step in subplan.launched:
+            data |= self._launched(subplan, step, ended=True)
+        self._tell("step_finished", subplan.path, step, subplan.attempts.get(step, 1), outcome, data)
 
-    def skipped(self, play: SubplanState, step: str, outcome: str, message: str = "") -> None:
-        if not self._board.quiet:
-            self._tell("step_skipped", play.path, step, 0, outcome, {"message": message} if message else {})
+    def skipped(self, subplan: SubplanState, step: str, outcome: str, message: str = "") -> None:
+        if not self._state.quiet:
+            self._tell(
+                "step_skipped", subplan.path, step, 0, outcome, {"message": message} if message else {}
+            )
 
     def cancelled(self, firing: StepFiring, cause: str) -> None:
-        if not self._board.quiet:
+        if not self._state.quiet:
             data: Data = {"firing": firing.serial, "execution": firing.execution, "cause": cause}
             step = part_name(firing.move)
-            self._tell("step_cancelled", firing.play.path, step, firing.attempt, "", data)
+            self._tell("step_cancelled", firing.subplan.path, step, firing.attempt, "", data)
 
     def asked(self, firing: StepFiring) -> None:
         data: Data = {"firing": firing.serial, "question": firing.question, "transition": firing.move.name}
-        self._tell("ask", firing.play.path, firing.step, firing.attempt, "", data)
+        self._tell("ask", firing.subplan.path, firing.step, firing.attempt, "", data)
 
     def answered(self, firing: StepFiring, fact: Answered) -> None:
-        self._board.tell(
+        self._state.emit(
             Event(
                 kind="answered",
                 subplan=fact.subplan,
@@ -353,14 +355,14 @@ class EventWriter:
         outcome: str = "",
         data: Data | None = None,
     ) -> None:
-        self._board.tell(
+        self._state.emit(
             Event(kind=kind, subplan=path, step=step, attempt=attempt, outcome=outcome, data=data or {})
         )
 
-    def _launched(self, play: SubplanState, step: str, *, ended: bool) -> Data:
-        group, at = play.launched[step]
+    def _launched(self, subplan: SubplanState, step: str, *, ended: bool) -> Data:
+        group, at = subplan.launched[step]
         data: Data = {"concurrent_group": group, "launched_at": at}
-        return data | {"completed_at": self._board.at} if ended else data
+        return data | {"completed_at": self._state.at} if ended else data
 
 
 def _resumed(launch: Launch) -> Data:

@@ -34,14 +34,14 @@ class Gate(Struct, frozen=True):
 
 
 class Gates:
-    def __init__(self, board: EngineState) -> None:
-        self._board = board
+    def __init__(self, state: EngineState) -> None:
+        self._state = state
         self._known: dict[tuple[int, int, int], Gate] = {}
 
     def of(self, row: int) -> Gate:
-        board, plan = self._board, self._board.plan
+        state, plan = self._state, self._state.plan
         around = row if plan.subplans[row].settings else plan.outline.parents[row]
-        key = (board.compiled.shape_of[row], id(plan.scopes[row]), around)
+        key = (state.compiled.shape_of[row], id(plan.scopes[row]), around)
         if key not in self._known:
             self._known[key] = self._made(row)
         return self._known[key]
@@ -53,20 +53,20 @@ class Gates:
         return Gate(entries, self._ceilings(row) if any(entry.agent for entry in entries) else ())
 
     def _entries(self, row: int) -> Iterator[EntryStep]:
-        board, plan = self._board, self._board.plan
-        script = board.scripts[board.compiled.shape_of[row]]
+        state, plan = self._state, self._state.plan
+        script = state.scripts[state.compiled.shape_of[row]]
         for move in first_moves(script):
-            step, claims = move.act.step, board.pool_claims(script.shape, move)
-            work = board.steps_of(row)[step].step.body if move.act.kind == "agent" else None
+            step, claims = move.act.step, state.pool_claims(script.shape, move)
+            work = state.steps_of(row)[step].step.body if move.act.kind == "agent" else None
             if isinstance(work, AgentWork):
-                agent = agent_of(work, board.settings(row), plan.agents)
+                agent = agent_of(work, state.settings(row), plan.agents)
                 assert agent is not None, "a loaded plan has an agent for each step"
                 yield EntryStep(step, claims, agent.name)
             else:
                 yield EntryStep(step, claims)
 
     def _ceilings(self, row: int) -> tuple[int, ...]:
-        budgets, parents = (self._board.budget, self._board.token_budget), self._board.plan.outline.parents
+        budgets, parents = (self._state.budget, self._state.token_budget), self._state.plan.outline.parents
         rows: list[int] = []
         while row >= 0:
             if any(budget.ceiling(row) is not None for budget in budgets):
@@ -77,16 +77,16 @@ class Gates:
 
 def first_moves(script: Script) -> Iterator[ShapeTransition]:
     """What a slice can do first, once it has its workspace: more than one thing after async or skipped steps."""
-    begin = script.spots[READY].go
+    begin = script.place_rules[READY].go
     assert begin is not None
     places = list(begin.ways["done"].places)
     for place in places:  # grows while it is walked
-        spot = script.spots[place]
-        if spot.skip is not None:
-            places += spot.skip.ways["done"].places
-        if spot.go is None or len(spot.go.inputs) > 1:
+        rules = script.place_rules[place]
+        if rules.skip is not None:
+            places += rules.skip.ways["done"].places
+        if rules.go is None or len(rules.go.inputs) > 1:
             continue
-        if spot.go.act.kind:
-            yield spot.go
+        if rules.go.act.kind:
+            yield rules.go
         else:
-            places += spot.go.ways["done"].places
+            places += rules.go.ways["done"].places

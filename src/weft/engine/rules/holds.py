@@ -22,17 +22,17 @@ _UNFINISHED = frozenset(
 
 
 class HoldRules:
-    def __init__(self, board: EngineState, moves: Moves, telling: EventWriter) -> None:
-        self._board = board
+    def __init__(self, state: EngineState, moves: Moves, events: EventWriter) -> None:
+        self._state = state
         self._moves = moves
-        self._telling = telling
+        self._events = events
 
     def meant(self, firing: StepFiring, fact: Ended) -> StepOutcome:
         """A conflict that an agent is to resolve is not held; unless nothing but merges may begin."""
         how = _meant(firing, fact.how)
         way = firing.move.ways.get("conflict")
-        is_resolved = way is not None and not way.ends and not self._board.merges_only
-        if RESOLVE in firing.play.attempts and not firing.play.attempts[RESOLVE]:
+        is_resolved = way is not None and not way.ends and not self._state.merges_only
+        if RESOLVE in firing.subplan.attempts and not firing.subplan.attempts[RESOLVE]:
             is_resolved = False  # an agent of an earlier run has tried
         return StepOutcome.CONFLICT if how is StepOutcome.HELD and fact.conflict and is_resolved else how
 
@@ -41,7 +41,7 @@ class HoldRules:
         firing.waits_for, firing.red, firing.asks = fact.waits_for, fact.red, fact.asks
         if fact.conflict:
             firing.presented = False  # once it is settled, it is another result
-        self._board.held[firing.serial] = firing
+        self._state.held[firing.serial] = firing
         self._moves.lends(firing)
 
     def looks_again(self) -> bool:
@@ -50,11 +50,11 @@ class HoldRules:
         Results may hold each other's work, and then wait for each other. Those that may land are tried together,
         and so are those about which a person is asked; one of each cannot be.
         """
-        board = self._board
-        waiting = [firing for firing in board.held.values() if self._waits(firing)]
+        state = self._state
+        waiting = [firing for firing in state.held.values() if self._waits(firing)]
         if not waiting:
             return False
-        landed = {board.path(row) for row in board.landed - board.failures.keys()}
+        landed = {state.path(row) for row in state.landed - state.failures.keys()}
         agreed = _able([firing for firing in waiting if _is_agreed(firing)], landed)
         others = _able([firing for firing in waiting if not _is_agreed(firing)], landed)
         ready = agreed | others
@@ -65,32 +65,32 @@ class HoldRules:
 
     def asked(self, fact: MergeAsked, **more: Sequence[str]) -> None:
         """By a person, for one subplan and what is in it, or for all. `more` is told as well."""
-        self._telling.noted("merge_asked", fact, subplan=fact.subplan, **more)
-        board = self._board
+        self._events.noted("merge_asked", fact, subplan=fact.subplan, **more)
+        state = self._state
         inside = f"{fact.subplan}/"
 
         def wanted(path: str) -> bool:
             return not fact.subplan or path == fact.subplan or path.startswith(inside)
 
-        board.agreed.update(row for row, path in enumerate(board.plan.outline.paths) if wanted(path))
-        for firing in board.held.values():
-            if wanted(firing.play.path):
+        state.agreed.update(row for row, path in enumerate(state.plan.outline.paths) if wanted(path))
+        for firing in state.held.values():
+            if wanted(firing.subplan.path):
                 firing.red, firing.tried_with = False, frozenset()
-        self._retry(lambda firing: wanted(firing.play.path))
+        self._retry(lambda firing: wanted(firing.subplan.path))
 
-    def landed(self, play: SubplanState) -> None:
-        self._retry(lambda firing: play.path in firing.waits_for)
+    def landed(self, subplan: SubplanState) -> None:
+        self._retry(lambda firing: subplan.path in firing.waits_for)
 
     def rejoins(self) -> bool:
         """Has results whose verify failed tried again with those that have just joined the queue.
 
         A verify may fail for a result alone and pass for several together.
         """
-        board = self._board
-        if not board.joins_queue:
+        state = self._state
+        if not state.joins_queue:
             return False
-        board.joins_queue = False
-        red = {firing.serial for firing in board.held.values() if firing.red and _is_agreed(firing)}
+        state.joins_queue = False
+        red = {firing.serial for firing in state.held.values() if firing.red and _is_agreed(firing)}
         return self._retry(lambda firing: firing.serial in red)
 
     def previews(self) -> bool:
@@ -98,8 +98,8 @@ class HoldRules:
 
         That is done once nothing else is under way: to verify them as they come would verify most of them in vain.
         """
-        board = self._board
-        asked = [firing for firing in board.held.values() if self._is_asked(firing)]
+        state = self._state
+        asked = [firing for firing in state.held.values() if self._is_asked(firing)]
         if not self._verifies or all(firing.presented for firing in asked):
             return False
         for firing in asked:
@@ -108,10 +108,10 @@ class HoldRules:
 
     @property
     def _verifies(self) -> bool:
-        return any(subplan.verify for subplan in self._board.plan.subplans)
+        return any(subplan.verify for subplan in self._state.plan.subplans)
 
     def _is_asked(self, firing: StepFiring) -> bool:
-        settings = self._board.settings(firing.play.row)
+        settings = self._state.settings(firing.subplan.row)
         wanted = firing.asks or firing.red or bool(firing.waits_for)
         return wanted and settings.merge_mode == "confirm" and not _is_agreed(firing)
 
@@ -124,21 +124,23 @@ class HoldRules:
 
     def _retry(self, which: Callable[[StepFiring], bool]) -> bool:
         """Whether something is tried again. What is paused stays held until it may continue."""
-        board = self._board
-        chosen = [firing for firing in board.held.values() if which(firing)]
+        state = self._state
+        chosen = [firing for firing in state.held.values() if which(firing)]
         ready = [firing for firing in chosen if self._may_begin(firing)]
         for firing in chosen:
             firing.is_to_retry = True
         for firing in ready:
-            del board.held[firing.serial]
+            del state.held[firing.serial]
             firing.parked, firing.is_to_retry = "asking", False
-            self._moves.asks(PoolRequest(play=firing.play, move=firing.move, firing=firing, was_held=True))
+            self._moves.asks(
+                PoolRequest(subplan=firing.subplan, move=firing.move, firing=firing, was_held=True)
+            )
         return bool(ready)
 
     def _may_begin(self, firing: StepFiring) -> bool:
-        if self._board.merges_only and firing.move.act.role not in MERGING:
+        if self._state.merges_only and firing.move.act.role not in MERGING:
             return False
-        return not self._moves.is_paused(firing.play, firing.move)
+        return not self._moves.is_paused(firing.subplan, firing.move)
 
 
 def _is_agreed(firing: StepFiring) -> bool:
@@ -151,7 +153,7 @@ def _able(waiting: Sequence[StepFiring], landed: AbstractSet[str]) -> set[int]:
 
     The same results are tried together once: what keeps them apart then is for a person.
     """
-    able = {firing.play.path: firing for firing in waiting}
+    able = {firing.subplan.path: firing for firing in waiting}
     while stuck := [path for path, each in able.items() if not landed | able.keys() >= set(each.waits_for)]:
         able = {path: firing for path, firing in able.items() if path not in stuck}
     paths = frozenset(able)

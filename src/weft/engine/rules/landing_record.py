@@ -12,10 +12,10 @@ QueueFact = VerifyStarted | VerifyEnded | Pushed
 
 
 class LandingRecord:
-    def __init__(self, board: EngineState, telling: EventWriter) -> None:
-        self._board = board
-        self._to_land = frozenset(board.compiled.wiring.landings)
-        self._telling = telling
+    def __init__(self, state: EngineState, events: EventWriter) -> None:
+        self._state = state
+        self._to_land = frozenset(state.compiled.wiring.landings)
+        self._events = events
         self.verified: list[VerifyEnded] = []
         self.verifying: VerifyStarted | None = None
         """The verify that has started and not ended."""
@@ -24,8 +24,8 @@ class LandingRecord:
 
     def is_to_land(self, row: int) -> bool:
         """Whether the result of this row is to reach the target and has not, also if it never will: it failed."""
-        board = self._board
-        return row in self._to_land and (row not in board.landed or row in board.failures)
+        state = self._state
+        return row in self._to_land and (row not in state.landed or row in state.failures)
 
     def hears(self, fact: QueueFact) -> None:
         match fact:
@@ -37,7 +37,7 @@ class LandingRecord:
             case Pushed():
                 if not fact.message and fact.landing == self.unpushed:
                     self.unpushed = ""
-        self._telling.queue(fact)
+        self._events.queue(fact)
 
     def landed(self, fact: Ended) -> None:
         """A result has landed."""

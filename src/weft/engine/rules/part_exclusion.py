@@ -21,33 +21,33 @@ from weft.plan.order.outline import ROOT
 
 
 class PartExclusion:
-    def __init__(self, board: EngineState, telling: EventWriter) -> None:
-        self._board = board
-        self._telling = telling
-        self._outline = board.plan.outline
+    def __init__(self, state: EngineState, events: EventWriter) -> None:
+        self._state = state
+        self._events = events
+        self._outline = state.plan.outline
 
-    def leaves_out(self, play: SubplanState, how: StepOutcome, fact: Ended) -> bool:
+    def leaves_out(self, subplan: SubplanState, how: StepOutcome, fact: Ended) -> bool:
         """Whether the end of a part of a group is that of a verify that counts as passed, without some."""
-        if how is not StepOutcome.FAILED or not fact.left_out or not self._may(play, fact.left_out):
+        if how is not StepOutcome.FAILED or not fact.left_out or not self._may(subplan, fact.left_out):
             return False
-        board = self._board
-        board.left_out[play.row] = fact.left_out
+        state = self._state
+        state.left_out[subplan.row] = fact.left_out
         names = ", ".join(fact.left_out)
         failure = Failure(
-            reason=FailureReason.ERROR, message=f"left out: {names}; {fact.message}", cause=play.path
+            reason=FailureReason.ERROR, message=f"left out: {names}; {fact.message}", cause=subplan.path
         )
-        for group in self._up_from(play.row):
-            board.gaps.setdefault(group, failure)
+        for group in self._up_from(subplan.row):
+            state.gaps.setdefault(group, failure)
         for path in fact.left_out:
-            self._telling.left_out(path, play.path, fact)
+            self._events.left_out(path, subplan.path, fact)
         return True
 
-    def _may(self, play: SubplanState, paths: Sequence[str]) -> bool:
-        row = play.row
-        if play.frame.doomed is not None or self._board.settings(row).failure_mode != "continue_on_error":
+    def _may(self, subplan: SubplanState, paths: Sequence[str]) -> bool:
+        row = subplan.row
+        if subplan.frame.failure is not None or self._state.settings(row).failure_mode != "continue_on_error":
             return False
         inside = self._outline.below(row)
-        if any(landing in inside for landing in self._board.compiled.wiring.landings):
+        if any(landing in inside for landing in self._state.compiled.wiring.landings):
             return False
         return not self._is_needed_outside(inside, set(paths))
 

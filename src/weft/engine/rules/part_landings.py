@@ -19,20 +19,20 @@ from weft.plan.order.outline import ROOT
 
 
 class PartLandings:
-    def __init__(self, board: EngineState, scopes: Scopes, holding: HoldRules) -> None:
-        self._board = board
-        self._outline = board.plan.outline
+    def __init__(self, state: EngineState, scopes: Scopes, holds: HoldRules) -> None:
+        self._state = state
+        self._outline = state.plan.outline
         self._scopes = scopes
-        self._holding = holding
+        self._holds = holds
 
     def asked(self, fact: MergeAsked) -> None:
         """All that is completed in a group lands: what waits for its turn, and parts of what lands as a whole."""
-        board = self._board
+        state = self._state
         inside = [row for row, path in enumerate(self._outline.paths) if _is_in(path, fact.subplan)]
-        joins = [board.path(row) for row in self._scopes.release_landings(inside)]
+        joins = [state.path(row) for row in self._scopes.release_landings(inside)]
         rows = list(self._rows_of(fact.subplan))
-        self._holding.asked(fact, joins=joins, parts=[board.path(row) for row in rows])
-        under_way = {order.row for order in board.part_landings.values()}
+        self._holds.asked(fact, joins=joins, parts=[state.path(row) for row in rows])
+        under_way = {order.row for order in state.part_landings.values()}
         for row in rows:
             if row not in under_way:
                 self._start(row)
@@ -45,7 +45,7 @@ class PartLandings:
 
     def _lands_with_group(self, row: int) -> bool:
         """Whether it lands with a group that is not completed."""
-        settings = self._board.settings(row)
+        settings = self._state.settings(row)
         if settings.isolation != "worktree" or settings.merge_when != "milestone":
             return False
         return not self._is_done(self._top(row))
@@ -67,38 +67,38 @@ class PartLandings:
                     yield from self._branches(child)
 
     def _is_done(self, row: int) -> bool:
-        return self._board.tracker.is_completed(row - 1)
+        return self._state.tracker.is_completed(row - 1)
 
     def _start(self, row: int) -> None:
-        board, top = self._board, self._top(row)
-        board.serial += 1
+        state, top = self._state, self._top(row)
+        state.serial += 1
         order = Land(
-            firing=board.serial,
+            firing=state.serial,
             execution=1,
             row=row,
-            path=board.path(row),
-            within=board.path(top),
+            path=state.path(row),
+            within=state.path(top),
         )
-        board.part_landings[order.firing] = order
-        board.order(order)
-        board.tell(Event(kind="parts", subplan=order.path, outcome="started", data=_number(order)))
+        state.part_landings[order.firing] = order
+        state.order(order)
+        state.emit(Event(kind="parts", subplan=order.path, outcome="started", data=_number(order)))
 
     def ended(self, order: Land, fact: Ended) -> None:
-        board = self._board
-        del board.part_landings[order.firing]
+        state = self._state
+        del state.part_landings[order.firing]
         outcome = "landed" if fact.how is StepOutcome.DONE else str(fact.how)
         data = _number(order) | {"parts": list(fact.parts), "moves": [_move(fact)] if fact.moves else []}
         data |= {"message": fact.message} if fact.message else {}
         data |= {"red": True} if fact.red else {}
         if fact.how is StepOutcome.DONE:
             rows = {str(path): row for row, path in enumerate(self._outline.paths)}
-            board.on_target.update(rows[path] for path in fact.parts if path in rows)
-        board.tell(Event(kind="parts", subplan=order.path, outcome=outcome, data=data, fact=fact))
+            state.on_target.update(rows[path] for path in fact.parts if path in rows)
+        state.emit(Event(kind="parts", subplan=order.path, outcome=outcome, data=data, fact=fact))
 
     def stops(self, *, now: bool) -> None:
-        for order in self._board.part_landings.values():
+        for order in self._state.part_landings.values():
             halt = Halt(firing=order.firing, execution=order.execution, how="stopped", now=now)
-            self._board.order(halt)
+            self._state.order(halt)
 
 
 def _is_in(path: str, group: str) -> bool:

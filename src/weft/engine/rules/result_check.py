@@ -40,54 +40,54 @@ class ResultJudgement(Struct, frozen=True, kw_only=True):
 
 
 class ResultJudge:
-    def __init__(self, board: EngineState) -> None:
-        self._board = board
+    def __init__(self, state: EngineState) -> None:
+        self._state = state
 
     def judge(
-        self, play: SubplanState, placed: PlacedStep, output: StepOutput, failure: Failure
+        self, subplan: SubplanState, placed: PlacedStep, output: StepOutput, failure: Failure
     ) -> ResultJudgement:
         """`failure` says why the step failed, if the output says that it did. Stores the checked output."""
         checked = check_result(placed.step, output)
-        play.outputs[placed.address] = checked
+        subplan.outputs[placed.address] = checked
         judgement = ResultJudgement(output=checked, failure=failure)
         if checked is not output and checked.error is not None:
-            failure = said_of(placed, play.attempts[placed.address], checked.error.message)
+            failure = said_of(placed, subplan.attempts[placed.address], checked.error.message)
             judgement = ResultJudgement(output=checked, failure=failure, rejected_by="output_schema")
         if placed.step.on_result and (checked.status == "done" or placed.step.on_error == "continue"):
-            judgement = self._by_rules(play, placed, judgement)
+            judgement = self._by_rules(subplan, placed, judgement)
         return judgement
 
     def _by_rules(
-        self, play: SubplanState, placed: PlacedStep, judgement: ResultJudgement
+        self, subplan: SubplanState, placed: PlacedStep, judgement: ResultJudgement
     ) -> ResultJudgement:
         """The judgement of the first rule that fits, or the given one."""
-        values = template_values(self._board, play, placed, play.attempts[placed.address])
+        values = template_values(self._state, subplan, placed, subplan.attempts[placed.address])
         for rule in placed.step.on_result:
             try:
                 if holds(rule.when, values):
-                    return self._by_rule(play, placed, rule, judgement)
+                    return self._by_rule(subplan, placed, rule, judgement)
             except RenderError as error:
                 detail = f"on_result: {rule.when}: {error}"
-                return self._turned_down(play, placed, judgement, detail, "fail")
+                return self._turned_down(subplan, placed, judgement, detail, "fail")
         return judgement
 
     def _by_rule(
-        self, play: SubplanState, placed: PlacedStep, rule: OnResult, judgement: ResultJudgement
+        self, subplan: SubplanState, placed: PlacedStep, rule: OnResult, judgement: ResultJudgement
     ) -> ResultJudgement:
         match rule.action:
             case "fail" | "abort":
                 detail = f"on_result: {rule.when} ({rule.action})"
-                return self._turned_down(play, placed, judgement, detail, rule.action)
+                return self._turned_down(subplan, placed, judgement, detail, rule.action)
             case "ask":
-                question = self._question(play, placed, rule)
+                question = self._question(subplan, placed, rule)
                 return replace(judgement, action="ask", rejected_by="", question=question)
             case _:
                 return judgement
 
     def _turned_down(
-        self, play: SubplanState, placed: PlacedStep, judgement: ResultJudgement, detail: str, action: str
+        self, subplan: SubplanState, placed: PlacedStep, judgement: ResultJudgement, detail: str, action: str
     ) -> ResultJudgement:
-        failure = said_of(placed, play.attempts[placed.address], detail)
+        failure = said_of(placed, subplan.attempts[placed.address], detail)
         if action == "abort":  # it ends the pipeline, however often the step was tried
             failure = replace(failure, reason=FailureReason.ERROR)
         failure = replace(failure, tail=output_tail(judgement.output.result))
@@ -96,10 +96,10 @@ class ResultJudge:
         rejected_by = "on_result" if ran_well else judgement.rejected_by
         return replace(judgement, action=action, failure=failure, rejected_by=rejected_by)
 
-    def _question(self, play: SubplanState, placed: PlacedStep, rule: OnResult) -> str:
+    def _question(self, subplan: SubplanState, placed: PlacedStep, rule: OnResult) -> str:
         """The rule's own question, or ours; then the condition and the end of the result."""
-        values = template_values(self._board, play, placed, play.attempts[placed.address])
+        values = template_values(self._state, subplan, placed, subplan.attempts[placed.address])
         asked = f"Accept the result of {placed.address}?" if rule.question is None else rule.question
         parts = [render(asked, values).strip(), f"({placed.address}: on_result: {rule.when})"]
-        tail = output_tail(play.outputs[placed.address].result)
+        tail = output_tail(subplan.outputs[placed.address].result)
         return "\n".join([*parts, f"Its result:\n{tail}"] if tail else parts)

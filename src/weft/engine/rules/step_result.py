@@ -71,7 +71,7 @@ def failure_of(firing: StepFiring, fact: Ended) -> Failure:
     """Why it failed, if it did."""
     order, name = firing.order, part_name(firing.move)
     reason = _REASONS.get(fact.how, FailureReason.ERROR)
-    placed = firing.play.steps.get(firing.step)
+    placed = firing.subplan.steps.get(firing.step)
     if placed is not None and reason not in _NOT_THE_WORK:
         reason = exhausted(placed.step, firing.attempt) or reason
     agent = firing.launch.agent if firing.launch is not None else None
