@@ -1,9 +1,9 @@
 """The engine of a run: facts in, orders and events out.
 
-`apply` takes a fact and works out all that follows from it: tokens move on, what has room begins, until nothing
-more can happen before the next fact. There is no batch: whatever ends, everything that became possible by it
-begins at once. Orders and events collect in lists that the driver takes; it makes the events durable before it
-obeys.
+`apply` takes a fact and computes everything that follows from it: tokens move and work with enough room
+starts, until nothing more can happen before the next fact. Nothing is batched: when something ends, all work
+that becomes possible starts at once. Orders and events collect in lists. The driver takes both, stores the
+events, and only then carries out the orders.
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ from weft.plan.order.outline import ROOT
 
 class Engine:
     def __init__(self, compiled: CompiledPlan, *, quiet: bool = False, trace: bool = False) -> None:
-        """`quiet`: nothing is told or ordered until `speak`. `trace`: `moves` holds every move of the net."""
+        """`quiet`: no events and orders until `speak`. `trace`: `moves` records each transition of the net."""
         state = self._state = initial_state(compiled)
         state.quiet = quiet
         state.moves = [] if trace else None
@@ -80,7 +80,7 @@ class Engine:
         self._moves = moves
         self._over = ""
 
-    # What the driver may ask
+    # Queries of the driver
 
     @property
     def tracker(self) -> SubplanTracker:
@@ -109,7 +109,7 @@ class Engine:
 
     @property
     def _stands_still(self) -> bool:
-        """Whether all that is left was paused by people, and what ran has come to the end of its step."""
+        """Whether people have paused all remaining work, and no step is running."""
         state = self._state
         if not state.restrained or state.throttled:
             return False
@@ -117,7 +117,7 @@ class Engine:
 
     @property
     def waits_for_people(self) -> bool:
-        """Whether nothing is under way but questions, and what is held."""
+        """Whether only questions and held results are left."""
         state = self._state
         waiting = len(state.questions) + len(state.held)
         is_idle = waiting == len(state.firings) and not state.part_landings
@@ -125,33 +125,33 @@ class Engine:
 
     @property
     def in_flight(self) -> Sequence[Ordered]:
-        """What was ordered and has not been reported as ended, in the order it was begun."""
-        found = [firing.order for firing in self._state.firings.values() if not firing.parked]
-        return [*(order for order in found if order is not None), *self._state.part_landings.values()]
+        """The orders whose end has not been reported, oldest first."""
+        orders = [firing.order for firing in self._state.firings.values() if not firing.parked]
+        return [*(order for order in orders if order is not None), *self._state.part_landings.values()]
 
     def spent_so_far(self, firing: int) -> Amounts:
-        """What its execution under way is known to have spent."""
+        """Returns the reported spending of the running execution."""
         return self._expenses.so_far(firing)
 
     def lowest_ceilings(self, row: int) -> tuple[int | None, int | None]:
-        """Of those that count what is spent there, in micro-dollars and in tokens."""
+        """Returns the lowest ceilings that apply to a row, in micro-dollars and in tokens."""
         return self._state.budget.lowest_ceiling(row), self._state.token_budget.lowest_ceiling(row)
 
     @property
     def on_target(self) -> AbstractSet[int]:
-        """The rows whose work the target has."""
+        """The rows whose work is on the target."""
         return self._state.on_target
 
     @property
     def landing_record(self) -> LandingRecord:
-        """What is to land, and what the landing queue has verified and pushed."""
+        """The record of what has to land, and of what the landing queue has verified and pushed."""
         return self._landing_record
 
     def questions(self) -> Sequence[StepFiring]:
         return list(self._state.questions.values())
 
     def held(self) -> Sequence[StepFiring]:
-        """What waits for a person to help."""
+        """Returns the firings that are held for a person."""
         return list(self._state.held.values())
 
     @property
@@ -159,46 +159,46 @@ class Engine:
         return self._state.moves or ()
 
     def speak(self) -> None:
-        """From here on it tells and orders; what was ordered before and has not ended is `in_flight`."""
+        """Ends the quiet phase of a replay. Orders from before that have not ended are `in_flight`."""
         self._state.quiet = False
 
-    def taken(self) -> tuple[list[Event], list[AnyOrder]]:
-        """The events and orders since this was last asked."""
+    def take_messages(self) -> tuple[list[Event], list[AnyOrder]]:
+        """Removes and returns the events and orders since the last call."""
         events, orders = self._state.events, self._state.orders
         self._state.events, self._state.orders = [], []
         return events, orders
 
-    # What the driver tells
+    # Facts
 
     def apply(self, fact: AnyFact) -> None:
+        """Applies a fact and everything that follows from it."""
         self._state.at = max(fact.at, self._state.at)
-        self._take(fact)
+        self._dispatch(fact)
         self._advance()
         if not self._over and self._state.run:
-            self._look_whether_over()
+            self._finish_if_over()
 
-    def _take(self, fact: AnyFact) -> None:
+    def _dispatch(self, fact: AnyFact) -> None:
         match fact:
             case Ended() | Spent():
-                self._executed(fact)
+                self._apply_report(fact)
             case Answered() | MergeAsked():
-                self._person_said(fact)
+                self._apply_reply(fact)
             case BudgetReset():
                 self._expenses.resets(fact)
             case Foreseen() | CoordinatorLeft() | VerifyStarted() | VerifyEnded() | Pushed():
-                self._noted(fact)
+                self._apply_notice(fact)
             case Woke() | LimitsEnded() | Controlled() | StopAsked() | Resumed():
-                self._steered(fact)
+                self._apply_control(fact)
             case RunStarted():
                 self._start(fact)
 
-    def _steered(self, fact: Woke | LimitsEnded | Controlled | StopAsked | Resumed) -> None:
-        """What is said of all that is under way."""
+    def _apply_control(self, fact: Woke | LimitsEnded | Controlled | StopAsked | Resumed) -> None:
         match fact:
             case Woke() | LimitsEnded():
                 self._early_ends.wakes(fact)
             case Controlled():
-                self._control.says(fact)
+                self._control.request(fact)
                 self._holds.released()
             case StopAsked():
                 self._early_ends.stops(fact)
@@ -227,18 +227,17 @@ class Engine:
         self._expenses.carries(fact.earlier or ())
         self._scopes.start()
 
-    def _noted(self, fact: Foreseen | CoordinatorLeft | QueueFact) -> None:
-        """Facts from which nothing follows for the net."""
+    def _apply_notice(self, fact: Foreseen | CoordinatorLeft | QueueFact) -> None:
         match fact:
             case Foreseen():
                 self._events.foreseen(fact)
             case CoordinatorLeft():
                 self._events.noted("coordinator_left", fact)
             case _:
-                self._landing_record.hears(fact)
+                self._landing_record.record(fact)
 
-    def _executed(self, fact: Ended | Spent) -> None:
-        """What is said of an execution, if it is under way; else it comes too late."""
+    def _apply_report(self, fact: Ended | Spent) -> None:
+        """Applies a report about an execution. A report about one that has ended is ignored."""
         firing, parts = self._state.firings.get(fact.firing), self._state.part_landings.get(fact.firing)
         if parts is not None and isinstance(fact, Ended):
             self._part_landings.ended(parts, fact)
@@ -247,14 +246,14 @@ class Engine:
         elif firing is None or firing.execution != fact.execution or not firing.is_under_way:
             self._events.noted("ignored", fact, firing=fact.firing, execution=fact.execution)
         elif isinstance(fact, Spent):
-            self._expenses.hears(firing, fact)
+            self._expenses.record(firing, fact)
         else:
             self._ended(firing, fact)
 
     def _ended(self, firing: StepFiring, fact: Ended) -> None:
         how = fact.how
         if how is not StepOutcome.DONE:
-            how = self._holds.meant(firing, fact)
+            how = self._holds.outcome_of(firing, fact)
         unchanged_files.note(firing, fact)
         cut_off_notice.note(firing, how, fact)
         judgement = self._completion.judgement(firing, how, fact)
@@ -264,9 +263,9 @@ class Engine:
             self._events.merged(firing, fact, how)
         if is_parked := how is StepOutcome.STOPPED or how is StepOutcome.LIMITED:
             self._early_ends.parks(firing, how, fact)
-        self._expenses.alerts(firing)  # a ceiling that is reached now cancels what is parked, too
+        self._expenses.alerts(firing)  # after parking: a ceiling that is reached also cancels parked firings
         if how is StepOutcome.HELD:
-            self._holds.holds(firing, fact)
+            self._holds.hold(firing, fact)
         elif firing.step and not is_parked:
             self._completion.step_ended(firing, how, fact, judgement)
         elif not is_parked:
@@ -276,13 +275,13 @@ class Engine:
                 self._landing_record.landed(fact)
         self._expenses.looks_again()
 
-    def _person_said(self, fact: Answered | MergeAsked) -> None:
+    def _apply_reply(self, fact: Answered | MergeAsked) -> None:
         if isinstance(fact, Answered):
             self._answered(fact)
         elif fact.now:
-            self._part_landings.asked(fact)
+            self._part_landings.merge_asked(fact)
         else:
-            self._holds.asked(fact)
+            self._holds.merge_asked(fact)
 
     def _answered(self, fact: Answered) -> None:
         firing = next((question for question in self.questions() if _is_asked(question, fact)), None)
@@ -292,7 +291,7 @@ class Engine:
         self._events.answered(firing, fact)
         self._completion.answered(firing, fact)
 
-    # All that follows
+    # Consequences
 
     def _advance(self) -> None:
         self._settle()
@@ -300,7 +299,7 @@ class Engine:
             self._settle()
 
     def _join_landings(self) -> bool:
-        """Whether there are more results for the landing queue, now that nothing else can happen."""
+        """Lets more results join the landing queue when nothing else can happen; returns whether any did."""
         if self._holds.rejoins() or self._holds.looks_again():
             return True
         if self._state.stopping or not self.waits_for_people:
@@ -308,7 +307,7 @@ class Engine:
         return bool(self._scopes.release_landings()) or self._holds.previews()
 
     def _settle(self) -> None:
-        """Until nothing more can happen before the next fact."""
+        """Processes queues and pools until nothing more can happen before the next fact."""
         gates_are_new = True
         while True:
             if self._follow() or self._grant() or self._lend():
@@ -319,7 +318,7 @@ class Engine:
                 break
 
     def _follow(self) -> bool:
-        """Takes up one thing that follows from what happened; whether there was any."""
+        """Processes one entry of the queues; returns whether there was any."""
         state, scopes = self._state, self._scopes
         if state.arrivals:
             self._tokens.arrives(*state.arrivals.popleft())
@@ -336,18 +335,18 @@ class Engine:
         return True
 
     def _grant(self) -> bool:
-        """Begins the next thing that there is room for; whether there was any."""
+        """Starts the next request that has room; returns whether there was any."""
         number = self._next()
         if number is not None:
             self._starter.granted(number)
         return number is not None
 
     def _lend(self) -> bool:
-        """Whether a slice that waits had slots for others; while the run is stopped there are no others."""
+        """Lends the slots of waiting slices, unless the run is stopping; returns whether there were any."""
         return not self._state.stopping and self._moves.lend_slots()
 
     def _next(self) -> int | None:
-        """What there is room for; while the run is stopped that is nothing, or only merges."""
+        """Returns the next request that has room. While the run is stopping, that is a merge or nothing."""
         state = self._state
         if state.stopping and not state.merges_only:
             return None
@@ -360,7 +359,7 @@ class Engine:
             self._moves.waits_on(number)
         return None
 
-    def _look_whether_over(self) -> None:
+    def _finish_if_over(self) -> None:
         state = self._state
         if state.part_landings:
             return
@@ -376,7 +375,7 @@ class Engine:
 
     @property
     def _has_stopped(self) -> bool:
-        """Whether all that is left was stopped by people."""
+        """Whether people have stopped all remaining work."""
         state = self._state
         if ControlState.STOP not in state.restrained.values() or state.throttled or state.short:
             return False

@@ -1,7 +1,7 @@
 """Who is to blame for the verify of a group: what is known so far of each search, and what it is run on next.
 
 The runs are jobs of the order that the verify is, each with the number of its question. What the host knows of
-them is all it takes to go on after the death of a coordinator, so none is forgotten before the end is told. A
+them is all it takes to go on after the death of a coordinator, so none is forgotten before the end is reported. A
 number without a job is that of a question that could not be asked.
 """
 
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Launch
-from weft.engine.suspects import BisectionResult, Suspect, VerifyAnswer, VerifyQuestion, look, told
+from weft.engine.suspects import BisectionResult, Suspect, VerifyAnswer, VerifyQuestion, describe, look
 from weft.errors import WeftError
 from weft.ports.host import JobEnded, Running
 from weft.ports.workspaces import ConflictError, MergeRequest, Workspaces
@@ -133,7 +133,7 @@ def _said(case: _Case, group: str, finding: BisectionResult) -> Ended:
     first = case.first
     return replace(
         first,
-        message=f"{told(group, finding, case.runs)}: {first.message}",
+        message=f"{describe(group, finding, case.runs)}: {first.message}",
         culprits=finding.culprits,
         left_out=finding.left_out,
     )

@@ -132,7 +132,8 @@ class Coordinator:
         if self._engine.state in AT_REST:
             return True
         self._engine.apply(CoordinatorLeft(at=self._effects.now()))
-        recorded, _ = self._engine.taken()  # no orders: all that can happen before the next fact has happened
+        # There are no orders: everything that can happen before the next fact has happened.
+        recorded, _ = self._engine.take_messages()
         events = [(self._effects.now(), event) for event in recorded]
         last = self._journal.append_last(self._run, events)
         if last is None:
@@ -147,7 +148,7 @@ class Coordinator:
         orders: list[AnyOrder] = []
         for fact in self._inbox.take():
             engine.apply(fact)
-            told, ordered = engine.taken()
+            told, ordered = engine.take_messages()
             events += [(fact.at, event) for event in told]
             orders += ordered
         changed = engine.state if engine.state != self._state else None

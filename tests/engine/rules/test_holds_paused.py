@@ -26,7 +26,7 @@ def start(kind: type[Ordered], compiled: CompiledPlan | None = None, path: str =
     """All that is ordered is done, except the slow step; the first order of this kind is held."""
     engine = Engine(compiled or plan(leaf("a"), OTHER))
     engine.apply(RunStarted(at=0.0, run="r"))
-    orders = engine.taken()[1]
+    orders = engine.take_messages()[1]
     is_held = False
     while orders:
         order = orders.pop(0)
@@ -41,7 +41,7 @@ def start(kind: type[Ordered], compiled: CompiledPlan | None = None, path: str =
         )
         is_held = is_held or how is StepOutcome.HELD
         engine.apply(Ended(at=1.0, firing=order.firing, execution=order.execution, how=how))
-        orders += engine.taken()[1]
+        orders += engine.take_messages()[1]
     assert is_held
     return engine
 
@@ -49,7 +49,7 @@ def start(kind: type[Ordered], compiled: CompiledPlan | None = None, path: str =
 def say(engine: Engine, *facts: AnyFact) -> list[AnyOrder]:
     for fact in facts:
         engine.apply(fact)
-    return engine.taken()[1]
+    return engine.take_messages()[1]
 
 
 def control(wanted: ControlState, subplan: str = "a") -> Controlled:

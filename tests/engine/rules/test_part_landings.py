@@ -44,7 +44,7 @@ class Driver:
         waiting = list(facts)
         while waiting:
             self.engine.apply(waiting.pop(0))
-            events, orders = self.engine.taken()
+            events, orders = self.engine.take_messages()
             self.events += events
             self.orders += orders
             waiting += [fact for order in orders if (fact := self.end(order)) is not None]

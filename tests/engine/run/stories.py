@@ -208,5 +208,5 @@ def begun(compiled: CompiledPlan) -> Engine:
     """An engine that has just been told of the start of the run."""
     engine = Engine(compiled)
     engine.apply(RunStarted(at=0.0, run="r"))
-    engine.taken()
+    engine.take_messages()
     return engine

@@ -110,21 +110,21 @@ def stopped() -> Engine:
     engine.apply(StopAsked(at=3.0))
     engine.apply(Ended(at=3.0, firing=4, execution=1, how=StepOutcome.STOPPED, cost=150_000, signal=15))
     assert engine.state == "stopped"
-    engine.taken()
+    engine.take_messages()
     return engine
 
 
 def test_a_run_that_is_resumed_has_spent_what_it_had_spent() -> None:
     engine = stopped()
     engine.apply(Resumed(at=4.0, epoch=2))
-    events, _ = engine.taken()
+    events, _ = engine.take_messages()
     assert list(failures(events)) == ["b"]
 
 
 def test_a_reset_lets_it_continue_and_count_from_zero() -> None:
     engine = stopped()
     engine.apply(Resumed(at=4.0, epoch=2, fresh_budget=True))
-    events, orders = engine.taken()
+    events, orders = engine.take_messages()
     assert [event.outcome for event in events if event.kind == "budget"] == ["reset"]
     assert [order.step for order in orders if isinstance(order, Launch)] == ["work"]
     budget = engine._state.budget

@@ -267,7 +267,7 @@ class Driver:
     def tell(self, *facts: Any) -> None:
         for fact in facts:
             self.engine.apply(fact)
-            self.orders = self.engine.taken()[1]
+            self.orders = self.engine.take_messages()[1]
 
     def end(self, how: StepOutcome = StepOutcome.DONE, *, conflict: bool = False) -> None:
         (order,) = self.engine.in_flight

@@ -46,7 +46,7 @@ def stopped_by(signal: int, **more: object) -> list[Event]:
         )
         engine.apply(end if not more else Ended(**{**_fields(end), **more}))  # type: ignore[arg-type]
         engine.apply(Resumed(at=round_, epoch=round_ + 1))
-        heard += engine.taken()[0]
+        heard += engine.take_messages()[0]
     return heard
 
 
@@ -154,7 +154,7 @@ class World:
         assert self.charged <= CEILING, "the world has charged more than the ceiling"
 
     def listen(self) -> None:
-        events, orders = self.engine.taken()
+        events, orders = self.engine.take_messages()
         self.events += events
         for order in orders:
             if isinstance(order, Halt):

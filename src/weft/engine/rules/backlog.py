@@ -17,6 +17,8 @@ _FINISHING = frozenset({Role.MERGE, Role.RESOLVE})
 
 
 class Backlog:
+    """The slices whose steps have ended and whose merge is in progress."""
+
     def __init__(self, state: EngineState) -> None:
         self._state = state
         self._outline = state.plan.outline
@@ -24,12 +26,12 @@ class Backlog:
     # Changes
 
     def began(self, subplan: SubplanState, role: Role) -> None:
-        """Something of a play is under way."""
+        """Adds a slice whose merge, or the resolution of its conflict, has started."""
         if role in _FINISHING and subplan.steps:
             self._state.backlog[subplan] = None
 
     def waits(self, request: PoolRequest) -> None:
-        """A ticket waits for room."""
+        """Adds a slice whose merge waits for its turn at the integration branch."""
         subplan = request.subplan
         if (
             request.move.act.role is Role.MERGE
@@ -38,14 +40,14 @@ class Backlog:
         ):
             self._state.backlog[subplan] = None
 
-    def left(self, subplan: SubplanState) -> None:
-        """Nothing of a play is under way, or it waits for something else than room."""
+    def remove(self, subplan: SubplanState) -> None:
+        """Removes a slice that has nothing running, or waits for something other than room."""
         self._state.backlog.pop(subplan, None)
 
     # Questions
 
     def leaves_place(self, row: int) -> bool:
-        """Whether each limit around a slice has a slot for it, and one for each slice of the backlog."""
+        """Returns whether each limit around a slice has a slot for it and for each slice of the backlog."""
         state = self._state
         limits = [pool for pool, _ in state.limits.slots[row]]
         free = {pool: state.allocator.free(pool) for pool in limits}
@@ -59,7 +61,7 @@ class Backlog:
         return all(free[pool] > 0 for pool in limits)
 
     def _stuck_branches(self) -> set[int]:
-        """Groups whose branch a merge holds that a person has frozen."""
+        """Returns the groups whose integration branch is blocked by a frozen merge."""
         if not self._state.restrained:
             return set()
         merges = [firing for subplan in self._state.backlog for firing in subplan.firings.values()]

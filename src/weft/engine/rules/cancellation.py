@@ -1,7 +1,7 @@
-"""How things come to an early end: a pipeline that has failed, a branch of no more use, a slice that is cancelled.
+"""The early end of failed pipelines, useless branches and cancelled slices.
 
-Nothing of what is doomed starts any more, and what is under way in it is told to end. Its tokens still go all the
-way to the end; they are stopped wherever something would begin.
+No step of a cancelled pipeline starts any more, and its running steps are stopped. Its tokens still move to
+the end of the net: each takes the `stop` transition wherever a step would start.
 """
 
 from weft.engine.messages.failures import Failure
@@ -27,6 +27,8 @@ def cancelled_output(message: str) -> StepOutput:
 
 
 class Cancellation:
+    """Stops pipelines, branches and slices that cannot succeed any more."""
+
     def __init__(self, state: EngineState, moves: Moves, scopes: Scopes, events: EventWriter) -> None:
         self._state = state
         self._moves = moves
@@ -36,7 +38,7 @@ class Cancellation:
     # Pipelines
 
     def cancel_frame(self, subplan: SubplanState, frame: PipelineFrame, failure: Failure) -> None:
-        """Nothing of the pipeline may start any more, and what is under way in it is to end."""
+        """Keeps the pipeline from starting steps and stops its running ones."""
         if frame.failure is not None:
             return
         frame.own_failure = failure
@@ -53,7 +55,7 @@ class Cancellation:
                 self._withdraw(number)
 
     def cancel_subplan(self, subplan: SubplanState, failure: Failure) -> None:
-        """A subplan is to end because of another. What has passed already, and is only to be merged, stays."""
+        """Cancels a subplan because of another. A subplan that only has to be merged or landed is not affected."""
         if self._state.active.get(subplan.row) is not subplan:
             return  # it has ended by itself
         moves = [firing.move for firing in subplan.firings.values()]
@@ -66,7 +68,7 @@ class Cancellation:
     def step_failed(
         self, subplan: SubplanState, placed: PlacedStep, frame: PipelineFrame, failure: Failure
     ) -> None:
-        """A step has failed for good. An async one fails those who wait for it, and nobody else."""
+        """Handles a step that failed without a retry. An async step fails only the steps that wait for it."""
         subplan.failures.setdefault(placed.address, failure)
         if not placed.step.is_async:
             self.cancel_frame(subplan, frame, failure)
@@ -76,7 +78,7 @@ class Cancellation:
                 self._end_branches(subplan, placed, waiter)
 
     def _end_branches(self, subplan: SubplanState, failed: PlacedStep, waiter: Step) -> None:
-        """The join fails in any case, so the other branches are of no use."""
+        """Cancels the other branches of a join that fails because of one branch."""
         cause = f"{subplan.path}:{failed.address}"
         for name in waiter.depends_on:
             address = f"{failed.prefix}{name}"
@@ -99,7 +101,7 @@ class Cancellation:
                 self._withdraw(number)
                 self._events.skipped(subplan, step, "cancelled", f"{cause} failed")
 
-    # What is under way, and what waits
+    # Running steps and waiting requests
 
     def halt(self, firing: StepFiring, cause: str) -> None:
         if firing.halted == "cancelled":
@@ -113,14 +115,14 @@ class Cancellation:
             self.cancelled(firing)
 
     def cancelled(self, firing: StepFiring) -> None:
-        """Nothing of it is alive."""
+        """Finishes a cancelled firing that has no process any more."""
         if firing.step:
             firing.subplan.outputs[firing.step] = cancelled_output("cancelled")
         self._moves.ends(firing)
         self._moves.leads(firing, "cancelled")
 
     def _withdraw(self, number: int) -> None:
-        """Something that waits for room is not done. What had begun before has been cancelled as such."""
+        """Withdraws a request. A request of a firing needs nothing else: the firing is cancelled separately."""
         request = self._moves.withdraws(number)
         if request.firing is None:
             stop = request.subplan.script.place_rules[request.place].stop
@@ -128,7 +130,7 @@ class Cancellation:
             self.stops(request.subplan, stop)
 
     def stops(self, subplan: SubplanState, stop: ShapeTransition) -> None:
-        """A token meets something that is not to begin."""
+        """Moves a token past a step that may not start."""
         address = stop.act.step
         if address:
             subplan.outputs[address] = cancelled_output("it was not run")
@@ -136,11 +138,12 @@ class Cancellation:
 
 
 def _may_finish(firing: StepFiring, failure: Failure) -> bool:
-    """Whether it is a command under way, which costs nothing, and it is only money that is missing."""
+    """Returns whether a running command may finish: commands are free, and only the budget is used up."""
     is_command = isinstance(firing.order, Launch) and firing.launch is None
     return failure.reason is FailureReason.BUDGET and is_command and firing.is_under_way
 
 
 def _is_open(subplan: SubplanState, address: str) -> bool:
-    """Whether a step has not ended; it may have a result that a person is asked about."""
-    return address not in subplan.outputs or any(one.step == address for one in subplan.firings.values())
+    """Returns whether a step has not ended. A step with a result may still wait for a person to accept it."""
+    is_firing = any(firing.step == address for firing in subplan.firings.values())
+    return address not in subplan.outputs or is_firing

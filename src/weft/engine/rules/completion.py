@@ -1,8 +1,8 @@
-"""What it means that something has ended: for its step, its pipeline and its slice.
+"""The consequences of an end for its step, its pipeline and its slice.
 
-A step that failed may be tried again; the net says whether. If not, its pipeline has failed, unless the plan says
-that it goes on; and a pipeline that failed lets nothing start any more and ends what is under way in it. An async
-step that failed fails whoever waits for it; a join that would fail anyway ends the other branches at once.
+The net decides whether a failed step is retried. If not, its pipeline fails, unless the step has `on_error:
+continue`. A failed pipeline starts nothing more and stops its running steps. A failed async step fails the
+steps that wait for it; a join that is certain to fail cancels its other branches at once.
 """
 
 from msgspec.structs import replace
@@ -21,7 +21,7 @@ from weft.engine.rules.step_result import (
     failure_of,
     feedback_of,
     output_of,
-    said_of,
+    step_failure,
 )
 from weft.engine.state import unchanged_files
 from weft.engine.state.engine_state import EngineState
@@ -36,6 +36,8 @@ _FAILED = StepOutput(status="failed")
 
 
 class Completion:
+    """Turns ends and answers into outcomes of the net."""
+
     def __init__(
         self, state: EngineState, moves: Moves, cancellation: Cancellation, events: EventWriter
     ) -> None:
@@ -46,10 +48,10 @@ class Completion:
         self._exclusion = PartExclusion(state, events)
         self._judge = ResultJudge(state)
 
-    # What a driver reported
+    # Reported ends
 
     def judgement(self, firing: StepFiring, how: StepOutcome, fact: Ended) -> ResultJudgement | None:
-        """Of the result of a step that ran well; None if nothing judges it."""
+        """Returns the judgement of the result of a successful step; None if no rule checks it."""
         placed = firing.subplan.steps.get(firing.step) if how is StepOutcome.DONE else None
         if placed is None or not placed.is_judged:
             return None
@@ -58,13 +60,13 @@ class Completion:
     def step_ended(
         self, firing: StepFiring, how: StepOutcome, fact: Ended, judgement: ResultJudgement | None
     ) -> None:
-        """An execution of a slice's step has ended, and none follows by itself."""
+        """Handles the end of the last execution of a step."""
         subplan = firing.subplan
         placed = subplan.steps[firing.step]
         if how is StepOutcome.CANCELLED:
             self._cancellation.cancelled(firing)
         elif how in {StepOutcome.LOST, StepOutcome.INFRA}:
-            self._undone(firing, placed, how, fact)
+            self._not_executed(firing, placed, how, fact)
         else:
             self._moves.ends(firing)
             output = output_of(fact)
@@ -81,9 +83,9 @@ class Completion:
             self._moves.leads(firing, self._concluded(subplan, firing.move, judgement))
 
     def _crash(self, firing: StepFiring, fact: Ended) -> str:
-        """The outcome for an agent that failed or took too long, if that is decided without a look at the step.
+        """Returns the outcome for an agent that failed or timed out; empty if the result has to be judged.
 
-        It is tried again, or another try cannot help; empty for neither.
+        `crashed` leads to a retry; `failed` is for failures that a retry cannot fix.
         """
         subplan, move = firing.subplan, firing.move
         placed, failure = subplan.steps[firing.step], failure_of(firing, fact)
@@ -100,8 +102,8 @@ class Completion:
         )
         return "crashed"
 
-    def _undone(self, firing: StepFiring, placed: PlacedStep, how: StepOutcome, fact: Ended) -> None:
-        """It was lost, or could not be started; no agent hears of that."""
+    def _not_executed(self, firing: StepFiring, placed: PlacedStep, how: StepOutcome, fact: Ended) -> None:
+        """Handles an execution that was lost or could not be started. It gives no feedback to agents."""
         subplan, move = firing.subplan, firing.move
         self._moves.ends(firing)
         if how in move.final:
@@ -111,10 +113,10 @@ class Completion:
         self._moves.leads(firing, how)
 
     def could_not_begin(self, firing: StepFiring, message: str) -> None:
-        """A template of the step does not fit the values there are."""
+        """Fails a step whose templates could not be rendered."""
         subplan, move = firing.subplan, firing.move
         self._moves.ends(firing)
-        failure = said_of(subplan.steps[move.act.step], firing.attempt, message)
+        failure = step_failure(subplan.steps[move.act.step], firing.attempt, message)
         placed = subplan.steps[move.act.step]
         judgement = self._judge.judge(subplan, placed, failed(_FAILED, failure), failure)
         outcome = self._concluded(subplan, move, judgement)
@@ -122,12 +124,12 @@ class Completion:
         self._moves.leads(firing, outcome)
 
     def part_ended(self, firing: StepFiring, how: StepOutcome, fact: Ended) -> None:
-        """A workspace, a merge, a landing or the verify of a group has ended."""
+        """Handles the end of a workspace, a merge, a landing or the verify of a group."""
         subplan, move = firing.subplan, firing.move
         how = StepOutcome.DONE if self._exclusion.leaves_out(subplan, how, fact) else how
         outcome = str(how) if how in move.ways else "failed"
         if subplan.continuation is not None and isinstance(firing.order, Prepare) and how is StepOutcome.DONE:
-            self._continues(subplan, fact)
+            self._check_continuation(subplan, fact)
         self._moves.ends(firing)
         if subplan.landing is not None and outcome == "done":
             self._state.on_target.add(subplan.row)
@@ -136,17 +138,17 @@ class Completion:
             self._cancellation.cancel_frame(subplan, subplan.frame, failure)
         self._moves.leads(firing, outcome)
 
-    def _continues(self, subplan: SubplanState, fact: Ended) -> None:
-        """The workspace of a slice is ready; what an earlier run did counts only if it is the same workspace."""
+    def _check_continuation(self, subplan: SubplanState, fact: Ended) -> None:
+        """Keeps the continuation only if the workspace is the one of the earlier run."""
         if not fact.kept:
             subplan.continuation = None
         elif subplan.continuation is not None and subplan.continuation.slice.resolved:
             subplan.attempts.setdefault(RESOLVE, 0)
 
-    # What a step comes to
+    # Outcomes
 
     def _concluded(self, subplan: SubplanState, move: ShapeTransition, judgement: ResultJudgement) -> str:
-        """The outcome of something that has a result."""
+        """Returns the outcome that follows from a judgement, and stores its consequences."""
         placed, failure = subplan.steps[move.act.step], judgement.failure
         if judgement.action == "ask":
             subplan.asked[placed.address] = judgement.question
@@ -176,7 +178,7 @@ class Completion:
             self._cancellation.step_failed(subplan, placed, subplan.frames[move.act.frame], failure)
 
     def not_run(self, subplan: SubplanState, stop: ShapeTransition, failure: Failure) -> None:
-        """A step cannot be run, which is a failure of its own."""
+        """Fails a step that cannot be run."""
         placed = subplan.steps[stop.act.step]
         output = failed(_FAILED, failure)
         if placed.step.on_error == "continue":
@@ -189,12 +191,12 @@ class Completion:
     # People
 
     def answered(self, firing: StepFiring, fact: Answered) -> None:
-        """A person has said yes or no to a question, which is a step, or about the result of one."""
+        """Handles the answer to a question step, or to a question about the result of a step."""
         subplan, move = firing.subplan, firing.move
         placed = subplan.steps[move.act.step]
         self._moves.ends(firing)
-        said = f"a person said no: {fact.text}" if fact.text else "a person said no"
-        failure = said_of(placed, firing.attempt, said)
+        message = f"a person said no: {fact.text}" if fact.text else "a person said no"
+        failure = step_failure(placed, firing.attempt, message)
         outcome = "done" if fact.accepted else "failed"
         if isinstance(placed.step.body, Ask):
             # Answers in journals of older versions have no result of their own.
@@ -219,20 +221,20 @@ class Completion:
         members = {name: subplan.outputs[f"{placed.prefix}{name}"] for name in placed.step.depends_on}
         output = join(placed.step, members, placed.schemas)
         attempt = subplan.attempts[placed.address]
-        failure = said_of(placed, attempt, "" if output.error is None else output.error.message)
+        failure = step_failure(placed, attempt, "" if output.error is None else output.error.message)
         first = None if placed.waits_for_all else self._first_failed(subplan, placed)
         if first is not None:
             name = first.step.removeprefix(placed.prefix)
-            said = f"step '{name}', which it depends on, failed: {first.detail or first.message}"
-            failure = replace(said_of(placed, attempt, said, first.reason), tail=first.tail)
+            message = f"step '{name}', which it depends on, failed: {first.detail or first.message}"
+            failure = replace(step_failure(placed, attempt, message, first.reason), tail=first.tail)
             output = failed(output, failure)
         judgement = self._judge.judge(subplan, placed, output, failure)
         outcome = self._concluded(subplan, move, judgement)
-        self._tell_conclusion(subplan, placed, outcome, judgement)
+        self._emit_conclusion(subplan, placed, outcome, judgement)
         self._moves.passes(subplan, move, outcome)
 
     def _first_failed(self, subplan: SubplanState, placed: PlacedStep) -> Failure | None:
-        """Of the steps that a join depends on, the one that failed first in time."""
+        """Returns the earliest failure among the dependencies of a join."""
         names = {f"{placed.prefix}{name}" for name in placed.step.depends_on}
         return next((failure for address, failure in subplan.failures.items() if address in names), None)
 
@@ -245,17 +247,17 @@ class Completion:
             return
         attempt = subplan.attempts[placed.address]
         if frame.own_failure is None:
-            output, failure = replace(last, status="done", error=None), said_of(placed, attempt, "")
+            output, failure = replace(last, status="done", error=None), step_failure(placed, attempt, "")
         else:
             reason = exhausted(placed.step, attempt) or frame.own_failure.reason
             failure = replace(frame.own_failure, reason=reason)
             output = failed(nested_output(placed.inner, subplan.outputs, within=placed.address), failure)
         judgement = self._judge.judge(subplan, placed, output, failure)
         outcome = self._concluded(subplan, move, judgement)
-        self._tell_conclusion(subplan, placed, outcome, judgement)
+        self._emit_conclusion(subplan, placed, outcome, judgement)
         self._moves.passes(subplan, move, outcome)
 
-    def _tell_conclusion(
+    def _emit_conclusion(
         self, subplan: SubplanState, placed: PlacedStep, outcome: str, judgement: ResultJudgement
     ) -> None:
         """Of a step that is no process: a join, or a nested pipeline."""

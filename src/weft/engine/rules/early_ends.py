@@ -1,4 +1,4 @@
-"""Executions that end before their work does: the run is stopped, or a usage limit is met. Another one follows."""
+"""Executions that end early because the run is stopped or a usage limit is reached. Another execution follows."""
 
 from collections.abc import Collection
 
@@ -14,6 +14,8 @@ from weft.engine.state.slice_state import PoolRequest, StepFiring
 
 
 class EarlyEnds:
+    """Parks firings and starts their next executions."""
+
     def __init__(
         self,
         state: EngineState,
@@ -31,7 +33,7 @@ class EarlyEnds:
         self._events = events
 
     def parks(self, firing: StepFiring, how: StepOutcome, fact: Ended) -> None:
-        """It is done again when the run goes on, or when the usage limit has ended."""
+        """Keeps a firing for another execution, after the run is resumed or the usage limit has ended."""
         launch = firing.launch
         if how is StepOutcome.LIMITED and launch is not None and launch.agent is not None:
             firing.parked = "limited"
@@ -44,11 +46,11 @@ class EarlyEnds:
             return
         if firing.subplan.row in state.restrained:
             self._moves.lends(firing)
-        else:  # the run goes on already, and only this one had heard that it was to stop
+        else:  # the stop was revoked after the order had reached this execution
             self._starter.again(firing)
 
     def wakes(self, fact: Woke | LimitsEnded) -> None:
-        """Usage limits have ended: those whose time has come, or all of them."""
+        """Retries firings whose usage limit has ended: those that are due, or all if a person says so."""
         state = self._state
         self._events.noted("woke" if isinstance(fact, Woke) else "limits_ended", fact)
         if isinstance(fact, LimitsEnded):
@@ -71,11 +73,11 @@ class EarlyEnds:
                 self._halt(firing, now=fact.now)
 
     def resumes(self, fact: Resumed) -> None:
-        """A new coordinator has taken over. What was stopped is done again, and what is held tried again."""
+        """Continues after a new coordinator has taken over: stopped firings run again, held ones are retried."""
         state = self._state
         running = [firing.serial for firing in state.firings.values() if firing.is_under_way]
         self._events.recovered(fact, running)
-        if fact.fresh_budget:  # first of all, as what is done again asks whether it fits
+        if fact.fresh_budget:  # before anything restarts, since each restart checks the budget
             self._expenses.resets()
         state.stopping, state.merges_only = fact.merges_only or fact.settles, fact.merges_only
         state.stop_asked = False
@@ -96,14 +98,14 @@ class EarlyEnds:
             case "stopped" if not firing.lent:
                 self._moves.lends(firing)
             case "" if firing.halted == "stopped":
-                firing.halted = "revoked"  # it may have heard that it was to stop, or not
+                firing.halted = "revoked"  # the order to stop may or may not have reached it
             case "" if firing.halted == "cancelled":
                 self._halt(firing)
             case _:
                 pass
 
     def _settle(self, ends: Collection[str]) -> None:
-        """Nothing begins. Agents end by themselves, but for those of these subplans; all else is stopped."""
+        """Lets running agents finish, except those of the given subplans, and stops everything else."""
         for firing in self._state.firings.values():
             if not firing.is_under_way:
                 continue
@@ -111,7 +113,7 @@ class EarlyEnds:
                 firing.halted = firing.halted if firing.halted == "cancelled" else "stopped"
                 self._halt(firing)
                 continue
-            firing.halted = "revoked"  # the coordinator before may have stopped it
+            firing.halted = "revoked"  # the previous coordinator may have stopped it
 
     def _halt(self, firing: StepFiring, *, now: bool = False) -> None:
         halt = Halt(firing=firing.serial, execution=firing.execution, how=firing.halted, now=now)

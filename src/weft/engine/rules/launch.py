@@ -1,4 +1,4 @@
-"""Orders for what is to be done, with all templates filled in."""
+"""The orders for steps, merges, landings and workspaces, with rendered templates."""
 
 from msgspec.structs import replace
 
@@ -16,10 +16,12 @@ from weft.plan.model import Agent, AgentWork, Command, RunCommand, Step
 
 
 class Launcher:
+    """Builds orders from firings."""
+
     def __init__(self, state: EngineState) -> None:
         self._state = state
 
-    # What Weft does itself
+    # The actions of Weft itself
 
     def part(self, firing: StepFiring) -> Ordered:
         subplan, kind = firing.subplan, firing.move.act.kind
@@ -60,11 +62,11 @@ class Launcher:
         )
 
     def _verify(self, firing: StepFiring) -> Launch:
-        """That of a group."""
+        """Returns the order for the verify of a group."""
         subplan = firing.subplan
         settings = self._state.settings(subplan.row)
         verify = self._state.plan.subplans[subplan.row].verify
-        if settings.has_branch:  # it is a fresh directory, as that of a slice
+        if settings.has_branch:  # verify runs in a fresh directory, as a slice does
             verify = (*settings.setup_commands, *verify)
         return Launch(
             firing=firing.serial,
@@ -86,7 +88,7 @@ class Launcher:
         return agent
 
     def resolve(self, firing: StepFiring, agent: Agent) -> Launch:
-        """The prompt is what the slice is about; what is in conflict is known once it is in the workspace."""
+        """Returns the order to resolve a conflict. The runtime adds the conflict itself to the prompt."""
         subplan = firing.subplan
         definition, settings = self._state.plan.subplans[subplan.row], self._state.settings(subplan.row)
         return Launch(
@@ -111,7 +113,7 @@ class Launcher:
         return agent
 
     def command(self, firing: StepFiring, placed: PlacedStep) -> Launch:
-        """Raises `RenderError`, as `agent_work` does."""
+        """Returns the order for a command; raises `RenderError`, as `agent_work` does."""
         step, texts = placed.step, self._texts(firing, placed)
         settings = self._state.settings(firing.subplan.row)
         return Launch(
@@ -143,7 +145,7 @@ class Launcher:
             attempt=firing.attempt,
             agent=agent,
             model=work.model or agent.model or settings.model,
-            prompt=self._prompt(texts.filled(work.prompt), subplan, placed, goes_on=session is not None),
+            prompt=self._prompt(texts.filled(work.prompt), subplan, placed, continues=session is not None),
             interruption=text_of(subplan, placed.address, session),
             session=session,
             fork=fork,
@@ -156,21 +158,21 @@ class Launcher:
             grace=step.grace if step.grace is not None else settings.grace,
         )
 
-    def _prompt(self, filled: str, subplan: SubplanState, placed: PlacedStep, *, goes_on: bool) -> str:
-        """Who goes on with a conversation has been told what it is about.
+    def _prompt(self, filled: str, subplan: SubplanState, placed: PlacedStep, *, continues: bool) -> str:
+        """Returns the complete prompt. A continued conversation already contains the context.
 
-        An agent is told of a crash of its last attempt, even if the template reads no feedback.
+        A crash of the last attempt is mentioned even if the template does not read `feedback`.
         """
         work = placed.step.body
         assert isinstance(work, AgentWork)
         if placed.address in subplan.crashes and "feedback" not in work.prompt:
             filled = f"{filled.rstrip()}\n\n{subplan.crashes[placed.address]}"
         return (
-            filled if goes_on else with_context(filled, self._state.plan, subplan.row, template=work.prompt)
+            filled if continues else with_context(filled, self._state.plan, subplan.row, template=work.prompt)
         )
 
     def _resumed(self, firing: StepFiring, agent: Agent) -> tuple[str | None, bool]:
-        """The conversation to go on with, and whether with a fork of it."""
+        """Returns the session to continue, if any, and whether to fork it."""
         subplan = firing.subplan
         firing.resumes, fork = resumed(subplan, subplan.steps[firing.step], agent)
         return None if firing.resumes is None else firing.resumes.session, fork
@@ -186,10 +188,12 @@ class Launcher:
 
     def _leased(self, firing: StepFiring) -> dict[str, str]:
         pools = self._state.plan.pools
-        taken = [(pools[name].variable, values) for name, values in firing.leases]
-        each = {f"{name}_{number}": value for name, values in taken for number, value in enumerate(values, 1)}
-        # The name of a pool may end in a number, too; its own variable comes first.
-        return each | {name: "\n".join(values) for name, values in taken}
+        leased = [(pools[name].variable, values) for name, values in firing.leases]
+        each = {
+            f"{name}_{number}": value for name, values in leased for number, value in enumerate(values, 1)
+        }
+        # PORT_1 may also be the variable of a pool named port_1; that one takes precedence.
+        return each | {name: "\n".join(values) for name, values in leased}
 
     def _commands(self, subplan: SubplanState, step: Step, texts: Texts) -> tuple[Command, ...]:
         if not isinstance(step.body, RunCommand):
@@ -199,10 +203,10 @@ class Launcher:
             return (texts.filled(command, quote=True),)
         return (tuple(texts.filled(argument) for argument in command),)
 
-    # Things from pools
+    # Leases and further executions
 
     def lease(self, firing: StepFiring, step: Step) -> None:
-        """The things that a step takes from pools whose things have values."""
+        """Leases values for a step from the pools that have values."""
         state = self._state
         firing.leases = tuple(
             (name, state.leases.take(name, count))
@@ -211,9 +215,9 @@ class Launcher:
         )
 
     def again(self, firing: StepFiring) -> Ordered:
-        """The order for another execution; what was leased may be other things now.
+        """Returns the order for another execution, with the present leases.
 
-        An agent that is to resume goes on with what the last one told before its end.
+        An agent with `resume` continues the session that the last execution reported.
         """
         order = firing.order
         assert order is not None

@@ -1,10 +1,10 @@
-"""Moves of the net: tokens taken and put down, room asked for and given back. What they mean is decided elsewhere.
+"""Moves of the net: taking and placing tokens, requesting and returning room in pools.
 
-One thing is beside the net: what waits lends what it holds. A move that waits for the end of a usage limit, or for
-a person, lends its claims; a slice of which nothing is under way lends its slots, whatever it waits for: a limit,
-a pool, the budget, a person. In the net they are held; in the pools they are with others, until there is room
-again for all that is needed to continue. So nothing is held while something is waited for, but by a slice of which
-a branch is under way.
+The net does not model lending. A firing that waits for the end of a usage limit or for a person lends its
+claims. A slice without a running firing lends its slots, whatever it waits for: a limit, a pool, the budget,
+a person. The net still counts the tokens as held, but the pools give them to others until there is room for
+everything that is needed to continue. So only a slice with a running branch holds tokens while another of its
+branches waits.
 """
 
 from weft.engine.pools.lanes import Claims
@@ -19,14 +19,16 @@ MERGES_FIRST = -(1 << 60)
 
 
 class Moves:
+    """Starts and finishes transitions and keeps the pools in step."""
+
     def __init__(self, state: EngineState) -> None:
         self._state = state
         self._backlog = Backlog(state)
 
-    # At once
+    # Instantaneous transitions
 
     def passes(self, subplan: SubplanState, move: ShapeTransition, outcome: str = "done") -> None:
-        """A move that takes no time."""
+        """Fires a transition without an action."""
         self._state.saw(subplan, move.name, "")
         self._put_down(subplan, move, outcome)
 
@@ -54,7 +56,7 @@ class Moves:
             self._state.allocator.drop_pool(pool)
         subplan.pools.clear()
 
-    # With an end that is waited for
+    # Transitions with an action
 
     def begins(self, subplan: SubplanState, move: ShapeTransition, claims: Claims) -> StepFiring:
         state = self._state
@@ -69,7 +71,7 @@ class Moves:
         return firing
 
     def ends(self, firing: StepFiring) -> None:
-        """It is over, and what it held is free; where its token goes is said by `leads`."""
+        """Removes a firing and returns its claims. `leads` then places its token."""
         state, subplan = self._state, firing.subplan
         del state.firings[firing.serial], subplan.firings[firing.serial]
         state.questions.pop(firing.serial, None)
@@ -78,7 +80,7 @@ class Moves:
         if firing.lent:
             self.regains(firing, ())
         self.gives_back(firing)
-        self._backlog.left(subplan)
+        self._backlog.remove(subplan)
 
     def leads(self, firing: StepFiring, outcome: str) -> None:
         self._put_down(firing.subplan, firing.move, outcome)
@@ -92,15 +94,15 @@ class Moves:
             state.leases.give_back(pool, values)
         firing.leases = ()
 
-    # While something is waited for
+    # Lending
 
     def lends(self, firing: StepFiring) -> None:
-        """Gives to others what it holds, until it asks for room again."""
+        """Lends the claims of a firing to others until it requests room again."""
         self._state.saw(firing.subplan, firing.move.name, "lent")
         self.gives_back(firing)
         firing.lent = True
         self._state.perhaps_idle[firing.subplan] = None
-        self._backlog.left(firing.subplan)
+        self._backlog.remove(firing.subplan)
 
     def regains(self, firing: StepFiring, claims: Claims) -> None:
         self._state.saw(firing.subplan, firing.move.name, "regained")
@@ -108,9 +110,9 @@ class Moves:
         self._backlog.began(firing.subplan, firing.move.act.role)
 
     def lend_slots(self) -> bool:
-        """Has each slice of which nothing is under way give its slots to others; whether there was one.
+        """Lends the slots of each slice that has nothing running; returns whether there was any.
 
-        To be called when all that has room has begun: what is not under way then waits.
+        The engine calls this when everything with room has started, so all other work is waiting.
         """
         state = self._state
         candidates, state.perhaps_idle = state.perhaps_idle, {}
@@ -143,15 +145,15 @@ class Moves:
     # Room in pools
 
     def asks(self, request: PoolRequest) -> None:
-        """What the ticket is for waits until there is all the room it needs."""
+        """Adds a request for room."""
         self._ask(self._add(request))
 
     def waits(self, request: PoolRequest, queue: set[int]) -> None:
-        """What the ticket is for waits for something else, before it asks for room."""
+        """Adds a request that waits in a queue before it asks for room."""
         queue.add(self._add(request))
 
     def asks_after(self, queue: set[int]) -> None:
-        """Those in the queue need not wait for that any more."""
+        """Empties a queue; its requests now ask for room."""
         numbers = sorted(queue)
         queue.clear()
         for number in numbers:
@@ -184,7 +186,7 @@ class Moves:
     def _pause(self, number: int, request: PoolRequest) -> None:
         state, firing = self._state, request.firing
         state.perhaps_idle[request.subplan] = None
-        if request.was_held:  # it is held again, so that people see it and can ask for it
+        if request.was_held:  # held again, so that people see it and can ask for it
             assert firing is not None
             self._forget(number)
             firing.parked, firing.is_to_retry = "held", True
@@ -192,25 +194,25 @@ class Moves:
         else:
             state.paused.add(number)
             request.claims, request.slots = (), False
-            self._backlog.left(request.subplan)
+            self._backlog.remove(request.subplan)
 
     def is_paused(self, subplan: SubplanState, move: ShapeTransition) -> bool:
-        """Whether people do not want this to begin. A merge or a landing that a person has asked for may."""
+        """Returns whether people keep this from starting. A merge or landing that a person asked for may start."""
         state = self._state
         is_asked_for = move.act.role in MERGING and subplan.row in state.agreed
         return subplan.row in state.restrained and not is_asked_for
 
-    def goes_on(self, number: int) -> None:
-        """It need not wait any more for people to let it go on."""
+    def unpause(self, number: int) -> None:
+        """Repeats a request that is no longer paused."""
         self._ask(number)
 
     def pauses(self, number: int) -> None:
-        """What asked for room does not want it for now."""
+        """Withdraws a request that was paused."""
         self._state.allocator.withdraw(number)
         self._ask(number)
 
     def _rank(self, number: int, request: PoolRequest) -> tuple[int, int, int]:
-        """Who goes first. What only waits to be merged does: in plan order, or as it comes."""
+        """Returns the key of a request. Merges come first, in plan order or in order of arrival."""
         state, row, move = self._state, request.subplan.row, request.move
         if move.act.role in MERGING:
             return (MERGES_FIRST, row if state.settings(row).merge_order == "sequential" else number, 0)
@@ -228,9 +230,9 @@ class Moves:
         return request
 
     def _ask_again(self, subplan: SubplanState, *, with_slots: bool) -> None:
-        """What waits for room, with or without the slots, asks for what it needs now.
+        """Repeats the requests of a slice after it lent or regained its slots.
 
-        The first one that has room for it gets the slots for all of the slice.
+        While the slots are lent, each request includes them; the first that is granted regains them for all.
         """
         state = self._state
         for number, request in list(subplan.requests.items()):
@@ -246,7 +248,7 @@ class Moves:
         return request is not None and request.move.act.role in MERGING
 
     def waits_on(self, number: int) -> None:
-        """There is room for what the ticket is for, and it does not take it yet."""
+        """Returns room that was granted and requests it again."""
         state, request = self._state, self._state.requests[number]
         slots = state.limits.slots[request.subplan.row] if request.slots else ()
         state.allocator.give_back((*slots, *request.claims))
@@ -264,5 +266,5 @@ class Moves:
     def _forget(self, number: int) -> PoolRequest:
         request = self._state.requests.pop(number)
         del request.subplan.requests[number]
-        self._backlog.left(request.subplan)
+        self._backlog.remove(request.subplan)
         return request

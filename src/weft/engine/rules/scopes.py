@@ -1,14 +1,14 @@
-"""Subplans among each other: who may begin, who failed, and whom that concerns.
+"""The order of subplans, and the spread of failures between them.
 
-- A failed child under `fail_fast` dooms its group: what runs is ended, what waits has failed as `cancelled`. The
-  group is then certain to fail, so the group around it is treated alike at once.
-- Under `continue_on_error` the siblings go on, what depends on the failed one has failed as `blocked`, and the
-  group fails when it closes; only then does the group around it hear of it.
-- A failure for lack of budget cancels nothing, in either mode: what needs no agent continues, and everything else
-  meets the same ceiling itself. So a check of work that is paid for is not lost.
-- A group closes when all in it has ended, and with it every process.
+- Under `fail_fast`, a failed child cancels its group: running steps are stopped, and waiting subplans fail as
+  `cancelled`. The group is then certain to fail, so its own group is treated alike at once.
+- Under `continue_on_error`, the siblings continue, subplans that depend on the failed one fail as `blocked`, and
+  the group fails when it closes. Only then is the group around it affected.
+- A failure for lack of budget cancels nothing, in either mode: steps without agents continue, and all others meet
+  the same ceiling themselves. This way, a check of work that is already paid for still runs.
+- A group closes when everything in it has ended, every process included.
 
-Whatever became of a subplan, it ends once, and whoever waits for it hears of that once.
+Each subplan ends exactly once, and each dependent is notified exactly once.
 """
 
 from collections import deque
@@ -43,8 +43,8 @@ class Scopes:
             for row in children:
                 self._missing[row] += 1
         self._joined = [count > 1 for count in self._missing]
-        self._to_close = [len(ended) for ended in wiring.closes]
-        self._closes = {one: group for group, ended in enumerate(wiring.closes) for one in ended}
+        self._to_close = [len(nodes) for nodes in wiring.closes]
+        self._closes = {node: group for group, nodes in enumerate(wiring.closes) for node in nodes}
         self._landings = {row: number for number, row in enumerate(wiring.landings)}
         self._landing_order = LandingOrder(
             [state.settings(row).merge_order == "sequential" for row in wiring.landings]
@@ -56,11 +56,11 @@ class Scopes:
         """Rows that are known to have failed only because of a ceiling."""
         self._numbers: dict[int, int] = {}  # the requests of slices that wait for their slots
         self.ready: deque[int] = deque()
-        """Rows for which nothing is missing any more, to be taken up by `begin`."""
+        """Rows whose dependencies have all ended; the engine passes them to `begin`."""
         self.rejected: deque[int] = deque()
-        """Slices that waited for their slots and are not to begin, to be taken up by `reject`."""
+        """Slices that were cancelled while they waited for slots; the engine passes them to `reject`."""
         self.to_cancel: deque[tuple[SubplanState, Failure]] = deque()
-        """Plays that are to end, to be taken up by whoever knows how."""
+        """Subplans to cancel; the engine passes them to `Cancellation`."""
 
     @property
     def finished(self) -> bool:
@@ -95,7 +95,7 @@ class Scopes:
             self._queue(row)
 
     def _queue(self, row: int) -> None:
-        """A slice waits for its slots. However many do, all there is of each is a number."""
+        # A waiting slice is only a number, so that many thousands can wait cheaply.
         state = self._state
         state.next_request += 1
         state.candidates[state.next_request] = row
@@ -121,21 +121,21 @@ class Scopes:
         return begin
 
     def pauses(self, number: int) -> None:
-        """A slice does not want its slots for now."""
+        """Withdraws the request of a slice that was paused."""
         self._state.allocator.withdraw(number)
         self._ask_for_slots(number, self._state.candidates[number])
 
-    def goes_on(self, number: int) -> None:
+    def unpause(self, number: int) -> None:
         self._ask_for_slots(number, self._state.candidates[number])
 
     def waits_on(self, number: int) -> None:
-        """There are slots for a slice, and it does not take them yet."""
+        """Returns slots that were granted to a slice and requests them again."""
         row = self._state.candidates[number]
         self._state.allocator.give_back(self._claims(row))
         self._ask_for_slots(number, row)
 
     def admits(self, number: int) -> SubplanState:
-        """There are slots for a slice."""
+        """Returns the state of a slice whose slots were granted."""
         state = self._state
         row = state.candidates.pop(number)
         del self._numbers[row]
@@ -146,7 +146,7 @@ class Scopes:
         return subplan
 
     def reject(self, row: int) -> None:
-        """A slice that is not to begin comes to its end."""
+        """Moves a cancelled slice to its end without running it."""
         self._start_subplan(row, self._state.compiled.shape_of[row])
 
     def _start_subplan(self, row: int, shape: int, landing: int | None = None) -> None:
@@ -166,13 +166,13 @@ class Scopes:
         return subplan
 
     def _may_land(self, row: int, landing: int | None) -> bool:
-        """What was completed earlier need not have landed."""
+        """Returns whether a subplan that an earlier run completed still has to land."""
         if landing is None or row in self._state.landed:
             return False
         return self._state.settings(row).has_branch
 
     def _blocked(self, row: int) -> Failure | None:
-        """Why it cannot start, if something it depends on has failed."""
+        """Returns why a subplan cannot start, if a dependency has failed or lacks a part."""
         state, paths = self._state, self._outline.paths
         bad = [dep for dep in self._outline.depends_on[row] if dep in state.failures or dep in state.gaps]
         if not bad:
@@ -200,7 +200,7 @@ class Scopes:
     # Ends
 
     def ended(self, subplan: SubplanState) -> None:
-        """A play has come to its end."""
+        """Handles the end of a slice, a group or a landing."""
         rows = len(self._outline.paths)
         if subplan.landing is None:
             del self._state.active[subplan.row]
@@ -208,7 +208,7 @@ class Scopes:
         else:
             del self._state.active[rows + subplan.landing]
             self._state.landed.add(subplan.row)
-            self._heard(rows + subplan.landing)
+            self._notify(rows + subplan.landing)
 
     def _row_ended(self, row: int) -> None:
         if row != ROOT:
@@ -216,34 +216,33 @@ class Scopes:
         elif ROOT in self._state.gaps:
             self._state.failures.setdefault(ROOT, self._state.gaps[ROOT])
         self._has_ended[row] = 1
-        self._heard(row)
+        self._notify(row)
         number = self._landings.get(row)
         if number is not None and (row in self._state.failures or self._landing_order.ready(number)):
             self._land(number)
 
     def _land(self, number: int) -> None:
-        """The result joins the landing queue, unless it has failed; those after it wait no longer."""
+        """Lets a result join the landing queue, unless it has failed, and then those that waited for it."""
         joining = deque([number])
         while joining:
             number = joining.popleft()
-            self._start_subplan(
-                self._wiring.landings[number], self._state.compiled.landing_shapes[number], number
-            )
+            shape = self._state.compiled.landing_shapes[number]
+            self._start_subplan(self._wiring.landings[number], shape, number)
             joining.extend(self._landing_order.passed(number))
 
     def release_landings(self, rows: Iterable[int] | None = None) -> list[int]:
-        """Has landings that only wait for their turn join the queue: of these rows, or else the first one."""
+        """Lets landings that wait for their turn join the queue: those of the given rows, or else the first."""
         numbers = None if rows is None else {self._landings.get(row, -1) for row in rows}
-        taken = self._landing_order.take(numbers)
-        for number in taken:
+        released = self._landing_order.take(numbers)
+        for number in released:
             self._land(number)
-        return [self._wiring.landings[number] for number in taken]
+        return [self._wiring.landings[number] for number in released]
 
-    def _heard(self, one: int) -> None:
-        """Those who wait for a row, or for a landing, hear that it has ended."""
-        for later in self._wiring.followers[one]:
-            self._token(later)
-        group = self._closes.get(one)
+    def _notify(self, node: int) -> None:
+        """Notifies the dependents and the group of a row or a landing that has ended."""
+        for follower in self._wiring.followers[node]:
+            self._token(follower)
+        group = self._closes.get(node)
         if group is not None:
             self._to_close[group] -= 1
             if not self._to_close[group]:
@@ -261,21 +260,20 @@ class Scopes:
             self._start_subplan(group, shape)
 
     def _failure_of_group(self, group: int) -> Failure | None:
-        """Where all in it is completed it may still be cancelled, if it has something to verify."""
+        """Returns why a group fails. One with only completed children may be cancelled before its verify."""
         state, paths = self._state, self._outline.paths
         failed = [child for child in self._outline.children(group) if child in state.failures]
         if not failed:
             return self._cancellation_of(group) if state.plan.subplans[group].verify else None
         culprit = self._culprits.get(group)
         if culprit is None:
-            cancellation = self._cancellation_of(group)
-            return cancellation or state.failures[failed[0]]
+            return self._cancellation_of(group) or state.failures[failed[0]]
         own = [child for child in failed if state.failures[child].reason is not FailureReason.CANCELLED]
         names = ", ".join(paths[child] for child in own[:3]) + (", …" if own[3:] else "")
         return Failure(reason=FailureReason.ERROR, message=f"{names} failed", cause=paths[culprit])
 
     def _settle(self, row: int) -> None:
-        """The state that a subplan is in when it has ended."""
+        """Sets the final state of a subplan."""
         state = self._state
         failure = state.failures.get(row)
         if failure is None:
@@ -304,7 +302,7 @@ class Scopes:
     # Failure
 
     def spread(self, row: int) -> None:
-        """A subplan has failed, or is certain to: its group hears of it and, if it must fail now, the next."""
+        """Spreads a failure to the groups around a subplan, as far as `fail_fast` demands."""
         scopes, parents = self._state.compiled.plan.scopes, self._outline.parents
         while row != ROOT:
             group = parents[row]
@@ -321,8 +319,8 @@ class Scopes:
             row = group
 
     def _is_for_budget(self, row: int) -> bool:
-        """Whether a ceiling is the only cause of a failure, near or far."""
-        seen, waiting = {row}, [row]
+        """Returns whether ceilings are the only direct and indirect causes of a failure."""
+        visited, waiting = {row}, [row]
         while waiting:
             failed = waiting.pop()
             if failed in self._for_budget:
@@ -330,13 +328,13 @@ class Scopes:
             causes = self._causes(failed)
             if causes is None:
                 return False
-            waiting += (cause for cause in causes if cause not in seen)
-            seen.update(causes)
-        self._for_budget |= seen
+            waiting += (cause for cause in causes if cause not in visited)
+            visited.update(causes)
+        self._for_budget |= visited
         return True
 
     def _causes(self, row: int) -> list[int] | None:
-        """The rows because of which a row failed; none if it was for lack of budget; None for another reason."""
+        """Returns the rows that made a row fail; empty if it lacked budget; None for any other reason."""
         failures, outline = self._state.failures, self._outline
         reason = failures[row].reason
         if reason is FailureReason.BUDGET:
@@ -346,10 +344,10 @@ class Scopes:
             related = outline.depends_on[row]
         elif not outline.is_leaf(row):
             related = outline.children(row)
-        return [other for other in related if other in failures] or None
+        return [cause for cause in related if cause in failures] or None
 
     def _cancel_group(self, group: int, failure: Failure) -> None:
-        """Nothing below may start any more; what runs there is to end."""
+        """Keeps everything in a group from starting and stops what runs there."""
         state = self._state
         self._cancelled_groups[group] = failure
         groups: list[int] = []
@@ -361,7 +359,7 @@ class Scopes:
                 self._cancel_row(row, failure)
             else:
                 groups.append(row)
-        for row in reversed(groups):  # a group after what is in it
+        for row in reversed(groups):  # children fail before their group
             self._fail(row, failure)
 
     def _cancel_row(self, row: int, failure: Failure) -> None:
@@ -385,17 +383,16 @@ class Scopes:
                 return self._cancelled_groups[row]
         return None
 
-    # For people
+    # Diagnosis
 
     def unfinished(self) -> Iterator[str]:
-        """What has not ended, and where its tokens are."""
+        """Yields each unfinished subplan with the places of its tokens."""
         for row in self._state.candidates.values():
             yield f"{self._state.path(row)}: ready"
         for subplan in self._state.active.values():
             names = subplan.script.shape.net.place_ids
-            places = subplan.tokens | {
-                request.place for request in subplan.requests.values() if request.firing is None
-            }
+            requests = subplan.requests.values()
+            places = subplan.tokens | {request.place for request in requests if request.firing is None}
             where = ", ".join(sorted(names[place] for place in places)) or "under way"
             yield f"{subplan.path or 'the plan'}: {where}"
         for row, missing in enumerate(self._missing):

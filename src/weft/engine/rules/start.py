@@ -1,4 +1,4 @@
-"""How things are begun when there is room for them: what is to be done is worked out, ordered and told."""
+"""The start of steps, slices, merges and questions once they have room in the pools."""
 
 from functools import partial
 
@@ -24,6 +24,8 @@ from weft.plan.templates.values import RenderError
 
 
 class Starter:
+    """Starts firings: builds their orders, reserves money and writes their events."""
+
     def __init__(
         self,
         state: EngineState,
@@ -42,7 +44,7 @@ class Starter:
         self._launcher = Launcher(state)
 
     def wants(self, subplan: SubplanState, place: int, move: ShapeTransition) -> None:
-        """A token is to go on with something that may need room; what needs none begins at once."""
+        """Starts a transition at once if it needs no room, and requests room otherwise."""
         state = self._state
         if (
             move.claims
@@ -56,7 +58,7 @@ class Starter:
             self._begin(subplan, move, place, ())
 
     def granted(self, number: int) -> None:
-        """There is room."""
+        """Starts the request that the allocator has granted."""
         if number in self._state.candidates:
             self._admit(number)
             return
@@ -97,18 +99,18 @@ class Starter:
         if move.act.kind:
             self._part(subplan, move, claims)
         else:
-            subplan.continuation = None  # nothing says what is in the plan's own directory
+            subplan.continuation = None  # the contents of the plan's own directory are unknown
             self._moves.passes(subplan, move)
 
     def _part(self, subplan: SubplanState, move: ShapeTransition, claims: Claims) -> None:
-        """Something that is no step of the plan's own."""
+        """Starts an action of Weft itself: a workspace, a merge, a landing or the verify of a group."""
         firing = self._moves.begins(subplan, move, claims)
         firing.attempt = move.act.attempt or 1
         firing.order = self._launcher.part(firing)
         self._order(firing)
 
     def _resolve(self, subplan: SubplanState, move: ShapeTransition, place: int, claims: Claims) -> None:
-        """An agent is to resolve a conflict."""
+        """Starts an agent that resolves a conflict, if the budget allows it."""
         agent = self._launcher.resolver(subplan)
         reserved = self._expenses.estimates(subplan.row, AgentWork(prompt=""), agent)
         if not self._expenses.allows(PoolRequest(subplan=subplan, move=move, place=place), agent, reserved):
@@ -148,10 +150,10 @@ class Starter:
     def _has_ended(
         self, subplan: SubplanState, move: ShapeTransition, claims: Claims, agent: Agent | None
     ) -> bool:
-        """Whether a step ended in the run that the slice continues after; then it ends as it ended there."""
+        """Ends a step as an earlier run recorded it; returns whether there is such a record."""
         placed, continuation = subplan.steps[move.act.step], subplan.continuation
         assert continuation is not None
-        # Rendered for a firing that is not begun: if it has to be launched, it may not fit the budget.
+        # The templates are rendered for a provisional firing: the budget may not allow a real one.
         sketch = StepFiring(serial=0, subplan=subplan, move=move, claims=(), step=placed.address)
         sketch.attempt = subplan.attempts.get(placed.address, 0) + (not move.again)
         key = (placed.address, sketch.attempt, False)
@@ -162,7 +164,7 @@ class Starter:
             sketch.order = self._rendered(sketch, placed, agent)
             end = continuation.end_of(key, sketch.order.inputs)
         except RenderError:
-            return False  # it fails without being launched, as it did in the earlier run
+            return False  # the real start fails the same way
         if end is None or not isinstance(end.end, Ended):
             continuation.launches(key, partial(self._is_beside, subplan, placed))
             return False
@@ -173,7 +175,7 @@ class Starter:
         return True
 
     def _is_beside(self, subplan: SubplanState, placed: PlacedStep, key: Key) -> bool:
-        """Whether a step waits for room, or is in a branch that does, beside the one of the step `placed`."""
+        """Returns whether a step waits for room, or belongs to another branch than `placed` that does."""
         waiting = {request.move.act.step for request in subplan.requests.values()} & subplan.steps.keys()
         if key[0] in waiting:
             return True
@@ -194,7 +196,7 @@ class Starter:
         self._completion.step_ended(firing, fact.how, fact, judgement)
 
     def _rendered(self, firing: StepFiring, placed: PlacedStep, agent: Agent | None) -> Launch:
-        """Raises `RenderError`."""
+        """Returns the order for a step; raises `RenderError`."""
         if agent is None:
             return self._launcher.command(firing, placed)
         return self._launcher.agent_work(firing, placed, agent)
@@ -209,7 +211,7 @@ class Starter:
             self._order(firing)
 
     def counts(self, subplan: SubplanState, move: ShapeTransition) -> int:
-        """The how-manieth go at a step this is; another try of what was lost is none."""
+        """Returns the attempt number. A rerun after a lost execution keeps the number."""
         address = move.act.step
         if not move.again:
             subplan.attempts[address] = subplan.attempts.get(address, 0) + 1
@@ -228,7 +230,7 @@ class Starter:
     # Another execution
 
     def resumes(self, firing: StepFiring) -> None:
-        """It was stopped, and is to continue; if it has lent what it held, when there is room again."""
+        """Continues a stopped firing. If it has lent its claims, it first requests room."""
         if firing.lent:
             firing.parked = "asking"
             self._moves.asks(PoolRequest(subplan=firing.subplan, move=firing.move, firing=firing))
@@ -236,9 +238,9 @@ class Starter:
             self.again(firing)
 
     def again(self, firing: StepFiring) -> None:
-        """It was stopped with the run, and that goes on; or a usage limit has ended, and there is room."""
+        """Orders another execution of a firing that was stopped or limited and has room."""
         if firing.serial not in self._state.firings:
-            return  # it was cancelled meanwhile, since there is no money for another one of its slice
+            return  # cancelled in the meantime: another step of its slice met a ceiling
         launch = firing.launch
         if launch is not None and launch.agent is not None:
             firing.parked = "stopped"
@@ -256,14 +258,14 @@ class Starter:
         self._order(firing)
 
     def _waits_again(self, firing: StepFiring) -> None:
-        if firing.serial in self._state.firings:  # else there is no money for it, and it is cancelled
+        if firing.serial in self._state.firings:  # otherwise the ceiling has cancelled it
             self._moves.lends(firing)
             firing.parked = "asking"
 
     # People
 
     def asks_a_person(self, subplan: SubplanState, move: ShapeTransition) -> None:
-        """A question that is a step, or one about the result of a step."""
+        """Asks a question: that of a question step, or one about the result of a step."""
         placed = subplan.steps[move.act.step]
         body = placed.step.body
         firing = self._moves.begins(subplan, move, self._state.claims(subplan, move))

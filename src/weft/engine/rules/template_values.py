@@ -37,7 +37,7 @@ def template_values(
 
 
 class Texts:
-    """Templates of one step; what they can read is put together when the first of them reads something."""
+    """The templates of one step. Their values are computed when the first template needs them."""
 
     def __init__(self, state: EngineState, subplan: SubplanState, placed: PlacedStep, attempt: int) -> None:
         self._state = state
@@ -48,7 +48,7 @@ class Texts:
         self._filled: list[str] = []
 
     def filled(self, text: str, *, quote: bool = False) -> str:
-        """Raises `RenderError`."""
+        """Returns the rendered text; raises `RenderError`."""
         if not any(mark in text for mark in _MARKS):
             return text
         if self._values is None:
@@ -59,7 +59,7 @@ class Texts:
 
     @property
     def digest(self) -> str:
-        """Of all that the templates came to so far; empty without templates."""
+        """The digest of all texts rendered so far; empty without templates."""
         if not self._filled:
             return ""
         return blake2b(json_text(self._filled).encode(errors="surrogatepass"), digest_size=16).hexdigest()

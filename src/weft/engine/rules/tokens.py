@@ -1,8 +1,8 @@
-"""Tokens in the shapes of subplans: where one arrives, it is decided what happens to it.
+"""The decision about a token that arrives at a place.
 
-First whether it stops: the pipeline has failed, the slice is cancelled, or a branch that is to be joined has made
-it useless. Then whether it is skipped: its condition is false. Else it goes on, and what that is the move's role
-says. What needs room in pools asks for it and waits; all else passes at once.
+A token stops if its pipeline has failed, its slice is cancelled, or its branch has become useless. It skips a
+step whose condition is false. Otherwise it continues with the transition of the place. Transitions that need
+room in pools request it and wait; all others fire at once.
 """
 
 from weft.engine.messages.failures import Failure
@@ -11,7 +11,7 @@ from weft.engine.rules.completion import Completion
 from weft.engine.rules.event_writer import EventWriter
 from weft.engine.rules.moves import Moves
 from weft.engine.rules.start import Starter
-from weft.engine.rules.step_result import said_of
+from weft.engine.rules.step_result import step_failure
 from weft.engine.rules.template_values import template_values
 from weft.engine.state.engine_state import EngineState
 from weft.engine.state.outputs import SKIPPED
@@ -25,6 +25,8 @@ from weft.plan.templates.values import RenderError
 
 
 class TokenRules:
+    """Decides whether a token stops, skips, waits or continues."""
+
     def __init__(
         self,
         state: EngineState,
@@ -55,7 +57,7 @@ class TokenRules:
             self._go(subplan, place, rules, go)
 
     def _wait(self, subplan: SubplanState, place: int, move: ShapeTransition) -> None:
-        """It comes together with others; the last one to arrive takes them on."""
+        """Holds a token until the other inputs of the transition have arrived; the last one fires it."""
         subplan.tokens.add(place)
         arrived = subplan.arrived[move.number] = subplan.arrived.get(move.number, 0) + 1
         if arrived == len(move.inputs):
@@ -71,7 +73,10 @@ class TokenRules:
     # Conditions and dependencies
 
     def _is_skipped(self, subplan: SubplanState, skip: ShapeTransition) -> bool:
-        """A step that depends on a failed one is not skipped, but fails: else nobody would hear of the failure."""
+        """Returns whether the condition of a step is false.
+
+        A step that depends on a failed one is never skipped: it fails, so that the failure is reported.
+        """
         placed = subplan.steps[skip.act.step]
         if self._broken(subplan, placed) is not None:
             return False
@@ -93,17 +98,17 @@ class TokenRules:
         self._moves.passes(subplan, skip)
 
     def _broken(self, subplan: SubplanState, placed: PlacedStep) -> Failure | None:
-        """Why a step that depends on others cannot be done, if one of them failed."""
+        """Returns why a step cannot run, if one of its dependencies failed."""
         if placed.waits_for_all:
             return None
         for name in placed.step.depends_on:
             address = f"{placed.prefix}{name}"
             if not subplan.outputs[address].is_in_order:
-                said = f"it depends on {name}, which failed"
-                return subplan.failures.get(address) or said_of(placed, 1, said)
+                message = f"it depends on {name}, which failed"
+                return subplan.failures.get(address) or step_failure(placed, 1, message)
         return None
 
-    # Going on
+    # Continuing
 
     def _go(self, subplan: SubplanState, place: int, rules: PlaceRules, move: ShapeTransition) -> None:
         match move.act.role:
@@ -137,11 +142,11 @@ class TokenRules:
             self._starter.wants(subplan, place, move)
 
     def _cannot_run(self, subplan: SubplanState, rules: PlaceRules, placed: PlacedStep) -> bool:
-        """Whether its condition could not be evaluated, or it depends on something that failed."""
+        """Fails a step with an invalid condition or a failed dependency; returns whether it did."""
         assert rules.stop is not None
         fault = subplan.faults.pop(placed.address, "") if subplan.faults else ""
         if fault:
-            failure = said_of(placed, subplan.attempts.get(placed.address, 0) + 1, fault)
+            failure = step_failure(placed, subplan.attempts.get(placed.address, 0) + 1, fault)
             self._events.concluded(subplan, placed.address, "failed", fault)
             self._completion.not_run(subplan, rules.stop, failure)
             return True
@@ -155,19 +160,20 @@ class TokenRules:
         return True
 
     def _enter(self, subplan: SubplanState, move: ShapeTransition) -> None:
-        """A nested pipeline begins."""
+        """Opens the frame of a nested pipeline."""
         prefix = f"{move.name.removeprefix('enter ')}."
         subplan.frames[prefix] = PipelineFrame(prefix, subplan.frames[move.act.frame])
         self._starter.counts(subplan, move)
         self._moves.passes(subplan, move)
 
     def _launch(self, subplan: SubplanState, move: ShapeTransition) -> None:
-        """Async steps are on their way, those that stand together as one group."""
+        """Launches consecutive async steps as one group and forgets their earlier results."""
         group = f"{subplan.path}:{move.name.removeprefix('launch ')}"
         for address in subplan.steps[move.act.step].launched:
             subplan.launched[address] = (group, self._state.at)
             subplan.cancelled.pop(address, None)
             subplan.failures.pop(address, None)
-            for each in [each for each in subplan.outputs if f"{each}.".startswith(f"{address}.")]:
-                del subplan.outputs[each]
+            outdated = [output for output in subplan.outputs if f"{output}.".startswith(f"{address}.")]
+            for output in outdated:
+                del subplan.outputs[output]
         self._moves.passes(subplan, move)
