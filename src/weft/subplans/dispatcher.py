@@ -177,8 +177,8 @@ class _Run:
         outcome, value, error = ended
         orders = self._dispatch.settle(leaf, outcome, self._now(), value=value, error=error)
         begin = self._take(orders)
-        for other in begin[1:]:
-            self._start_worker(other)
+        for leaf_to_start in begin[1:]:
+            self._start_worker(leaf_to_start)
         return begin[0] if begin else None
 
 
