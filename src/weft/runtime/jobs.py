@@ -34,7 +34,7 @@ _Report = TypeVar("_Report", Verdict, Progress)
 
 
 class SpendingGauge(Struct, frozen=True, kw_only=True):
-    """Where an agent tells what it spends."""
+    """The file in which a running agent reports its spending, and how to read it."""
 
     file: str
     read: Callable[[str], Progress | None]
@@ -244,7 +244,7 @@ def _argv(command: Command) -> tuple[str, ...]:
 
 
 def could_not(order: Order, error: WeftError | OSError, *, at: float) -> Ended:
-    """The fact that something could not even be begun."""
+    """Returns the end of an order that could not be started."""
     return Ended(
         at=at, firing=order.firing, execution=order.execution, how=StepOutcome.INFRA, message=reason(error)
     )

@@ -6,7 +6,7 @@ for whoever listens. The net says who may run; this module says what the ends me
 
 - A failed child under `fail_fast` cancels its group: what runs is cancelled, what waits has failed as
   `cancelled`. The group is then certain to fail, so the group around it is treated alike at once.
-- Under `continue_on_error` the siblings go on, what depends on the failed one has failed as `blocked`, and
+- Under `continue_on_error` the siblings continue, what depends on the failed one has failed as `blocked`, and
   the group fails when it closes; only then does the group around it hear of it.
 - A group closes when each child has ended and no work of theirs is left.
 """
@@ -91,7 +91,7 @@ class Dispatch:
 
     @property
     def in_flight(self) -> tuple[int, ...]:
-        """Leaves that were begun and have not been settled."""
+        """Leaves that were started and have not been settled."""
         return tuple(self._firings)
 
     def results(self) -> dict[str, SubplanResult]:
@@ -111,7 +111,7 @@ class Dispatch:
     def settle(
         self, leaf: int, outcome: int, now: float, *, value: object = None, error: BaseException | None = None
     ) -> Orders:
-        """A leaf that was begun has ended."""
+        """Records the end of a leaf that was started."""
         self._now = now
         firing = self._firings.pop(leaf, None)
         if firing is None:

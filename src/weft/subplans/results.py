@@ -78,7 +78,7 @@ class SubplanExecutionError(WeftError):
 
 
 class AggregateSubplanError(ExceptionGroup[SubplanExecutionError]):
-    """Subplans failed while the others went on: a `SubplanExecutionError` for each failure."""
+    """Subplans failed while the others continued: a `SubplanExecutionError` for each failure."""
 
     results: Results
     """How every subplan ended, by path."""
