@@ -38,7 +38,7 @@ def cut_off(compiled: CompiledPlan, facts: Iterable[AnyFact]) -> dict[str, Earli
     engine, events = Engine(compiled), list[Event]()
     for fact in facts:
         engine.apply(fact)
-        events += engine.taken()[0]
+        events += engine.take_messages()[0]
     return progress(events)
 
 

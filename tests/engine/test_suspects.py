@@ -16,8 +16,8 @@ from weft.engine.suspects import (
     Suspect,
     VerifyAnswer,
     VerifyQuestion,
+    describe,
     look,
-    told,
 )
 
 Verify = Callable[[frozenset[str]], VerifyAnswer]
@@ -273,9 +273,11 @@ def test_whoever_has_the_answers_goes_on_where_another_was(world: World, data: s
     ],
 )
 def test_what_was_found_is_told_in_a_sentence(finding: BisectionResult, said: str) -> None:
-    assert told("store", finding, 5) == said
+    assert describe("store", finding, 5) == said
 
 
 def test_the_whole_plan_is_called_so_and_one_run_is_one() -> None:
     found = BisectionResult(why=SearchEnd.FOUND, sets=(("a",),), left_out=("a",))
-    assert told("", found, 1) == "`verify` of the plan fails with a alone; it passes without it (1 more run)"
+    assert (
+        describe("", found, 1) == "`verify` of the plan fails with a alone; it passes without it (1 more run)"
+    )

@@ -371,7 +371,7 @@ class Theatre:
         engine = Engine(self.compiled, quiet=True)
         for fact in facts:
             engine.apply(fact)
-        engine.taken()
+        engine.take_messages()
         engine.speak()
         return engine, Resumed(at=self.clock.now(), epoch=journal.epoch)
 

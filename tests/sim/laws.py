@@ -36,7 +36,7 @@ class Laws:
         self.limits_hold(flying)
         self.finishing_goes_before_starting(run.engine, flying)
         self.who_waits_holds_no_slot(run.engine)
-        for firing in run.engine._board.firings.values():
+        for firing in run.engine._state.firings.values():
             self.reserved[firing.serial, firing.execution] = firing.reserved
 
     # During the run
@@ -62,7 +62,7 @@ class Laws:
         """
         new = [order for order in flying if isinstance(order, Prepare) and order.row not in self.prepared]
         self.prepared.update(order.row for order in new)
-        firings, outline = engine._board.firings, self.plan.outline
+        firings, outline = engine._state.firings, self.plan.outline
         busy = {
             order.row
             for order in flying
@@ -108,10 +108,12 @@ class Laws:
         return found
 
     def who_waits_holds_no_slot(self, engine: Engine) -> None:
-        board = engine._board
-        for play in board.plays.values():
-            if play.slots and not board.stopping:
-                assert any(firing.is_under_way for firing in play.firings.values()), f"{play.path} waits"
+        state = engine._state
+        for subplan in state.active.values():
+            if subplan.slots and not state.stopping:
+                assert any(firing.is_under_way for firing in subplan.firings.values()), (
+                    f"{subplan.path} waits"
+                )
 
     # At the end
 
@@ -131,16 +133,16 @@ class Laws:
         self.the_ledger_agrees(run, events)
 
     def nothing_is_held(self, engine: Engine) -> None:
-        board = engine._board
-        left = [board.firings, board.tickets, board.plays, board.questions, board.short, board.throttled]
-        left += [board.candidates, board.held]
+        state = engine._state
+        left = [state.firings, state.requests, state.active, state.questions, state.short, state.throttled]
+        left += [state.candidates, state.held]
         assert not any(left), left
-        assert not any(board.lent.values())
-        assert not any(board.budget.reserved)
-        assert not any(board.token_budget.reserved)
-        assert not board.budget._accounts
-        assert not board.token_budget._accounts
-        pools = board.allocator._pools
+        assert not any(state.lent.values())
+        assert not any(state.budget.reserved)
+        assert not any(state.token_budget.reserved)
+        assert not state.budget._accounts
+        assert not state.token_budget._accounts
+        pools = state.allocator._pools
         assert all(pool.free == pool.size for pool in pools.values())
 
     def facts_are_told_once(self, run: SimulatedRun, events: list[Event]) -> None:
@@ -243,8 +245,8 @@ class Laws:
 
 
 def _budget(run: SimulatedRun, unit: int) -> Budget:
-    board = run.engine._board
-    return board.token_budget if unit else board.budget
+    state = run.engine._state
+    return state.token_budget if unit else state.budget
 
 
 def _is_work(order: Ordered) -> bool:

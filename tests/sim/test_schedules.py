@@ -72,7 +72,7 @@ def _fed(compiled: CompiledPlan, facts: list[AnyFact], *, quiet: bool) -> Engine
     engine = Engine(compiled, quiet=quiet)
     for fact in facts:
         engine.apply(fact)
-    engine.taken()
+    engine.take_messages()
     return engine
 
 
@@ -80,4 +80,4 @@ def _future(engine: Engine, facts: list[AnyFact]) -> list[Event]:
     engine.speak()
     for fact in facts:
         engine.apply(fact)
-    return engine.taken()[0]
+    return engine.take_messages()[0]

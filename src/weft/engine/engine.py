@@ -1,9 +1,9 @@
 """The engine of a run: facts in, orders and events out.
 
-`apply` takes a fact and works out all that follows from it: tokens move on, what has room begins, until nothing
-more can happen before the next fact. There is no batch: whatever ends, everything that became possible by it
-begins at once. Orders and events collect in lists that the driver takes; it makes the events durable before it
-obeys.
+`apply` takes a fact and computes everything that follows from it: tokens move and work with enough room
+starts, until nothing more can happen before the next fact. Nothing is batched: when something ends, all work
+that becomes possible starts at once. Orders and events collect in lists. The driver takes both, stores the
+events, and only then carries out the orders.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ from weft.engine.rules.scopes import Scopes
 from weft.engine.rules.start import Starter
 from weft.engine.rules.tokens import TokenRules
 from weft.engine.state import conversations, cut_off_notice, unchanged_files
-from weft.engine.state.engine_state import board
+from weft.engine.state.engine_state import initial_state
 from weft.engine.state.slice_state import Amounts, StepFiring
 from weft.engine.states import SubplanTracker
 from weft.errors import StateError
@@ -57,37 +57,39 @@ from weft.plan.order.outline import ROOT
 
 class Engine:
     def __init__(self, compiled: CompiledPlan, *, quiet: bool = False, trace: bool = False) -> None:
-        """`quiet`: nothing is told or ordered until `speak`. `trace`: `moves` holds every move of the net."""
-        one = self._board = board(compiled)
-        one.quiet = quiet
-        one.moves = [] if trace else None
-        self._telling = EventWriter(one)
-        moves = Moves(one)
-        self._scopes = Scopes(one, self._telling)
-        self._dooming = Cancellation(one, moves, self._scopes, self._telling)
-        self._spending = Expenses(one, moves, self._dooming, self._telling)
-        self._ending = Completion(one, moves, self._dooming, self._telling)
-        self._starting = Starter(one, moves, self._scopes, self._ending, self._spending, self._telling)
-        self._tokens = TokenRules(one, moves, self._starting, self._ending, self._dooming, self._telling)
-        self._holding = HoldRules(one, moves, self._telling)
-        one.allocator.opens = Admission(one, self._spending).opens
-        self._control = Control(one, moves, self._scopes, self._starting, self._telling)
-        self._pausing = EarlyEnds(one, moves, self._starting, self._spending, self._holding, self._telling)
-        self._landing_record = LandingRecord(one, self._telling)
-        self._part_landings = PartLandings(one, self._scopes, self._holding)
+        """`quiet`: no events and orders until `speak`. `trace`: `moves` records each transition of the net."""
+        state = self._state = initial_state(compiled)
+        state.quiet = quiet
+        state.moves = [] if trace else None
+        self._events = EventWriter(state)
+        moves = Moves(state)
+        self._scopes = Scopes(state, self._events)
+        self._cancellation = Cancellation(state, moves, self._scopes, self._events)
+        self._expenses = Expenses(state, moves, self._cancellation, self._events)
+        self._completion = Completion(state, moves, self._cancellation, self._events)
+        self._starter = Starter(state, moves, self._scopes, self._completion, self._expenses, self._events)
+        self._tokens = TokenRules(
+            state, moves, self._starter, self._completion, self._cancellation, self._events
+        )
+        self._holds = HoldRules(state, moves, self._events)
+        state.allocator.opens = Admission(state, self._expenses).opens
+        self._control = Control(state, moves, self._scopes, self._starter, self._events)
+        self._early_ends = EarlyEnds(state, moves, self._starter, self._expenses, self._holds, self._events)
+        self._landing_record = LandingRecord(state, self._events)
+        self._part_landings = PartLandings(state, self._scopes, self._holds)
         self._moves = moves
         self._over = ""
 
-    # What the driver may ask
+    # Queries of the driver
 
     @property
     def tracker(self) -> SubplanTracker:
-        return self._board.tracker
+        return self._state.tracker
 
     @property
     def state(self) -> str:
         """running, paused, waiting, stopped, completed or failed."""
-        if self._board.part_landings:
+        if self._state.part_landings:
             return "running"
         if self._over:
             return self._over
@@ -98,199 +100,198 @@ class Engine:
     @property
     def is_to_stop(self) -> bool:
         """Whether a person has asked the coordinator to end."""
-        return self._board.stop_asked
+        return self._state.stop_asked
 
     @property
     def is_restrained(self) -> bool:
         """Whether a person has paused, frozen or stopped a part of the plan, and not resumed it."""
-        return bool(self._board.restrained)
+        return bool(self._state.restrained)
 
     @property
     def _stands_still(self) -> bool:
-        """Whether all that is left was paused by people, and what ran has come to the end of its step."""
-        one = self._board
-        if not one.restrained or one.throttled:
+        """Whether people have paused all remaining work, and no step is running."""
+        state = self._state
+        if not state.restrained or state.throttled:
             return False
-        return not any(firing.is_under_way and not firing.frozen for firing in one.firings.values())
+        return not any(firing.is_under_way and not firing.frozen for firing in state.firings.values())
 
     @property
     def waits_for_people(self) -> bool:
-        """Whether nothing is under way but questions, and what is held."""
-        one = self._board
-        waiting = len(one.questions) + len(one.held)
-        is_idle = waiting == len(one.firings) and not one.part_landings
-        return bool(waiting) and is_idle and not one.throttled and not one.paused
+        """Whether only questions and held results are left."""
+        state = self._state
+        waiting = len(state.questions) + len(state.held)
+        is_idle = waiting == len(state.firings) and not state.part_landings
+        return bool(waiting) and is_idle and not state.throttled and not state.paused
 
     @property
     def in_flight(self) -> Sequence[Ordered]:
-        """What was ordered and has not been reported as ended, in the order it was begun."""
-        found = [firing.order for firing in self._board.firings.values() if not firing.parked]
-        return [*(order for order in found if order is not None), *self._board.part_landings.values()]
+        """The orders whose end has not been reported, oldest first."""
+        orders = [firing.order for firing in self._state.firings.values() if not firing.parked]
+        return [*(order for order in orders if order is not None), *self._state.part_landings.values()]
 
     def spent_so_far(self, firing: int) -> Amounts:
-        """What its execution under way is known to have spent."""
-        return self._spending.so_far(firing)
+        """Returns the reported spending of the running execution."""
+        return self._expenses.so_far(firing)
 
     def lowest_ceilings(self, row: int) -> tuple[int | None, int | None]:
-        """Of those that count what is spent there, in micro-dollars and in tokens."""
-        return self._board.budget.lowest_ceiling(row), self._board.token_budget.lowest_ceiling(row)
+        """Returns the lowest ceilings that apply to a row, in micro-dollars and in tokens."""
+        return self._state.budget.lowest_ceiling(row), self._state.token_budget.lowest_ceiling(row)
 
     @property
     def on_target(self) -> AbstractSet[int]:
-        """The rows whose work the target has."""
-        return self._board.on_target
+        """The rows whose work is on the target."""
+        return self._state.on_target
 
     @property
     def landing_record(self) -> LandingRecord:
-        """What is to land, and what the landing queue has verified and pushed."""
+        """The record of what has to land, and of what the landing queue has verified and pushed."""
         return self._landing_record
 
     def questions(self) -> Sequence[StepFiring]:
-        return list(self._board.questions.values())
+        return list(self._state.questions.values())
 
     def held(self) -> Sequence[StepFiring]:
-        """What waits for a person to help."""
-        return list(self._board.held.values())
+        """Returns the firings that are held for a person."""
+        return list(self._state.held.values())
 
     @property
     def moves(self) -> Sequence[tuple[str, str]]:
-        return self._board.moves or ()
+        return self._state.moves or ()
 
     def speak(self) -> None:
-        """From here on it tells and orders; what was ordered before and has not ended is `in_flight`."""
-        self._board.quiet = False
+        """Ends the quiet phase of a replay. Orders from before that have not ended are `in_flight`."""
+        self._state.quiet = False
 
-    def taken(self) -> tuple[list[Event], list[AnyOrder]]:
-        """The events and orders since this was last asked."""
-        events, orders = self._board.events, self._board.orders
-        self._board.events, self._board.orders = [], []
+    def take_messages(self) -> tuple[list[Event], list[AnyOrder]]:
+        """Removes and returns the events and orders since the last call."""
+        events, orders = self._state.events, self._state.orders
+        self._state.events, self._state.orders = [], []
         return events, orders
 
-    # What the driver tells
+    # Facts
 
     def apply(self, fact: AnyFact) -> None:
-        self._board.at = max(fact.at, self._board.at)
-        self._take(fact)
+        """Applies a fact and everything that follows from it."""
+        self._state.at = max(fact.at, self._state.at)
+        self._dispatch(fact)
         self._advance()
-        if not self._over and self._board.run:
-            self._look_whether_over()
+        if not self._over and self._state.run:
+            self._finish_if_over()
 
-    def _take(self, fact: AnyFact) -> None:
+    def _dispatch(self, fact: AnyFact) -> None:
         match fact:
             case Ended() | Spent():
-                self._executed(fact)
+                self._apply_report(fact)
             case Answered() | MergeAsked():
-                self._person_said(fact)
+                self._apply_reply(fact)
             case BudgetReset():
-                self._spending.resets(fact)
+                self._expenses.resets(fact)
             case Foreseen() | CoordinatorLeft() | VerifyStarted() | VerifyEnded() | Pushed():
-                self._noted(fact)
+                self._apply_notice(fact)
             case Woke() | LimitsEnded() | Controlled() | StopAsked() | Resumed():
-                self._steered(fact)
+                self._apply_control(fact)
             case RunStarted():
                 self._start(fact)
 
-    def _steered(self, fact: Woke | LimitsEnded | Controlled | StopAsked | Resumed) -> None:
-        """What is said of all that is under way."""
+    def _apply_control(self, fact: Woke | LimitsEnded | Controlled | StopAsked | Resumed) -> None:
         match fact:
             case Woke() | LimitsEnded():
-                self._pausing.wakes(fact)
+                self._early_ends.wakes(fact)
             case Controlled():
-                self._control.says(fact)
-                self._holding.released()
+                self._control.request(fact)
+                self._holds.released()
             case StopAsked():
-                self._pausing.stops(fact)
+                self._early_ends.stops(fact)
                 self._part_landings.stops(now=fact.now)
             case Resumed():
                 self._over = "" if self._over == "stopped" else self._over
-                self._pausing.resumes(fact)
+                self._early_ends.resumes(fact)
                 if fact.settles:
                     self._control.thaws()
                 elif not fact.merges_only:
                     self._control.resumes()
-                    self._holding.released()
+                    self._holds.released()
 
     def _start(self, fact: RunStarted) -> None:
-        one = self._board
-        if one.run:
+        state = self._state
+        if state.run:
             raise StateError("the run has started before")
-        one.run, one.env = fact.run, fact.env
-        one.started_at = fact.at
-        one.carried = frozenset(fact.carried)
-        one.continued = {earlier.subplan: earlier for earlier in fact.continued}
-        one.landed = {row for row, path in enumerate(one.plan.outline.paths) if path in fact.landed}
-        one.on_target = set(one.landed)
-        self._telling.run_started(fact)
+        state.run, state.env = fact.run, fact.env
+        state.started_at = fact.at
+        state.carried = frozenset(fact.carried)
+        state.continued = {earlier.subplan: earlier for earlier in fact.continued}
+        state.landed = {row for row, path in enumerate(state.plan.outline.paths) if path in fact.landed}
+        state.on_target = set(state.landed)
+        self._events.run_started(fact)
         self._control.carries(fact.paused)
-        self._spending.carries(fact.earlier or ())
+        self._expenses.carries(fact.earlier or ())
         self._scopes.start()
 
-    def _noted(self, fact: Foreseen | CoordinatorLeft | QueueFact) -> None:
-        """Facts from which nothing follows for the net."""
+    def _apply_notice(self, fact: Foreseen | CoordinatorLeft | QueueFact) -> None:
         match fact:
             case Foreseen():
-                self._telling.foreseen(fact)
+                self._events.foreseen(fact)
             case CoordinatorLeft():
-                self._telling.noted("coordinator_left", fact)
+                self._events.noted("coordinator_left", fact)
             case _:
-                self._landing_record.hears(fact)
+                self._landing_record.record(fact)
 
-    def _executed(self, fact: Ended | Spent) -> None:
-        """What is said of an execution, if it is under way; else it comes too late."""
-        firing, parts = self._board.firings.get(fact.firing), self._board.part_landings.get(fact.firing)
+    def _apply_report(self, fact: Ended | Spent) -> None:
+        """Applies a report about an execution. A report about one that has ended is ignored."""
+        firing, parts = self._state.firings.get(fact.firing), self._state.part_landings.get(fact.firing)
         if parts is not None and isinstance(fact, Ended):
             self._part_landings.ended(parts, fact)
-            if self._over and not self._board.part_landings:
-                self._telling.run_finished(self._over, ())
+            if self._over and not self._state.part_landings:
+                self._events.run_finished(self._over, ())
         elif firing is None or firing.execution != fact.execution or not firing.is_under_way:
-            self._telling.noted("ignored", fact, firing=fact.firing, execution=fact.execution)
+            self._events.noted("ignored", fact, firing=fact.firing, execution=fact.execution)
         elif isinstance(fact, Spent):
-            self._spending.hears(firing, fact)
+            self._expenses.record(firing, fact)
         else:
             self._ended(firing, fact)
 
     def _ended(self, firing: StepFiring, fact: Ended) -> None:
         how = fact.how
         if how is not StepOutcome.DONE:
-            how = self._holding.meant(firing, fact)
+            how = self._holds.outcome_of(firing, fact)
         unchanged_files.note(firing, fact)
         cut_off_notice.note(firing, how, fact)
-        judgement = self._ending.judgement(firing, how, fact)
-        self._telling.finished(firing, fact, how, self._spending.settles(firing, fact, how), judgement)
+        judgement = self._completion.judgement(firing, how, fact)
+        self._events.finished(firing, fact, how, self._expenses.settles(firing, fact, how), judgement)
         conversations.note(firing, fact)
         if firing.move.act.role in MERGING:
-            self._telling.merged(firing, fact, how)
+            self._events.merged(firing, fact, how)
         if is_parked := how is StepOutcome.STOPPED or how is StepOutcome.LIMITED:
-            self._pausing.parks(firing, how, fact)
-        self._spending.alerts(firing)  # a ceiling that is reached now cancels what is parked, too
+            self._early_ends.parks(firing, how, fact)
+        self._expenses.alerts(firing)  # after parking: a ceiling that is reached also cancels parked firings
         if how is StepOutcome.HELD:
-            self._holding.holds(firing, fact)
+            self._holds.hold(firing, fact)
         elif firing.step and not is_parked:
-            self._ending.step_ended(firing, how, fact, judgement)
+            self._completion.step_ended(firing, how, fact, judgement)
         elif not is_parked:
-            self._ending.part_ended(firing, how, fact)
-            if firing.play.landing is not None:
-                self._holding.landed(firing.play)
+            self._completion.part_ended(firing, how, fact)
+            if firing.subplan.landing is not None:
+                self._holds.landed(firing.subplan)
                 self._landing_record.landed(fact)
-        self._spending.looks_again()
+        self._expenses.looks_again()
 
-    def _person_said(self, fact: Answered | MergeAsked) -> None:
+    def _apply_reply(self, fact: Answered | MergeAsked) -> None:
         if isinstance(fact, Answered):
             self._answered(fact)
         elif fact.now:
-            self._part_landings.asked(fact)
+            self._part_landings.merge_asked(fact)
         else:
-            self._holding.asked(fact)
+            self._holds.merge_asked(fact)
 
     def _answered(self, fact: Answered) -> None:
-        firing = next((one for one in self.questions() if _is_asked(one, fact)), None)
+        firing = next((question for question in self.questions() if _is_asked(question, fact)), None)
         if firing is None:
-            self._telling.noted("ignored", fact, subplan=fact.subplan, step=fact.step)
+            self._events.noted("ignored", fact, subplan=fact.subplan, step=fact.step)
             return
-        self._telling.answered(firing, fact)
-        self._ending.answered(firing, fact)
+        self._events.answered(firing, fact)
+        self._completion.answered(firing, fact)
 
-    # All that follows
+    # Consequences
 
     def _advance(self) -> None:
         self._settle()
@@ -298,33 +299,33 @@ class Engine:
             self._settle()
 
     def _join_landings(self) -> bool:
-        """Whether there are more results for the landing queue, now that nothing else can happen."""
-        if self._holding.rejoins() or self._holding.looks_again():
+        """Lets more results join the landing queue when nothing else can happen; returns whether any did."""
+        if self._holds.rejoins() or self._holds.looks_again():
             return True
-        if self._board.stopping or not self.waits_for_people:
+        if self._state.stopping or not self.waits_for_people:
             return False
-        return bool(self._scopes.release_landings()) or self._holding.previews()
+        return bool(self._scopes.release_landings()) or self._holds.previews()
 
     def _settle(self) -> None:
-        """Until nothing more can happen before the next fact."""
+        """Processes queues and pools until nothing more can happen before the next fact."""
         gates_are_new = True
         while True:
             if self._follow() or self._grant() or self._lend():
                 gates_are_new = True
-            elif gates_are_new and not self._board.stopping and self._board.allocator.reopen():
+            elif gates_are_new and not self._state.stopping and self._state.allocator.reopen():
                 gates_are_new = False
             else:
                 break
 
     def _follow(self) -> bool:
-        """Takes up one thing that follows from what happened; whether there was one."""
-        board, scopes = self._board, self._scopes
-        if board.arrivals:
-            self._tokens.arrives(*board.arrivals.popleft())
-        elif board.ended:
-            scopes.ended(board.ended.popleft())
-        elif scopes.doomed:
-            self._dooming.end_play(*scopes.doomed.popleft())
+        """Processes one entry of the queues; returns whether there was any."""
+        state, scopes = self._state, self._scopes
+        if state.arrivals:
+            self._tokens.arrives(*state.arrivals.popleft())
+        elif state.ended:
+            scopes.ended(state.ended.popleft())
+        elif scopes.to_cancel:
+            self._cancellation.cancel_subplan(*scopes.to_cancel.popleft())
         elif scopes.rejected:
             scopes.reject(scopes.rejected.popleft())
         elif scopes.ready:
@@ -334,66 +335,66 @@ class Engine:
         return True
 
     def _grant(self) -> bool:
-        """Begins the next thing that there is room for; whether there was one."""
+        """Starts the next request that has room; returns whether there was any."""
         number = self._next()
         if number is not None:
-            self._starting.granted(number)
+            self._starter.granted(number)
         return number is not None
 
     def _lend(self) -> bool:
-        """Whether a slice that waits had slots for others; while the run is stopped there are no others."""
-        return not self._board.stopping and self._moves.lend_slots()
+        """Lends the slots of waiting slices, unless the run is stopping; returns whether there were any."""
+        return not self._state.stopping and self._moves.lend_slots()
 
     def _next(self) -> int | None:
-        """What there is room for; while the run is stopped that is nothing, or only merges."""
-        one = self._board
-        if one.stopping and not one.merges_only:
+        """Returns the next request that has room. While the run is stopping, that is a merge or nothing."""
+        state = self._state
+        if state.stopping and not state.merges_only:
             return None
-        number = one.allocator.next()
-        if number is None or not one.stopping or self._moves.is_merge(number):
+        number = state.allocator.next()
+        if number is None or not state.stopping or self._moves.is_merge(number):
             return number
-        if number in one.candidates:
+        if number in state.candidates:
             self._scopes.waits_on(number)
         else:
             self._moves.waits_on(number)
         return None
 
-    def _look_whether_over(self) -> None:
-        one = self._board
-        if one.part_landings:
+    def _finish_if_over(self) -> None:
+        state = self._state
+        if state.part_landings:
             return
         if self._scopes.finished:
-            self._finish("failed" if ROOT in one.failures else "completed")
-        elif one.stopping:
-            if not any(firing.is_under_way for firing in one.firings.values()) and not self._only_waits:
+            self._finish("failed" if ROOT in state.failures else "completed")
+        elif state.stopping:
+            if not any(firing.is_under_way for firing in state.firings.values()) and not self._only_waits:
                 self._finish("stopped")
         elif self._has_stopped:
             self._finish("stopped")
-        elif not one.firings and not one.throttled and not one.paused:
+        elif not state.firings and not state.throttled and not state.paused:
             self._finish("failed", list(self._scopes.unfinished()))
 
     @property
     def _has_stopped(self) -> bool:
-        """Whether all that is left was stopped by people."""
-        one = self._board
-        if ControlState.STOP not in one.restrained.values() or one.throttled or one.short:
+        """Whether people have stopped all remaining work."""
+        state = self._state
+        if ControlState.STOP not in state.restrained.values() or state.throttled or state.short:
             return False
         waiting = [
-            one.candidates[number] if number in one.candidates else one.tickets[number].play.row
-            for number in one.paused
+            state.candidates[number] if number in state.candidates else state.requests[number].subplan.row
+            for number in state.paused
         ]
-        parked = [firing.play.row for firing in one.firings.values() if firing.parked == "stopped"]
-        everything = len(parked) == len(one.firings)
-        return everything and all(one.restrained[row] is ControlState.STOP for row in (*waiting, *parked))
+        parked = [firing.subplan.row for firing in state.firings.values() if firing.parked == "stopped"]
+        everything = len(parked) == len(state.firings)
+        return everything and all(state.restrained[row] is ControlState.STOP for row in (*waiting, *parked))
 
     @property
     def _only_waits(self) -> bool:
-        return self._board.merges_only and self.waits_for_people
+        return self._state.merges_only and self.waits_for_people
 
     def _finish(self, state: str, stuck: Sequence[str] = ()) -> None:
         self._over = state
-        self._telling.run_finished(state, stuck)
+        self._events.run_finished(state, stuck)
 
 
 def _is_asked(firing: StepFiring, fact: Answered) -> bool:
-    return firing.play.path == fact.subplan and fact.step in {"", firing.step}
+    return firing.subplan.path == fact.subplan and fact.step in {"", firing.step}

@@ -1,8 +1,8 @@
-"""A run in virtual time: the same engine, and a world that is a function.
+"""A run in virtual time: the real engine, with a function as its world.
 
-The world says of each thing that is ordered how long it takes and how it ends. Time jumps from one fact to the
-next; what happens at the same moment happens in the order in which it was ordered. The coordinator may die: its
-successor gets the facts, and nothing else, while the world goes on.
+For each order, the world returns how long it takes and how it ends. Time jumps from one fact to the next;
+simultaneous facts occur in the order of their orders. The coordinator may die: its successor gets only the
+facts, while ordered work continues.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ from weft.engine.rules.step_result import part_name
 from weft.plan.compile.plan_net import CompiledPlan
 
 DYING = 0.001
-"""Seconds that an execution takes to end when it is told to."""
+"""Seconds that an execution takes to end after a `Halt`."""
 
 _TERMINATED = 15
 """SIGTERM, by which such an execution ends."""
@@ -44,7 +44,7 @@ _AFTER_ALL = 1 << 60
 
 
 class SimulatedEnd(Struct, frozen=True, kw_only=True):
-    """How something that was ordered goes."""
+    """The duration and the end of an ordered execution."""
 
     seconds: float = 1.0
     how: StepOutcome = StepOutcome.DONE
@@ -55,18 +55,18 @@ class SimulatedEnd(Struct, frozen=True, kw_only=True):
     cost: int | None = None
     tokens: int | None = None
     spends: tuple[tuple[float, int, int], ...] = ()
-    """What is heard of it meanwhile: after so many seconds, so many micro-dollars and tokens, all in all."""
+    """Reports while it runs: seconds after the start, and the total micro-dollars and tokens."""
     session: str | None = None
     changed: bool | None = None
     left: str | None = None
     wait: float = 60.0
-    """Of a usage limit: how long it lasts."""
+    """The duration of a usage limit, in seconds."""
     conflict: bool = False
-    """Of what is held: whether it is for a conflict."""
+    """Whether it is held for a conflict."""
     culprits: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     kept: bool = False
-    """Of a workspace: whether an earlier run left it."""
+    """Whether a workspace was left by an earlier run."""
 
 
 class SimulatedReply(Struct, frozen=True):
@@ -79,11 +79,11 @@ class SimulatedReply(Struct, frozen=True):
 
 World = Callable[[Ordered], SimulatedEnd]
 Person = Callable[[str, str], SimulatedReply | None]
-"""How a question is answered, by subplan and step; None: not at all. What is held is tried again after it."""
+"""Returns the answer to a question of a subplan and step; None: no answer. A hold is retried after it."""
 
 
 class SimulatedRun(Struct, kw_only=True):
-    """What would have happened."""
+    """The record of a simulated run."""
 
     engine: Engine
     facts: list[AnyFact] = []
@@ -91,7 +91,7 @@ class SimulatedRun(Struct, kw_only=True):
     orders: list[AnyOrder] = []
     seconds: float = 0.0
     peak: int = 0
-    """The most executions under way at once."""
+    """The highest number of simultaneous executions."""
     deaths: int = 0
 
     @property
@@ -104,17 +104,19 @@ def _nothing(_run: SimulatedRun) -> None:
 
 
 class Interruptions(Struct, frozen=True, kw_only=True):
-    """Whether, after so many facts, the coordinator dies or is asked to stop."""
+    """Interruptions of the coordinator, as functions of the number of facts so far."""
 
     dies: Callable[[int], bool] = lambda _facts: False
     dies_early: Callable[[int], bool] = lambda _facts: False
-    """After the journal was written, and before anything is obeyed."""
+    """Whether it dies after it has written the journal and before it carries out any order."""
     stops: Callable[[int], bool] = lambda _facts: False
     says: Callable[[int], Controlled | None] = lambda _facts: None
-    """What a person wants then. When nothing else happens any more, all is to go on."""
+    """The request of a person. When nothing else can happen, the simulator resumes everything."""
 
 
 class Simulator:
+    """Drives an engine with a simulated world and person."""
+
     def __init__(
         self,
         compiled: CompiledPlan,
@@ -125,7 +127,7 @@ class Simulator:
         watch: Callable[[SimulatedRun], None] = _nothing,
         trace: bool = False,
     ) -> None:
-        """`watch` sees the run after each fact."""
+        """`watch` is called after each fact."""
         self._compiled = compiled
         self._world = world
         self._person = person
@@ -137,9 +139,9 @@ class Simulator:
         self._now = 0.0
         self._under_way: dict[tuple[int, int], float] = {}
         self._ahead: dict[tuple[int, int], Ended] = {}
-        """How what is under way will end."""
+        """The future ends of running executions."""
         self._left: dict[tuple[int, int], float] = {}
-        """Of what stands still: the seconds it needs yet."""
+        """The remaining seconds of frozen executions."""
         self._asked: set[int] = set()
         self._helped: set[tuple[int, int]] = set()
         self._dead = False
@@ -168,7 +170,7 @@ class Simulator:
             if not self._queue:
                 self._at(self._now, Controlled(at=0.0, subplan="", wanted=ControlState.GO))
             self._now, _, _, fact = heappop(self._queue)
-            if self._is_still_so(fact):
+            if self._is_due(fact):
                 self._apply(replace(fact, at=self._now))
                 self._interrupt()
         self.run.seconds = self._now
@@ -178,12 +180,12 @@ class Simulator:
         return self.run.state in {"completed", "failed"}
 
     def _is_paused(self) -> bool:
-        """Whether nothing more happens before a person resumes what is paused; that may also be held."""
+        """Returns whether nothing more can happen before a person resumes paused work."""
         run = self.run
         return run.state == "paused" or (run.state == "waiting" and run.engine.is_restrained)
 
-    def _is_still_so(self, fact: AnyFact) -> bool:
-        """Whether an execution has not ended earlier, because it was told to."""
+    def _is_due(self, fact: AnyFact) -> bool:
+        """Returns whether a fact is still due: its execution has not been halted or frozen."""
         if isinstance(fact, Spent):
             return self._now <= self._under_way.get((fact.firing, fact.execution), -1.0) < inf
         if not isinstance(fact, Ended):
@@ -200,35 +202,35 @@ class Simulator:
             return
         if not self._dead and self._interruptions.stops(facts):
             self._apply(StopAsked(at=self._now))
-        said = None if self._dead else self._interruptions.says(facts)
-        if said is not None:
-            self._apply(replace(said, at=self._now))
+        request = None if self._dead else self._interruptions.says(facts)
+        if request is not None:
+            self._apply(replace(request, at=self._now))
         self._dead = self._dead or self._interruptions.dies(facts)
         while self._dead or self.run.state == "stopped":
             self._take_over()
 
     def _take_over(self) -> None:
-        """A new coordinator: all it has is the facts. The alarms of its predecessor went with it."""
+        """Starts a new coordinator, which has only the facts. Wake-ups of its predecessor are lost."""
         self._dead = False
-        self._queue = [one for one in self._queue if not isinstance(one[-1], Woke)]
+        self._queue = [entry for entry in self._queue if not isinstance(entry[-1], Woke)]
         heapify(self._queue)
         engine = Engine(self._compiled, quiet=True, trace=self._trace)
         for fact in self.run.facts:
             engine.apply(fact)
-        engine.taken()
+        engine.take_messages()
         engine.speak()
         self.run.engine = engine
         self.run.deaths += 1
         for order in engine.in_flight:
             if (order.firing, order.execution) not in self._under_way:
-                self._does(order)  # its predecessor died before it could
+                self._execute(order)  # its predecessor died before it carried out the order
         self._apply(Resumed(at=self._now, epoch=self.run.deaths + 1))
 
     def _apply(self, fact: AnyFact) -> None:
         run = self.run
         run.facts.append(fact)
         run.engine.apply(fact)
-        events, orders = run.engine.taken()
+        events, orders = run.engine.take_messages()
         run.events += [(fact.at, event) for event in events]
         run.orders += orders
         self._dead = self._interruptions.dies_early(len(run.facts))
@@ -244,7 +246,7 @@ class Simulator:
             if question.serial in self._asked:
                 continue
             self._asked.add(question.serial)
-            path = question.play.path
+            path = question.subplan.path
             reply = self._person(path, question.step)
             if reply is not None:
                 answer = Answered(
@@ -259,15 +261,15 @@ class Simulator:
         self._ask_for_help()
 
     def _ask_for_help(self) -> None:
-        """A person settles what is held, and has it tried again."""
+        """Lets the person settle holds and request their retry."""
         for firing in self.run.engine.held():
             key = (firing.serial, firing.execution)
             if key in self._helped:
                 continue
             self._helped.add(key)
-            reply = self._person(firing.play.path, part_name(firing.move))
+            reply = self._person(firing.subplan.path, part_name(firing.move))
             if reply is not None:
-                self._at(self._now + reply.after, MergeAsked(at=0.0, subplan=firing.play.path))
+                self._at(self._now + reply.after, MergeAsked(at=0.0, subplan=firing.subplan.path))
 
     def _obey(self, order: AnyOrder) -> None:
         match order:
@@ -287,17 +289,17 @@ class Simulator:
             case Freeze():
                 self._freeze((order.firing, order.execution), thaw=order.thaw)
             case Order():
-                self._does(order)
+                self._execute(order)
 
     def _freeze(self, key: tuple[int, int], *, thaw: bool) -> None:
-        """What has ended, or is about to, does not stand still."""
+        """Freezes or thaws an execution that has not ended."""
         if thaw and key in self._left:
             self._ends(key, self._left.pop(key), self._ahead[key])
         elif not thaw and self._now < self._under_way.get(key, 0.0) < inf:
             self._left[key] = self._under_way[key] - self._now
             self._under_way[key] = inf
 
-    def _does(self, order: Ordered) -> None:
+    def _execute(self, order: Ordered) -> None:
         how = self._world(order)
         fact = Ended(
             at=0.0,
@@ -321,8 +323,8 @@ class Simulator:
             seconds=how.seconds,
         )
         for after, cost, tokens in how.spends:
-            told = Spent(at=0.0, firing=order.firing, execution=order.execution, cost=cost, tokens=tokens)
-            self._at(self._now + after, told)
+            report = Spent(at=0.0, firing=order.firing, execution=order.execution, cost=cost, tokens=tokens)
+            self._at(self._now + after, report)
         self._ends((order.firing, order.execution), how.seconds, fact)
 
     def _ends(self, key: tuple[int, int], after: float, fact: Ended) -> None:
@@ -332,7 +334,7 @@ class Simulator:
         self._at(self._now + after, fact)
 
     def _at(self, when: float, fact: AnyFact) -> None:
-        """At the same moment, first what was ordered first, then what people say, then the clock."""
+        """Queues a fact. At the same time, executions come first, then people, then wake-ups."""
         self._count += 1
         rank = fact.firing if isinstance(fact, Ended | Spent) else _AFTER_ALL + isinstance(fact, Woke)
         heappush(self._queue, (when, rank, self._count, fact))

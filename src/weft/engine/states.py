@@ -1,4 +1,4 @@
-"""States of subplans, and the tracker that holds them and refuses what cannot be.
+"""States of subplans, and the tracker that holds them and refuses invalid transitions.
 
 pending ──▶ running ──▶ completed
    │           └──────▶ failed (with a reason)
@@ -33,32 +33,32 @@ class FailureReason(StrEnum):
     ERROR = "error"
     """Its work raised, or something in it failed."""
     CANCELLED = "cancelled"
-    """It was stopped, or kept from starting, because of something else."""
+    """It was stopped, or kept from starting, because of another failure."""
     BLOCKED = "blocked"
     """Something it depends on failed."""
     TIMEOUT = "timeout"
-    """It took longer than it may."""
+    """It took longer than its timeout."""
     EXHAUSTED = "exhausted"
-    """It was tried as often as it may be."""
+    """All its attempts failed."""
     BUDGET = "budget"
-    """It would have cost more than there is."""
+    """It would have exceeded a ceiling."""
     CONFLICT = "conflict"
-    """What it did does not fit what others did."""
+    """Its changes conflict with those of another subplan."""
     LOST = "lost"
-    """Nobody knows what became of it, and that more often than it is tried again."""
+    """Its executions were lost, more often than they are repeated."""
     INFRA = "infra"
-    """It could not be done, for reasons that have nothing to do with the work."""
+    """It could not be executed, for a reason unrelated to the work."""
 
 
 _STATES: tuple[SubplanExecutionState, ...] = tuple(SubplanExecutionState)
 PENDING, RUNNING, COMPLETED, FAILED = range(4)
 """The states as the tracker keeps them: their positions in the enumeration."""
 _ARROWS = ((RUNNING, FAILED), (COMPLETED, FAILED), (), ())
-"""For each state, where it may go."""
+"""The states that may follow each state."""
 
 
 class SubplanTracker:
-    """Where every subplan stands. Answers at any time, from any task; a byte for each subplan."""
+    """The state of every subplan, one byte each. It can be read at any time from any task."""
 
     __slots__ = ("_counts", "_failures", "_paths", "_rows", "_running", "_states")
 
@@ -82,11 +82,11 @@ class SubplanTracker:
         return dict(zip(_STATES, self._counts, strict=True))
 
     def running(self) -> tuple[SubplanPath, ...]:
-        """In the order they started."""
+        """Returns the running subplans in the order of their start."""
         return tuple(self._paths[row] for row in tuple(self._running))
 
     def failures(self) -> Mapping[str, FailureReason]:
-        """In the order they failed."""
+        """Returns the failed subplans with their reasons, in the order of failure."""
         return MappingProxyType({str(self._paths[row]): why for row, why in tuple(self._failures.items())})
 
     @property
@@ -97,7 +97,7 @@ class SubplanTracker:
     def row(self, path: str) -> int:
         """The number of the subplan; raises `StateError` for an unknown path."""
         if self._rows is None:
-            self._rows = {known: row for row, known in enumerate(self._paths)}
+            self._rows = {path: row for row, path in enumerate(self._paths)}
         if path not in self._rows:
             raise StateError(f"no subplan has the path {path!r}")
         return self._rows[path]
@@ -108,7 +108,7 @@ class SubplanTracker:
         """Moves a subplan on; returns the state it was in. Anything but an arrow above raises."""
         return self.move(self.row(path), _STATES.index(to), reason)
 
-    # By number, for whoever does this all day
+    # By number, for callers that do this often
 
     def is_pending(self, row: int) -> bool:
         """Whether the subplan of that number has not started."""

@@ -1,22 +1,22 @@
-"""Green alone, red together: which of a group's parts break its verify.
+"""Bisection: which parts of a group break its verify, though each passes alone.
 
-Asked is, again and again, whether verify fails on exactly these parts; the answer decides what is asked next.
-Nothing is kept but the answers, so whoever has them can go on where somebody else was.
+The search asks repeatedly whether verify fails on exactly a certain set of parts. Each answer decides the
+next question. Only the answers are stored, so another coordinator can continue the search with them.
 
-A set that is asked about holds, with each part, all that this part is built on: its branch has the work of those,
-too. The parts are taken in an order in which each comes after what it is built on, so that the first so many are
-such a set. Then
+A set always contains, with each part, the parts it is built on, since its branch holds their work. The parts
+are ordered such that each comes after those it is built on; every prefix of this order is therefore a valid
+set. The questions are
 
-1. all of them once more: a verify that fails and then does not says nothing about anybody;
-2. none of them: if it does not pass even then, nobody in the group is to blame;
-3. how many of the first it takes until it fails, by halving. The last of these is a culprit. With it, and what it
-   is built on, in every set from now on, the same is asked of those before it, until the culprits alone fail;
-4. all but the culprits and what is built on them. If that fails, there are more: from 3, among these.
+1. all parts again: a verify that fails and then passes is unreliable and proves nothing; 2. no parts: if
+verify fails even then, no part of the group is to blame; 3. the shortest prefix that fails, by bisection. Its
+last part is a culprit. The culprit, and what it is built on, is in every later set, and the same question is
+asked about the parts before it, until the culprits alone fail; 4. all parts except the culprits and those
+built on them. If that fails, there are more culprits: from 3, among these.
 
-What is promised of a set of culprits: it was seen to fail, together with what they are built on and nothing else.
-Where more parts never mend what fewer break, it passes without any one of them; it need not be the smallest such
-set, as another may break verify, too. Where parts do mend what others break, only the first of this is true. For
-`k` culprits among `n` parts that takes about `k * log2(n)` runs of verify.
+Every reported set of culprits was seen to fail, together with what they are built on and nothing else. If
+additional parts never repair a failure, verify passes without any one of the culprits. The set need not be
+the smallest one, since other sets may break verify as well. The search needs about `k * log2(n)` runs of
+verify for `k` culprits in `n` parts.
 """
 
 from collections.abc import Generator, Sequence
@@ -25,14 +25,16 @@ from enum import StrEnum
 from msgspec import Struct
 
 MOST = 64
-"""Runs of verify, after which nothing more is asked."""
+"""The number of verify runs after which the search gives up."""
 
 
 class VerifyAnswer(StrEnum):
+    """The result of verify on a set of parts."""
+
     RED = "red"
     GREEN = "green"
     UNCLEAR = "unclear"
-    """These do not go together, or verify could not be run to its end."""
+    """The parts could not be merged, or verify did not finish."""
 
 
 class Suspect(Struct, frozen=True):
@@ -40,39 +42,41 @@ class Suspect(Struct, frozen=True):
 
     name: str
     holds: tuple[str, ...] = ()
-    """The other parts whose work is in it."""
+    """The other parts whose work it contains."""
 
 
 class SearchEnd(StrEnum):
-    """How the search ended."""
+    """The reason why the search ended."""
 
     FOUND = "found"
     UNRELIABLE = "unreliable"
-    """Verify did not fail again where it had failed."""
+    """Verify failed and then passed on the same parts."""
     BASE = "base"
-    """It does not pass without any of them, either."""
+    """Verify fails even without any of the parts."""
     TOO_MANY = "too many"
-    """It would have taken too many runs."""
+    """The search would need too many runs."""
 
 
 class VerifyQuestion(Struct, frozen=True):
-    """Whether verify fails on exactly these."""
+    """The question whether verify fails on exactly these parts."""
 
     names: tuple[str, ...]
 
 
 class BisectionResult(Struct, frozen=True, kw_only=True):
+    """The culprits that the search identified, or why it ended without them."""
+
     why: SearchEnd
     sets: tuple[tuple[str, ...], ...] = ()
-    """Each breaks verify by itself; all in it are needed for that."""
+    """Sets of culprits. Each set breaks verify, and needs all of its members for that."""
     left_out: tuple[str, ...] = ()
-    """The culprits and what is built on them, if verify passes on the others, and there are some."""
+    """The culprits and the parts built on them, if verify passes on the remaining parts."""
     unclear: bool = False
-    """Whether there are others, and it could not be seen whether verify passes on them."""
+    """Whether it is unknown if verify passes on the remaining parts."""
 
     @property
     def culprits(self) -> tuple[str, ...]:
-        return tuple(name for one in self.sets for name in one)
+        return tuple(name for culprits in self.sets for name in culprits)
 
 
 _Names = frozenset[str]
@@ -83,19 +87,19 @@ _Halving = Generator[_Names, VerifyAnswer, tuple[str, ...]]
 def look(
     suspects: Sequence[Suspect], answers: Sequence[VerifyAnswer], *, most: int = MOST
 ) -> VerifyQuestion | BisectionResult:
-    """What to ask next, after these answers; or what has been found."""
+    """Returns the next question after these answers, or the result."""
     search = _Search(suspects)
-    asking = search.asking()
-    wanted = next(asking)
+    questions = search.questions()
+    names = next(questions)
     try:
         for answer in answers:
-            wanted = asking.send(answer)
+            names = questions.send(answer)
     except StopIteration as end:
-        found: BisectionResult = end.value
-        return found
+        result: BisectionResult = end.value
+        return result
     if len(answers) >= most:
         return BisectionResult(why=SearchEnd.TOO_MANY, sets=tuple(search.sets))
-    return VerifyQuestion(tuple(suspect.name for suspect in suspects if suspect.name in wanted))
+    return VerifyQuestion(tuple(suspect.name for suspect in suspects if suspect.name in names))
 
 
 class _Search:
@@ -108,31 +112,35 @@ class _Search:
         self._known: dict[_Names, VerifyAnswer] = {}
         self.sets: list[tuple[str, ...]] = []
 
-    def asking(self) -> _Asking:
+    def questions(self) -> _Asking:
+        """Yields the sets to verify, receives the answers, and returns the result."""
         whole = frozenset(self._order)
         if (yield from self._ask(whole)) is not VerifyAnswer.RED:
             return BisectionResult(why=SearchEnd.UNRELIABLE)
         if (yield from self._ask(frozenset())) is not VerifyAnswer.GREEN:
             return BisectionResult(why=SearchEnd.BASE)
-        left, answer = whole, VerifyAnswer.RED
-        while left and answer is VerifyAnswer.RED:
-            culprits = yield from self._halving(left)
+        remaining, answer = whole, VerifyAnswer.RED
+        while remaining and answer is VerifyAnswer.RED:
+            culprits = yield from self._halving(remaining)
             self.sets.append(culprits)
-            left = frozenset(name for name in left if self._built_on[name].isdisjoint(culprits))
-            answer = (yield from self._ask(left)) if left else VerifyAnswer.RED
+            remaining = frozenset(name for name in remaining if self._built_on[name].isdisjoint(culprits))
+            answer = (yield from self._ask(remaining)) if remaining else VerifyAnswer.RED
         passes = answer is VerifyAnswer.GREEN
         return BisectionResult(
             why=SearchEnd.FOUND,
             sets=tuple(self.sets),
-            left_out=tuple(name for name in self._plan if name not in left) if passes else (),
+            left_out=tuple(name for name in self._plan if name not in remaining) if passes else (),
             unclear=answer is VerifyAnswer.UNCLEAR,
         )
 
     def _halving(self, whole: _Names) -> _Halving:
-        """A set of culprits in one that is red. Always `must` was seen not to be, and with `others` it was."""
+        """Returns a set of culprits in a failing set.
+
+        Invariant: verify passed on `must` and failed on `must` together with `others`.
+        """
         must: _Names = frozenset()
         others = [name for name in self._order if name in whole]
-        found: list[str] = []
+        culprits: list[str] = []
         while True:
             green, red = 0, len(others)
             while red - green > 1:
@@ -142,34 +150,34 @@ class _Search:
                 else:
                     green = middle
             last = others[red - 1]
-            found.append(last)
+            culprits.append(last)
             must |= self._built_on[last]
             others = [name for name in others[: red - 1] if name not in must]
             if not others or (yield from self._ask(must)) is VerifyAnswer.RED:
-                return tuple(name for name in self._plan if name in found)
+                return tuple(name for name in self._plan if name in culprits)
 
     def _ask(self, names: _Names) -> Generator[_Names, VerifyAnswer, VerifyAnswer]:
-        """Nothing is asked twice."""
+        """Asks about a set, or returns the stored answer."""
         if names not in self._known:
             self._known[names] = yield names
         return self._known[names]
 
 
 def _reached(name: str, holds: dict[str, tuple[str, ...]]) -> _Names:
-    found = {name}
+    reached = {name}
     waiting = [name]
     while waiting:
-        new = set(holds.get(waiting.pop(), ())) - found
-        found |= new
+        new = set(holds.get(waiting.pop(), ())) - reached
+        reached |= new
         waiting += sorted(new)
-    return frozenset(found & holds.keys())
+    return frozenset(reached & holds.keys())
 
 
-# In words
+# Messages
 
 
-def told(group: str, finding: BisectionResult, runs: int) -> str:
-    """For people; a sentence without its end. `runs`: how often verify was run to find it."""
+def describe(group: str, finding: BisectionResult, runs: int) -> str:
+    """Returns the result as a sentence without a full stop. `runs` is the number of verify runs."""
     verify = f"`verify` of {group or 'the plan'}"
     times = f"{runs} more run{'' if runs == 1 else 's'}"
     match finding.why:
@@ -194,7 +202,7 @@ def _others(finding: BisectionResult) -> str:
 
 
 def _sets(group: str, finding: BisectionResult) -> str:
-    return ", and with ".join(_set([_short(group, name) for name in one]) for one in finding.sets)
+    return ", and with ".join(_set([_short(group, name) for name in culprits]) for culprits in finding.sets)
 
 
 def _set(names: Sequence[str]) -> str:

@@ -1,8 +1,8 @@
-"""Who is to blame for the verify of a group: what is known so far of each search, and what it is run on next.
+"""Searches for the parts that break the verify of a group: the answers so far, and the next run of verify.
 
-The runs are jobs of the order that the verify is, each with the number of its question. What the host knows of
-them is all it takes to go on after the death of a coordinator, so none is forgotten before the end is told. A
-number without a job is that of a question that could not be asked.
+Each run is a job of the order for the verify, numbered by its question. The jobs that the host has stored are
+enough to continue a search after the death of a coordinator, so the host keeps them until the end is
+reported. A number without a job belongs to a question whose parts could not be merged.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Launch
-from weft.engine.suspects import BisectionResult, Suspect, VerifyAnswer, VerifyQuestion, look, told
+from weft.engine.suspects import BisectionResult, Suspect, VerifyAnswer, VerifyQuestion, describe, look
 from weft.errors import WeftError
 from weft.ports.host import JobEnded, Running
 from weft.ports.workspaces import ConflictError, MergeRequest, Workspaces
@@ -26,15 +26,15 @@ _ANSWERS = {
     StepOutcome.TIMEOUT: VerifyAnswer.UNCLEAR,
     StepOutcome.INFRA: VerifyAnswer.UNCLEAR,
 }
-"""What the end of a run says; all others say nothing, and end the search."""
+"""The answer that each outcome gives. Any other outcome ends the search."""
 _TWO = 2
 
 
 class _Case(Struct):
-    """A verify that failed."""
+    """A search after a failed verify."""
 
     first: Ended
-    """Its end, on all of the group."""
+    """The end of the failed verify, on the whole group."""
     answers: list[VerifyAnswer] = field(default_factory=list[VerifyAnswer])
     jobs: list[str] = field(default_factory=list[str])
     runs: int = 0
@@ -42,6 +42,8 @@ class _Case(Struct):
 
 
 class Bisection:
+    """The searches that are running."""
+
     def __init__(self, workspaces: Workspaces, lineage: Lineage, jobs: JobFactory) -> None:
         self._workspaces = workspaces
         self._lineage = lineage
@@ -50,18 +52,18 @@ class Bisection:
         """By firing and execution."""
 
     def concerns(self, launch: Launch, fact: Ended) -> bool:
-        """Whether it is a group's verify that failed, or was run again because of that."""
+        """Returns whether this is the end of a failed group verify, or of a run of its search."""
         if launch.step != VERIFY or not self._workspaces.has_history(launch.path):
             return False
         return launch.round > 0 or (
             fact.how is StepOutcome.FAILED and self._lineage.gathered_for(launch) is not None
         )
 
-    def recall(self, order: Launch, found: Mapping[int, Running | JobEnded], *, at: float) -> Launch:
-        """What the order had come to when somebody else died, by what the host has found of it: jobs by number."""
-        last = max(found)
+    def recall(self, order: Launch, jobs: Mapping[int, Running | JobEnded], *, at: float) -> Launch:
+        """Restores a search after a crash from its jobs, by number; returns the launch of the last one."""
+        last = max(jobs)
         for number in range(last):
-            ended, launch = found.get(number), replace(order, round=number)
+            ended, launch = jobs.get(number), replace(order, round=number)
             if isinstance(ended, JobEnded):
                 fact = self._jobs.fact(launch, ended, self._workspaces.place(order.path), at=at, halted=None)
                 self._learn(launch, fact, ended.id)
@@ -70,21 +72,21 @@ class Bisection:
         return replace(order, round=last)
 
     async def next(self, launch: Launch, fact: Ended, job: str) -> Launch | Ended:
-        """What is to be run next, on what is there now; or how it all ended."""
+        """Returns the next run of verify, for which the workspace is prepared, or the end of the search."""
         case = self._learn(launch, fact, job)
         if case is None:
-            # If it is not known what it was run on, it has nothing to say about all that is in the group.
+            # Without the case, the set of parts of this run is unknown, so its end says nothing about the group.
             lost = replace(fact, how=StepOutcome.LOST, message="it is not known what it was run on")
             return fact if _key(launch) in self._cases else lost
         try:
             following = await run_sync(self._ask, launch, case)
         except (WeftError, OSError) as error:
-            said = f"who is to blame could not be found: {reason(error)}"
-            following = replace(case.first, message=f"{case.first.message}; {said}")
+            message = f"who is to blame could not be found: {reason(error)}"
+            following = replace(case.first, message=f"{case.first.message}; {message}")
         return following if isinstance(following, Launch) else replace(following, at=fact.at)
 
     def _learn(self, launch: Launch, fact: Ended, job: str) -> _Case | None:
-        """What the end of a run says is added to the case; None if it says nothing, or there is no case."""
+        """Adds the answer of a run to its case and returns it; None if there is no answer or no case."""
         if launch.round == 0:
             self._cases[_key(launch)] = _Case(first=fact)
         case, answer = self._cases.get(_key(launch)), _ANSWERS.get(fact.how)
@@ -104,15 +106,15 @@ class Bisection:
             case.suspects = list(self._workspaces.suspects(request))
         if len(case.suspects) < _TWO:
             return case.first
-        while isinstance(found := look(case.suspects, case.answers), VerifyQuestion):
-            if self._is_there(request, case.suspects, found):
+        while isinstance(step := look(case.suspects, case.answers), VerifyQuestion):
+            if self._gather(request, case.suspects, step):
                 return replace(launch, round=len(case.answers) + 1)
             case.answers.append(VerifyAnswer.UNCLEAR)
-        return _said(case, launch.path, found)
+        return _result(case, launch.path, step)
 
-    def _is_there(self, request: MergeRequest, suspects: list[Suspect], question: VerifyQuestion) -> bool:
-        """Whether what is asked about could be brought together."""
-        without = tuple(one.name for one in suspects if one.name not in question.names)
+    def _gather(self, request: MergeRequest, suspects: list[Suspect], question: VerifyQuestion) -> bool:
+        """Merges the parts of a question; returns whether that was possible."""
+        without = tuple(suspect.name for suspect in suspects if suspect.name not in question.names)
         try:
             self._workspaces.gather(replace(request, without=without))
         except ConflictError:
@@ -120,7 +122,7 @@ class Bisection:
         return True
 
     def over(self, launch: Launch) -> list[str]:
-        """The jobs of a search that is over."""
+        """Forgets a search and returns its jobs."""
         case = self._cases.pop(_key(launch), None)
         return [] if case is None else case.jobs
 
@@ -129,11 +131,11 @@ def _key(launch: Launch) -> tuple[int, int]:
     return launch.firing, launch.execution
 
 
-def _said(case: _Case, group: str, finding: BisectionResult) -> Ended:
+def _result(case: _Case, group: str, finding: BisectionResult) -> Ended:
     first = case.first
     return replace(
         first,
-        message=f"{told(group, finding, case.runs)}: {first.message}",
+        message=f"{describe(group, finding, case.runs)}: {first.message}",
         culprits=finding.culprits,
         left_out=finding.left_out,
     )

@@ -1,13 +1,13 @@
-"""What steps change in their workspaces: noted before a step starts, seen and kept after it has ended.
+"""The changes of steps in their workspaces: observed from before a step starts, recorded after it has ended.
 
-An agent that was to change files and changed none has not failed by that; but it is told. A *reader*, which is a
-step with an agent that may only read, has failed if not all is as it was before; and that is undone.
+An agent that should change files and changed none has not failed, but the event says so. A *reader* is a step
+with an agent that may only read. If a reader changed anything, it has failed, and its changes are undone.
 
-Steps of a slice that are under way at the same time work in one directory, and a change has no name on it. So a
-step is blamed only if nobody else can have done it: one that is to change files, if it was alone there all the
-time, and a reader, if all that were there were readers. Whoever begins beside others ends the watch of them all,
-unless all are readers. That is noted in the workspace before it starts, so a coordinator that takes over judges in
-the same way; and what was found is known there until it is in the journal.
+Parallel steps of a slice share one directory, and a change does not show its author. So a step is held
+responsible only if no other step can be: a writer, if it was alone all the time; a reader, if only readers
+ran beside it. A step that starts beside others ends the observation of them all, unless all are readers. The
+workspace stores this before the step starts, so that a new coordinator judges alike, and keeps the findings
+until they are in the journal.
 """
 
 from collections.abc import Sequence
@@ -25,19 +25,19 @@ from weft.runtime.lineage import Lineage
 from weft.threads import run_sync
 
 EVERY = 1.0
-"""Seconds between looks for what steps under way have committed."""
+"""Seconds between checks for commits of running steps."""
 
 Execution = tuple[int, int]
 
 
 class _Step(Struct, eq=False):
-    """One whose end is not in the journal yet."""
+    """A step whose end is not in the journal yet."""
 
     path: str
     job: str
     reads: bool
     is_mixed: bool = False
-    """Whether somebody else may be blamed for what it changes."""
+    """Whether another step may be the author of changes while it runs."""
 
 
 class Changes:
@@ -53,15 +53,15 @@ class Changes:
     # Before a step
 
     def begins(self, launch: Launch) -> bool:
-        """Whether its workspace has to be asked before it starts: then call `prove`."""
+        """Registers a step; returns whether its workspace must be checked before it starts: then call `prove`."""
         if not self._is_step(launch):
             return False
         step = _Step(launch.path, self._jobs.id(launch), _is_reader(launch))
         together = self._under_way.setdefault(step.path, [])
         together.append(step)
-        if len(together) > 1 and not all(one.reads and not one.is_mixed for one in together):
-            for one in together:
-                one.is_mixed = True
+        if len(together) > 1 and not all(member.reads and not member.is_mixed for member in together):
+            for member in together:
+                member.is_mixed = True
         self._steps[launch.firing, launch.execution] = step
         return self._workspaces.has_history(launch.path) or step.reads or step.is_mixed
 
@@ -71,7 +71,7 @@ class Changes:
         return is_slice and self._workspaces.is_own(launch.path)
 
     def _beside(self, step: _Step) -> tuple[str, ...]:
-        return tuple(one.job for one in self._under_way[step.path] if one is not step)
+        return tuple(running.job for running in self._under_way[step.path] if running is not step)
 
     async def prove(self, launch: Launch) -> None:
         """No step begins in a directory that is not its workspace. Raises `WeftError` or `OSError`."""
@@ -87,7 +87,7 @@ class Changes:
     # While it is under way
 
     async def watch_commits(self) -> None:
-        """Has what steps commit appear in the repository, a moment later."""
+        """Takes the commits of running steps over into the repository, with a short delay."""
         limiter = CapacityLimiter(1)
         while True:
             await sleep(EVERY)
@@ -101,11 +101,11 @@ class Changes:
     # After it
 
     def matter(self, launch: Launch) -> bool:
-        """Whether something is to be done about what a step that has ended may have changed: call `ended`."""
+        """Returns whether the changes of an ended step must be handled: then call `ended`."""
         return self._is_step(launch) and (self._workspaces.has_history(launch.path) or _is_reader(launch))
 
     async def ended(self, launch: Launch, fact: Ended) -> tuple[Ended, Sequence[RefMove]]:
-        """However the step ended, what it did is kept."""
+        """Records the changes of a step, whatever its outcome."""
         work, breach = work_of(launch), None
         if _is_reader(launch):
             try:
@@ -129,7 +129,7 @@ class Changes:
     def _with_leftovers(self, fact: Ended, moves: Sequence[RefMove], path: str) -> Ended:
         try:
             return replace(fact, left="\n".join(self._workspaces.changed_files(path, moves)))
-        except WeftError:  # then the next execution is told less
+        except WeftError:  # then the notice for the next execution is shorter
             return fact
 
     def _recorded(self, launch: Launch, work: StepWork) -> tuple[Sequence[RefMove], bool | None]:
@@ -169,5 +169,5 @@ def _failed(fact: Ended) -> Ended:
 
 
 def _broken(fact: Ended, breach: Breach) -> Ended:
-    said = "; ".join(filter(None, (fact.message, breach.message)))
-    return _failed(replace(fact, message=said, files=breach.files))
+    message = "; ".join(filter(None, (fact.message, breach.message)))
+    return _failed(replace(fact, message=message, files=breach.files))

@@ -1,4 +1,4 @@
-"""Conflicts that are coming, told once: when one is first seen, when its files change, and when it is over."""
+"""Expected conflicts, each reported once: when it appears, when its files change, and when it is over."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -6,23 +6,25 @@ from weft.engine.messages.facts import Foreseen
 
 
 class Outlook:
-    def __init__(self) -> None:
-        self._told: dict[tuple[str, str], tuple[str, ...]] = {}
-        """For two subplans, by name, the files that they will not agree about."""
+    """The expected conflicts that were reported last."""
 
-    def news(self, path: str, found: Mapping[str, Sequence[str]], *, at: float) -> Iterator[Foreseen]:
-        """What is new of one subplan, of which all that is known now is what was found."""
-        before = {pair for pair in self._told if path in pair}
-        now = {_pair(path, other): tuple(files) for other, files in found.items()}
+    def __init__(self) -> None:
+        self._reported: dict[tuple[str, str], tuple[str, ...]] = {}
+        """By pair of subplans: the files on which they conflict."""
+
+    def news(self, path: str, conflicts: Mapping[str, Sequence[str]], *, at: float) -> Iterator[Foreseen]:
+        """Yields what changed for a subplan, given all its conflicts: files by the other subplan."""
+        before = {pair for pair in self._reported if path in pair}
+        now = {_pair(path, opponent): tuple(files) for opponent, files in conflicts.items()}
         for pair in sorted(before | now.keys()):
             files = now.get(pair, ())
-            if self._told.get(pair, ()) == files:
+            if self._reported.get(pair, ()) == files:
                 continue
-            self._told[pair] = files
+            self._reported[pair] = files
             if not files:
-                del self._told[pair]
+                del self._reported[pair]
             yield Foreseen(at=at, subplan=pair[0], other=pair[1], files=files)
 
 
-def _pair(one: str, other: str) -> tuple[str, str]:
-    return (one, other) if one < other else (other, one)
+def _pair(first: str, second: str) -> tuple[str, str]:
+    return (first, second) if first < second else (second, first)

@@ -85,7 +85,7 @@ class ConflictResolution:
         if not conflict.files:
             return None
         commands = self._lineage.verify_of(launch.row)
-        verify = "\n".join(one if isinstance(one, str) else " ".join(one) for one in commands)
+        verify = "\n".join(command if isinstance(command, str) else " ".join(command) for command in commands)
         return replace(launch, prompt=prompt(launch.prompt, conflict, verify))
 
     async def close(self, launch: Launch, fact: Ended) -> Ended:
@@ -113,10 +113,10 @@ def red(fact: Ended, order: Merge, place: str) -> Ended:
     if fact.how not in {StepOutcome.FAILED, StepOutcome.TIMEOUT}:
         return fact
     if order.resolved:
-        said = (
+        message = (
             f"`verify` fails on what the conflict was resolved to: {fact.message}; mend it in {place} and commit "
             f"it there, then type: weft merge {order.path}"
         )
-        return replace(fact, message=said, how=StepOutcome.HELD)
-    said = f"`verify` fails on what came together, though it passed before: {fact.message}"
-    return replace(fact, message=said)
+        return replace(fact, message=message, how=StepOutcome.HELD)
+    message = f"`verify` fails on what came together, though it passed before: {fact.message}"
+    return replace(fact, message=message)

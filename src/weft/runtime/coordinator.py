@@ -1,9 +1,9 @@
-"""The coordinator: takes facts, lets the engine work out what follows, makes it durable, then has it done.
+"""The coordinator: feeds facts to the engine, stores its events, and then carries out its orders.
 
-A *turn* takes all facts that have come since the last one. What the engine makes of them is written to the journal
-in one transaction, and only then obeyed: a claim is durable before its effect starts, a settlement before its
-consequences. If the journal cannot be written, nothing is obeyed any more and the coordinator ends; what runs goes
-on, and whoever takes over finds all that was written, and the rest with the host.
+A *turn* takes all facts since the last turn. Their events are written to the journal in one transaction
+before any order is carried out: a claim is durable before its effect starts, a settlement before its
+consequences. If the journal cannot be written, no order is carried out and the coordinator ends. Running
+processes continue; the next coordinator reads the journal and asks the host for the rest.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ from weft.runtime.effects import Effects
 from weft.runtime.inbox import Inbox
 
 REQUESTS_EVERY = 0.25
-"""Seconds between looks for what people ask for."""
+"""Seconds between checks for requests of people."""
 
 Listener = Callable[[Sequence[Recorded]], None]
 
@@ -56,19 +56,19 @@ class Coordinator:
         self._effects = effects
         self._inbox = inbox
         self._taken: list[int] = []
-        """Requests that were taken up, and are not known to the journal as such yet."""
+        """The ids of requests that were accepted since the last write to the journal."""
         self._state = ""
 
     def stop(self, *, now: bool = False) -> None:
         self._inbox.put(StopAsked(at=self._effects.now(), now=now))
 
     async def run(self, first: AnyFact, *, listener: Listener, waits: bool = True) -> str:
-        """Until the run has ended or is stopped; its state then.
+        """Runs until the run has ended or is stopped; returns its state.
 
-        `first` is that the run has started, or that it goes on under a new coordinator. `waits`: whether to stay
-        when nothing is left but questions to people.
+        `first` is the fact that the run has started or was resumed. `waits`: whether to stay when only questions
+        to people are left.
         """
-        known = await self._host.open()
+        jobs = await self._host.open()
         try:
             async with anyio.create_task_group() as tasks:
                 self._effects.work_in(tasks)
@@ -76,10 +76,10 @@ class Coordinator:
                 tasks.start_soon(self._hear_people)
                 tasks.start_soon(self._effects.meter(self._engine).watch)
                 if isinstance(first, Resumed) and first.settles:
-                    self._effects.take_over_work(self._engine.in_flight, known)
+                    self._effects.take_over_work(self._engine.in_flight, jobs)
                 else:
-                    self._effects.take_over(self._engine.in_flight, known)
-                self._take_requests(at_first=True)  # now, or the run might be over before anybody looks
+                    self._effects.take_over(self._engine.in_flight, jobs)
+                self._take_requests(at_first=True)  # before the first turn, which may already end the run
                 self._inbox.put_first(first)
                 while self._inbox or not await self._has_left(listener, waits=waits):
                     await self._inbox.wait()
@@ -92,7 +92,7 @@ class Coordinator:
 
     async def _turn_for(self, listener: Listener) -> None:
         events = self._turn()
-        await cancel_shielded_checkpoint()  # so that jobs are on their way before anybody looks
+        await cancel_shielded_checkpoint()  # lets the tasks that start jobs run before the listener does
         listener(events)
 
     def _is_over(self, *, waits: bool) -> bool:
@@ -103,7 +103,7 @@ class Coordinator:
         )
 
     async def _finish(self, listener: Listener) -> None:
-        """Does what is left to do at the end. That may verify, so facts are taken up meanwhile."""
+        """Finishes the effects. That may run a verify, so facts are processed in the meantime."""
 
         async def take_facts() -> None:
             while True:
@@ -120,9 +120,9 @@ class Coordinator:
     async def _has_left(self, listener: Listener, *, waits: bool) -> bool:
         """Whether the run is at rest, or only people can continue it and the coordinator does not stay for them.
 
-        A person may say something at any moment, also while this is decided. So the journal takes the word that
-        the coordinator leaves only if no request waits; else the requests are taken up first. The command that
-        leaves a request later reads that nobody listens any more, and says so.
+        A person may send a request at any moment. So the journal accepts the event that the coordinator
+        leaves only if no request waits; otherwise the coordinator handles the requests first. A command that
+        adds a request later sees that event and tells the user that the run is not active.
         """
         if not self._is_over(waits=waits):
             return False
@@ -132,7 +132,8 @@ class Coordinator:
         if self._engine.state in AT_REST:
             return True
         self._engine.apply(CoordinatorLeft(at=self._effects.now()))
-        recorded, _ = self._engine.taken()  # no orders: all that can happen before the next fact has happened
+        # There are no orders: everything that can happen before the next fact has happened.
+        recorded, _ = self._engine.take_messages()
         events = [(self._effects.now(), event) for event in recorded]
         last = self._journal.append_last(self._run, events)
         if last is None:
@@ -147,8 +148,8 @@ class Coordinator:
         orders: list[AnyOrder] = []
         for fact in self._inbox.take():
             engine.apply(fact)
-            told, ordered = engine.taken()
-            events += [(fact.at, event) for event in told]
+            emitted, ordered = engine.take_messages()
+            events += [(fact.at, event) for event in emitted]
             orders += ordered
         changed = engine.state if engine.state != self._state else None
         last = self._journal.append(self._run, events, taken=self._taken, state=changed)
@@ -164,7 +165,7 @@ class Coordinator:
             for seq, (at, event) in enumerate(events, last - len(events) + 1)
         ]
 
-    # Who reports
+    # Sources of facts
 
     async def _hear_host(self) -> None:
         async for ends in self._host.ended():
@@ -181,12 +182,12 @@ class Coordinator:
         for request in self._journal.requests(self._run):
             self._taken.append(request.id)
             fact = fact_of(request, at=self._effects.now())
-            if not (at_first and _is_stop(fact)):  # it was meant for whoever was here before
+            if not (at_first and _is_stop(fact)):  # a stop from before was for the previous coordinator
                 self._inbox.put(fact)
 
 
 Requested = Answered | MergeAsked | LimitsEnded | Controlled | StopAsked
-"""What people ask of a run."""
+"""The requests of people to a run."""
 
 
 def fact_of(request: ControlRequest, *, at: float) -> Requested:
@@ -199,8 +200,8 @@ def fact_of(request: ControlRequest, *, at: float) -> Requested:
         case "control" if data["wanted"] == ControlState.STOP and not subplan:
             return StopAsked(at=at, now=bool(data.get("now")))
         case "control":
-            wanted = ControlState(str(data["wanted"]))
-            return Controlled(at=at, subplan=subplan, wanted=wanted, now=bool(data.get("now")))
+            requested = ControlState(str(data["wanted"]))
+            return Controlled(at=at, subplan=subplan, wanted=requested, now=bool(data.get("now")))
         case _:
             accepted, text = bool(data.get("accepted")), str(data.get("text", ""))
             result = answer_result(accepted=accepted, text=text)

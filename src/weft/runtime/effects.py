@@ -101,10 +101,9 @@ class Effects(MergeEffects):
         await self._upkeep.sweep()
 
     def meter(self, engine: Engine) -> Meter:
-        """Of what the agents spend that are under way."""
-
         def launches() -> list[tuple[Launch, Path]]:
-            return [(one, self._cwd(one)) for one in self._launched.values() if one.agent is not None]
+            agents = (launch for launch in self._launched.values() if launch.agent is not None)
+            return [(launch, self._cwd(launch)) for launch in agents]
 
         return Meter(engine, self._jobs, self._inbox, launches=launches, now=self.now)
 
@@ -135,7 +134,7 @@ class Effects(MergeEffects):
                 self._land(order)
 
     def take_over(self, orders: Sequence[Ordered], known: KnownJobs) -> None:
-        """What was ordered before, by somebody else."""
+        """Takes over the orders of the previous coordinator."""
         jobs: defaultdict[str, list[str]] = defaultdict(list)
         for job in sorted(known, key=_round):
             jobs[_without_round(job)].append(job)
@@ -160,11 +159,11 @@ class Effects(MergeEffects):
     def _take_over(self, order: Ordered, rounds: Mapping[int, Running | JobEnded]) -> None:
         """Of an order with several jobs, the last one counts."""
         self._outside.ordered(order)
-        found = rounds[max(rounds)]
-        self._launched[self._jobs.id(order)] = self._launch_of(order, found.id, rounds)
-        self._found[found.id] = found
-        if isinstance(found, JobEnded):
-            self.job_ended(found)
+        last = rounds[max(rounds)]
+        self._launched[self._jobs.id(order)] = self._launch_of(order, last.id, rounds)
+        self._found[last.id] = last
+        if isinstance(last, JobEnded):
+            self.job_ended(last)
 
     def _launch_of(self, order: Ordered, job: str, rounds: Mapping[int, Running | JobEnded]) -> Launch:
         """The process that an order has come to."""

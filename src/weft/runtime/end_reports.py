@@ -93,12 +93,12 @@ class EndReports:
         )
 
     async def _foresee(self, path: str) -> None:
-        """Two that are under way and will not go together: the sooner that is known, the cheaper."""
+        """Reports conflicts between running subplans early, when they are cheap to resolve."""
         if not self._workspaces.has_history(path):
             return
         try:
-            found = await run_sync(self._workspaces.foresee, path)
-        except (WeftError, OSError):  # it was a kindness; the merge will say what there is to say
+            conflicts = await run_sync(self._workspaces.foresee, path)
+        except (WeftError, OSError):  # the forecast is optional; the merge reports real conflicts
             return
-        for news in self._outlook.news(path, found, at=self.now()):
+        for news in self._outlook.news(path, conflicts, at=self.now()):
             self._inbox.put(news)

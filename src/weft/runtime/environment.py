@@ -80,7 +80,7 @@ FOR_AGENTS = {
 
 
 class StepIdentity(Struct, frozen=True, kw_only=True):
-    """What a step is told about itself."""
+    """The identity of a step, which it reads from its environment."""
 
     run: str
     subplan: str
@@ -127,12 +127,12 @@ class StepEnvironment:
 
 
 def _inherited(environ: Mapping[str, str], names: "_Names") -> dict[str, str]:
-    found = {name: value for name, value in environ.items() if name in names and _is_text(value)}
-    return found | {"PATH": search_path(environ)} if "PATH" in found else found
+    inherited = {name: value for name, value in environ.items() if name in names and _is_text(value)}
+    return inherited | {"PATH": search_path(environ)} if "PATH" in inherited else inherited
 
 
 def inside_step(environ: Mapping[str, str]) -> str | None:
-    """The subplan in whose step we are, which is empty for the whole plan; None if we are in no step.
+    """Returns the subplan of the step that runs this process, empty for the plan; None outside of steps.
 
     A command that is run for a notification knows the run, too, but is the user's own and no step.
     """

@@ -43,12 +43,12 @@ class Isolation:
         self._boxes = boxes
 
     def sandbox(self, launch: Launch) -> Sandbox:
-        """What the step says counts first, then its agent, then the settings."""
-        found = self._plan.scopes[launch.row].settings.sandbox
-        for said in (None if launch.agent is None else launch.agent.sandbox, launch.sandbox):
-            if said:
-                found = structs.replace(found, **said)
-        return found
+        """Returns the sandbox of a step: its own settings override those of its agent and of the plan."""
+        sandbox = self._plan.scopes[launch.row].settings.sandbox
+        for parts in (None if launch.agent is None else launch.agent.sandbox, launch.sandbox):
+            if parts:
+                sandbox = structs.replace(sandbox, **parts)
+        return sandbox
 
     def of(self, launch: Launch) -> StepIsolation:
         """With its home made; raises `OSError`, and `WeftError` if there can be no sandbox."""
@@ -59,8 +59,8 @@ class Isolation:
         return StepIsolation(sandbox=sandbox, home=self._homes.of(launch.path) if has_home else None)
 
     def _has_home(self, launch: Launch) -> bool:
-        said = None if launch.agent is None else launch.agent.isolated_home
-        return self._plan.scopes[launch.row].settings.isolated_home if said is None else said
+        of_agent = None if launch.agent is None else launch.agent.isolated_home
+        return self._plan.scopes[launch.row].settings.isolated_home if of_agent is None else of_agent
 
     def boxed(
         self, apart: StepIsolation, commands: Commands, cwd: Path, result: Path, search: str

@@ -30,11 +30,11 @@ SETUP, MERGE, LAND, VERIFY = "@workspace", "@merge", "@land", "@verify"
 """Steps that are none of the plan's own, and have processes nevertheless."""
 
 
-_Told = TypeVar("_Told", Verdict, Progress)
+_Report = TypeVar("_Report", Verdict, Progress)
 
 
 class SpendingGauge(Struct, frozen=True, kw_only=True):
-    """Where an agent tells what it spends."""
+    """The file in which a running agent reports its spending, and how to read it."""
 
     file: str
     read: Callable[[str], Progress | None]
@@ -144,26 +144,26 @@ class JobFactory:
         return cut_off(launch, fact_of(launch, ended, output, at=at, halted=halted, verdict=verdict))
 
     def gauge(self, launch: Launch, cwd: Path) -> SpendingGauge | None:
-        """Where to look what an agent has spent so far; None if it never tells before its end."""
+        """Returns how to read the spending of a running agent; None if it reports only at its end."""
         adapter, prefix = self._adapter(launch), self._prefix(launch)
         if not is_metered(adapter):
             return None
-        call, told = self._call(launch, cwd), adapter.progress
+        call, parse = self._call(launch, cwd), adapter.progress
 
         def read(text: str) -> Progress | None:
-            progress = told(call, text)
+            progress = parse(call, text)
             return None if progress is None else self._priced(launch, progress)
 
         file = f"{prefix}.out" if adapter.PROGRESS_IN == "stdout" else self._result_file(launch)
         return SpendingGauge(file=file, read=read)
 
-    def _priced(self, launch: Launch, told: _Told) -> _Told:
-        """Who tells tokens and no cost has one if there is a price."""
+    def _priced(self, launch: Launch, report: _Report) -> _Report:
+        """Returns the report with a cost computed from its tokens, if it has none and there is a price."""
         assert launch.agent is not None
-        if told.cost is not None or told.tokens is None or not self._plan.prices:
-            return told
+        if report.cost is not None or report.tokens is None or not self._plan.prices:
+            return report
         names = (launch.model, launch.agent.model, launch.agent.name)
-        return replace(told, cost=priced(self._plan.prices, names, told.tokens, told.usage))
+        return replace(report, cost=priced(self._plan.prices, names, report.tokens, report.usage))
 
     def _adapter(self, launch: Launch) -> AgentAdapter:
         assert launch.agent is not None
@@ -244,17 +244,17 @@ def _argv(command: Command) -> tuple[str, ...]:
 
 
 def could_not(order: Order, error: WeftError | OSError, *, at: float) -> Ended:
-    """The fact that something could not even be begun."""
+    """Returns the end of an order that could not be started."""
     return Ended(
         at=at, firing=order.firing, execution=order.execution, how=StepOutcome.INFRA, message=reason(error)
     )
 
 
-def but(fact: Ended, said: str, error: WeftError | OSError) -> Ended:
-    """An end, and something that went wrong after it."""
-    return replace(fact, message="; ".join(filter(None, (fact.message, f"{said}: {reason(error)}"))))
+def but(fact: Ended, trouble: str, error: WeftError | OSError) -> Ended:
+    """Returns the end with a message about an error that occurred after it."""
+    return replace(fact, message="; ".join(filter(None, (fact.message, f"{trouble}: {reason(error)}"))))
 
 
 def reason(error: WeftError | OSError) -> str:
-    """For people."""
+    """Returns the message of an error for people."""
     return describe(error) if isinstance(error, OSError) else str(error)

@@ -1,6 +1,6 @@
-"""Whose work a subplan builds on: the slices that it comes after, those it is merged with, those in it.
+"""The work that a subplan builds on: slices it depends on, slices it is merged with, and slices inside it.
 
-Only slices with a directory of their own are named; what works in the plan's directory leaves nothing to bring.
+Only slices with a directory of their own count. A slice in the plan's own directory leaves nothing to merge.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +16,8 @@ from weft.ports.workspaces import GroupPart, MergeRequest, WorkspaceRequest
 
 
 class Lineage:
+    """Builds requests to the workspaces from the order of the plan."""
+
     def __init__(self, plan: Plan, tracker: SubplanTracker) -> None:
         self._plan = plan
         self._outline = plan.outline
@@ -35,7 +37,7 @@ class Lineage:
         )
 
     def gathered_for(self, launch: Launch) -> MergeRequest | None:
-        """What a group's verify is run on; None if it need not be brought together."""
+        """Returns the merge on which a group's verify runs; None if nothing has to be merged."""
         if self._outline.is_leaf(launch.row) or not self._has_directory(launch.row):
             return None
         if self.settings(launch.row).has_branch:
@@ -43,7 +45,7 @@ class Lineage:
         return self._request(launch.row, slices=self._paths(set(self._slices(launch.row))))
 
     def parted(self, launch: Launch) -> MergeRequest | None:
-        """The same, with the parts that it consists of."""
+        """Returns the same request with the parts of the group."""
         request = self.gathered_for(launch)
         return None if request is None else replace(request, parts=self._parts(launch.row))
 
@@ -73,25 +75,25 @@ class Lineage:
         )
 
     def _after(self, row: int, group: int) -> tuple[str, ...]:
-        """The others in the group in which there is something that it, or something in it, depends on."""
+        """Returns the siblings that contain dependencies of the row, or of a row inside it."""
         outline = self._outline
-        needed = {dep for one in (row, *outline.below(row)) for dep in outline.depends_on[one]}
-        found = {self._child_with(dep, group) for dep in needed}
-        return self._paths(found - {row, ROOT})
+        needed = {dep for inner in (row, *outline.below(row)) for dep in outline.depends_on[inner]}
+        siblings = {self._child_with(dep, group) for dep in needed}
+        return self._paths(siblings - {row, ROOT})
 
     def _child_with(self, row: int, group: int) -> int:
-        """The part of a group that a row is, or is in; the whole plan, if it is in none."""
+        """Returns the child of a group that is or contains the row; the plan if there is none."""
         while row != ROOT and self._outline.parents[row] != group:
             row = self._outline.parents[row]
         return row
 
     def verify_of(self, row: int) -> tuple[Command, ...]:
-        """What tells whether a subplan is as it should be: its own verify, or those of the subplans in it."""
+        """Returns the verify of a subplan, or else those of the subplans in it."""
         subplan = self._plan.subplans[row]
         if subplan.verify or self._outline.is_leaf(row):
             return subplan.verify
-        found = (command for child in self._outline.children(row) for command in self.verify_of(child))
-        return tuple(dict.fromkeys(found))
+        commands = (command for child in self._outline.children(row) for command in self.verify_of(child))
+        return tuple(dict.fromkeys(commands))
 
     def _request(self, row: int, *, slices: Sequence[str] = ()) -> MergeRequest:
         """A branch holds the work of all slices that are merged, so with branches none are named."""
@@ -124,8 +126,8 @@ class Lineage:
         outline = self._outline
         if outline.is_leaf(row):
             return [str(outline.paths[row])] if self.is_completed(row) else []
-        done = [child for child in outline.children(row) if self.is_completed(child)]
-        return [path for child in done for path in self.completed_parts(child)]
+        completed = [child for child in outline.children(row) if self.is_completed(child)]
+        return [path for child in completed for path in self.completed_parts(child)]
 
     def subject(self, row: int) -> str:
         """The subject of the commit that merges a subplan."""
@@ -134,7 +136,7 @@ class Lineage:
         return f"Merge {path or self._plan.id}{title}"
 
     def whole(self) -> MergeRequest:
-        """All that has come out of the plan as far as it has got."""
+        """Returns the merge of all completed work of the plan."""
         return self._request(ROOT, slices=self.all_completed())
 
     def _merged_with(self, order: Merge) -> Sequence[str]:
@@ -142,11 +144,11 @@ class Lineage:
         if self.settings(order.row).has_branch:
             return ()
         group = self._outline.parents[order.row]
-        found: set[int] = set()
+        slices: set[int] = set()
         for child in self._outline.children(group):
             if child == order.row or self.is_completed(child):
-                found.update(self._slices(child))
-        return self._paths(found)
+                slices.update(self._slices(child))
+        return self._paths(slices)
 
     def all_completed(self) -> Sequence[str]:
         """The slices that make the result of the plan as far as it has got: none from a group that has failed."""
@@ -174,7 +176,7 @@ class Lineage:
                 yield row, path, failures.get(path)
 
     def is_completed(self, row: int) -> bool:
-        """Whether a subplan has come to a good end."""
+        """Returns whether a subplan is completed."""
         return self._state(row) is SubplanExecutionState.COMPLETED
 
     def _state(self, row: int) -> SubplanExecutionState:
@@ -186,25 +188,25 @@ class Lineage:
     def _slices(self, row: int) -> Sequence[int]:
         """The slices below a subplan, itself included, that have directories."""
         rows = range(row, row + self._outline.sizes[row])
-        return [one for one in rows if self._outline.is_leaf(one) and self._has_directory(one)]
+        return [leaf for leaf in rows if self._outline.is_leaf(leaf) and self._has_directory(leaf)]
 
     def _before(self, row: int) -> set[int]:
-        """All slices that a slice comes after, near and far."""
-        found: set[int] = set()
+        """Returns all slices that a slice depends on, directly or indirectly."""
+        slices: set[int] = set()
         waiting = [row]
-        seen = {row}
+        visited = {row}
         while waiting:
-            one = waiting.pop()
-            found.update(self._slices(one) if one != row else ())
-            around: int = one
+            dependency = waiting.pop()
+            slices.update(self._slices(dependency) if dependency != row else ())
+            around: int = dependency
             while around >= 0:
                 for dep in self._outline.depends_on[around]:
                     for inside in (dep, *self._outline.below(dep)):
-                        if inside not in seen:
-                            seen.add(inside)
+                        if inside not in visited:
+                            visited.add(inside)
                             waiting.append(inside)
                 around = self._outline.parents[around]
-        return found
+        return slices
 
     def _paths(self, rows: set[int]) -> tuple[str, ...]:
         return tuple(self._outline.paths[row] for row in sorted(rows))

@@ -85,7 +85,7 @@ class MergeEffects(EndReports, ABC):
             await self._upkeep.release(order.path)
 
     async def _publish(self, order: Merge, job: str) -> MergeResult | None:
-        """None if it has to be made anew, and verified."""
+        """None if the merge has to be repeated and verified."""
         if isinstance(self._found.get(job), JobEnded):
             # Whoever was here before may have made it anew already, and what is there now was never verified.
             return None

@@ -1,9 +1,9 @@
-"""Looks, once a second, what the agents under way have spent so far, and has the engine hear of it.
+"""The meter: reads once a second how much the running agents have spent, and reports it to the engine.
 
-What it hears is in the journal, as the engine's state depends on it; so it is told only what is worth a row: what
-comes to a hundredth of a ceiling, and anything else a few seconds later. When one has something worth to be told,
-all tell what they have: that costs no transaction more. A file that has not changed is not read, and nobody is
-asked twice: what is known already is what the engine says, also to a coordinator that has just taken over.
+Each report is a fact in the journal, since the state of the engine depends on it. So the meter reports only
+amounts that are worth a row: at least a hundredth of a ceiling, or any amount after a few seconds. When one
+agent has such an amount, the meter reports all new amounts, since that needs no further transaction. It does
+not read unchanged files, and compares with the amounts in the engine, which a new coordinator has as well.
 """
 
 import os
@@ -24,13 +24,13 @@ from weft.runtime.jobs import JobFactory, SpendingGauge
 from weft.runtime.results import last_lines
 
 EVERY = 1.0
-"""Seconds between looks."""
+"""Seconds between readings."""
 SECONDS = 5.0
-"""After so long anything is worth to be told."""
+"""Seconds after which any amount is reported."""
 PERCENT = 1
-"""So much of a ceiling is worth it at once."""
+"""The percentage of a ceiling that is reported at once."""
 MOST = 2**16
-"""Bytes that are read of a file; what an agent says at its end may be longer."""
+"""Bytes that are read from the end of a file."""
 
 _Mark = tuple[int, int, int]
 
@@ -38,9 +38,9 @@ _Mark = tuple[int, int, int]
 class _Watched(Struct, eq=False):
     gauge: SpendingGauge
     mark: _Mark | None = None
-    """Of the file as it was read last."""
+    """The mark of the file at the last reading."""
     progress: Progress | None = None
-    told_at: float = -inf
+    reported_at: float = -inf
 
 
 class Meter:
@@ -53,7 +53,7 @@ class Meter:
         launches: Callable[[], Iterable[tuple[Launch, Path]]],
         now: Callable[[], float],
     ) -> None:
-        """`launches` are those of agents under way, each with its directory."""
+        """`launches` returns the launches of running agents, each with its directory."""
         self._engine = engine
         self._jobs = jobs
         self._inbox = inbox
@@ -69,7 +69,7 @@ class Meter:
     def look(self) -> None:
         now = self._now()
         running = {(launch.firing, launch.execution): (launch, cwd) for launch, cwd in self._launches()}
-        self._watched = {key: one for key, one in self._watched.items() if key in running}
+        self._watched = {key: watched for key, watched in self._watched.items() if key in running}
         news: list[tuple[Spent, _Watched]] = []
         is_worth_it = False
         for key, (launch, cwd) in running.items():
@@ -79,7 +79,7 @@ class Meter:
                 news.append((fact, watched))
                 is_worth_it = is_worth_it or self._is_worth_it(watched, launch, fact)
         for fact, watched in news if is_worth_it else ():
-            watched.told_at = now
+            watched.reported_at = now
             self._inbox.put(fact)
 
     def _watch(self, key: tuple[int, int], launch: Launch, cwd: Path) -> _Watched | None:
@@ -89,7 +89,7 @@ class Meter:
         return self._watched[key]
 
     def _news(self, watched: _Watched, launch: Launch, now: float) -> Spent | None:
-        """What the engine has not heard."""
+        """Returns the spending that the engine does not know yet, if any."""
         mark = _mark(watched.gauge.file)
         if mark is not None and mark != watched.mark:
             watched.mark = mark
@@ -109,19 +109,19 @@ class Meter:
         )
 
     def _is_worth_it(self, watched: _Watched, launch: Launch, fact: Spent) -> bool:
-        if fact.at - watched.told_at >= SECONDS:
+        if fact.at - watched.reported_at >= SECONDS:
             return True
-        known, ceilings = self._engine.spent_so_far(launch.firing), self._engine.lowest_ceilings(launch.row)
+        spent, ceilings = self._engine.spent_so_far(launch.firing), self._engine.lowest_ceilings(launch.row)
         return any(
             ceiling is not None and ((now or 0) - before) * 100 >= ceiling * PERCENT
-            for now, before, ceiling in zip((fact.cost, fact.tokens), known, ceilings, strict=True)
+            for now, before, ceiling in zip((fact.cost, fact.tokens), spent, ceilings, strict=True)
         )
 
 
 def _mark(file: str) -> _Mark | None:
-    """By which one sees whether a file is another than before; None if there is none."""
+    """Returns a value that differs when the file has changed; None if there is no regular file."""
     try:
-        found = os.lstat(file)
+        status = os.lstat(file)
     except OSError:
         return None
-    return (found.st_mtime_ns, found.st_size, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+    return (status.st_mtime_ns, status.st_size, status.st_ino) if stat.S_ISREG(status.st_mode) else None

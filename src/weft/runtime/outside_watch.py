@@ -116,8 +116,8 @@ class OutsideWatch:
 
     def _places(self) -> list[str]:
         new = sorted(self._slices - self._order.keys())
-        seen = [place for place in self._order if place in self._slices]
-        return [CHECKOUT, *new, *seen]
+        checked = [place for place in self._order if place in self._slices]
+        return [CHECKOUT, *new, *checked]
 
     async def _check(self, places: Iterable[str]) -> list[OutsideChange]:
         """Looks at these places, as many as there is time for; the changes since the last look at each."""

@@ -96,13 +96,13 @@ def last_lines(file: str, most: int) -> str:
 
 def agent_ended(ended: JobEnded, output: tuple[str, str], result_file: str) -> AgentEnded:
     """What an agent's adapter is to judge."""
-    left = last_lines(result_file, LIMIT)
+    report = last_lines(result_file, LIMIT)
     return AgentEnded(
         exit_code=ended.exit_code,
         signal=ended.signal,
         stdout=output[0],
         stderr=output[1],
-        result_file=left or None,
+        result_file=report or None,
         at=ended.ended_at,
     )
 
@@ -131,9 +131,9 @@ def fact_of(
     and for an agent there is always one, however the job ended: it holds what was spent.
     """
     how, message = _judged(launch, ended, halted, verdict)
-    said = verdict or Verdict(how=how, result=output[0])
+    report = verdict or Verdict(how=how, result=output[0])
     if verdict is not None and how is StepOutcome.INFRA and _never_started(ended, output, verdict):
-        said = replace(said, cost=0, tokens=0)
+        report = replace(report, cost=0, tokens=0)
     return Ended(
         at=at,
         firing=launch.firing,
@@ -142,14 +142,14 @@ def fact_of(
         exit_code=ended.exit_code,
         signal=ended.signal,
         command=ended.command,
-        result=said.result,
+        result=report.result,
         errors=output[1],
         message="; ".join(filter(None, (message, _left_behind(ended.leftovers)))),
-        lasting=said.lasting and how is StepOutcome.FAILED,
-        cost=said.cost,
-        tokens=said.tokens,
-        session=said.session,
-        until=said.until if how is StepOutcome.LIMITED else None,
+        lasting=report.lasting and how is StepOutcome.FAILED,
+        cost=report.cost,
+        tokens=report.tokens,
+        session=report.session,
+        until=report.until if how is StepOutcome.LIMITED else None,
         seconds=max(ended.ended_at - ended.started_at, 0.0),
         stdout_bytes=ended.stdout_bytes if ended.stdout is None else 0,
         stderr_bytes=ended.stderr_bytes if ended.stderr is None else 0,
@@ -177,8 +177,8 @@ def _judged(
         case EndReason.STOPPED:
             return StepOutcome.LOST, "it was ended, and not because this run wanted that"
         case EndReason.NOT_STARTED:
-            said = f"it could not be started: {ended.message or 'the system did not say why'}"
-            return StepOutcome.INFRA, said + _how_to_install(launch, ended)
+            message = f"it could not be started: {ended.message or 'the system did not say why'}"
+            return StepOutcome.INFRA, message + _how_to_install(launch, ended)
         case EndReason.LOST:
             return StepOutcome.LOST, "whoever watched it died; what became of it is not known"
 

@@ -96,7 +96,7 @@ class _Compiler:
         self.ends[ROOT] = [(add("/.end", kind=PlaceKind.END), 1)]
         self.opened = {row: [] for row in range(len(tree.paths)) if not tree.is_leaf(row)}
         self.arrived = {row: [] for row in self.opened}
-        heard = {
+        awaited = {
             earlier
             for row, before in enumerate(tree.depends_on)
             for earlier in before
@@ -104,7 +104,7 @@ class _Compiler:
         }
         for row in range(1, len(tree.paths)):
             self._add_waits(row)
-            if row not in heard:
+            if row not in awaited:
                 end = (add(f"{self.label(row)}.end"), 1)
                 self.ends[row].append(end)
                 self.arrived[tree.parents[row]].append(end)
@@ -153,11 +153,16 @@ class _Compiler:
     def add_leaf(self, row: int, ready: tuple[int, int], priority: int) -> None:
         label, ends = self.label(row), tuple(self.ends[row])
         claims = self.claims[self.tree.parents[row]]
-        given = (*ends, *claims)
+        outputs = (*ends, *claims)
         self.rows += (row, row)
         self.roles += bytes((Role.RUN, Role.SKIP))
         self.builder.add_transition(
-            f"{label}.run", (ready, *claims), _RUN, (given, given, given), action="run", priority=priority
+            f"{label}.run",
+            (ready, *claims),
+            _RUN,
+            (outputs, outputs, outputs),
+            action="run",
+            priority=priority,
         )
         self.skips[row] = self.builder.add_transition(f"{label}.skip", (ready,), _SKIP, (ends,))
 
@@ -166,11 +171,11 @@ class _Compiler:
         self._add_step(row, Role.CLOSE, self.arrived[row], self.ends[row])
 
     def _add_step(
-        self, row: int, role: Role, taken: Iterable[tuple[int, int]], given: Iterable[tuple[int, int]]
+        self, row: int, role: Role, inputs: Iterable[tuple[int, int]], outputs: Iterable[tuple[int, int]]
     ) -> None:
         """Joining, opening and closing is not work: it goes before all work."""
         self.rows.append(row)
         self.roles.append(role)
         id_ = f"{self.label(row)}.{role.name.lower()}"
         first = len(self.tree.paths)
-        self.builder.add_transition(id_, tuple(taken), _STEP, (tuple(given),), priority=first)
+        self.builder.add_transition(id_, tuple(inputs), _STEP, (tuple(outputs),), priority=first)

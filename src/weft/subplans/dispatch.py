@@ -4,9 +4,9 @@ A driver calls `start`, begins the leaves it is told to begin, and reports each 
 returns the *orders* that follow: leaves to begin and leaves to cancel. `events` collects the changes of state
 for whoever listens. The net says who may run; this module says what the ends mean:
 
-- A failed child under `fail_fast` dooms its group: what runs is cancelled, what waits has failed as
+- A failed child under `fail_fast` cancels its group: what runs is cancelled, what waits has failed as
   `cancelled`. The group is then certain to fail, so the group around it is treated alike at once.
-- Under `continue_on_error` the siblings go on, what depends on the failed one has failed as `blocked`, and
+- Under `continue_on_error` the siblings continue, what depends on the failed one has failed as `blocked`, and
   the group fails when it closes; only then does the group around it hear of it.
 - A group closes when each child has ended and no work of theirs is left.
 """
@@ -50,7 +50,7 @@ class Orders:
 
 
 @dataclass(frozen=True, slots=True)
-class _Doom:
+class _FailureCause:
     """Why a subplan fails, or why nothing in a group may start any more."""
 
     reason: FailureReason
@@ -70,7 +70,7 @@ class Dispatch:
         self.tracker = SubplanTracker(tree.paths[1:])  # the whole, row 0, is not one of the subplans
         self._firings: dict[int, Firing] = {}
         self._cancelled: set[int] = set()  # leaves the driver was told to cancel
-        self._dooms: dict[int, _Doom] = {}
+        self._cancelled_groups: dict[int, _FailureCause] = {}
         self._culprits: dict[int, int] = {}  # group → the child whose failure was its first
         self._started: dict[int, float] = {}
         self._results: dict[int, SubplanResult] = {}
@@ -91,7 +91,7 @@ class Dispatch:
 
     @property
     def in_flight(self) -> tuple[int, ...]:
-        """Leaves that were begun and have not been settled."""
+        """Leaves that were started and have not been settled."""
         return tuple(self._firings)
 
     def results(self) -> dict[str, SubplanResult]:
@@ -111,7 +111,7 @@ class Dispatch:
     def settle(
         self, leaf: int, outcome: int, now: float, *, value: object = None, error: BaseException | None = None
     ) -> Orders:
-        """A leaf that was begun has ended."""
+        """Records the end of a leaf that was started."""
         self._now = now
         firing = self._firings.pop(leaf, None)
         if firing is None:
@@ -120,9 +120,9 @@ class Dispatch:
         if outcome == COMPLETED:
             self._complete(leaf, value)
         elif outcome == CANCELLED:
-            self._fail(leaf, _Doom(FailureReason.CANCELLED, self._who_doomed(leaf)))
+            self._fail(leaf, _FailureCause(FailureReason.CANCELLED, self._cancellation_cause(leaf)))
         else:
-            self._fail(leaf, _Doom(FailureReason.ERROR, None), error)
+            self._fail(leaf, _FailureCause(FailureReason.ERROR, None), error)
             self._spread(leaf, orders)
         offered = self._agenda.finish(firing, outcome)
         if offered:
@@ -133,8 +133,8 @@ class Dispatch:
         """Everything is to end: what runs is cancelled, what waits will not start."""
         self._now = now
         orders = Orders()
-        if ROOT not in self._dooms:
-            self._doom(ROOT, _Doom(FailureReason.CANCELLED, None), orders)
+        if ROOT not in self._cancelled_groups:
+            self._cancel_group(ROOT, _FailureCause(FailureReason.CANCELLED, None), orders)
         return self._decide(orders)
 
     # The net moves
@@ -170,7 +170,7 @@ class Dispatch:
         blocker = self._blocker(leaf)
         if blocker is None:
             return False
-        self._fail(leaf, _Doom(FailureReason.BLOCKED, blocker))
+        self._fail(leaf, _FailureCause(FailureReason.BLOCKED, blocker))
         self._spread(leaf, orders)
         return True
 
@@ -185,8 +185,8 @@ class Dispatch:
         if blocker is None:
             self._start(group)
             return
-        self._doom(group, _Doom(FailureReason.BLOCKED, blocker), orders)
-        self._fail(group, self._dooms[group])
+        self._cancel_group(group, _FailureCause(FailureReason.BLOCKED, blocker), orders)
+        self._fail(group, self._cancelled_groups[group])
         self._spread(group, orders)
 
     def _close(self, group: int, orders: Orders) -> None:
@@ -194,10 +194,10 @@ class Dispatch:
             return
         culprit = self._culprits.get(group)
         if culprit is not None:
-            self._fail(group, _Doom(FailureReason.ERROR, culprit))
+            self._fail(group, _FailureCause(FailureReason.ERROR, culprit))
             self._spread(group, orders)
         elif any(not self._results[child].ok for child in self._tree.children(group)):
-            self._fail(group, _Doom(FailureReason.CANCELLED, self._who_doomed(group)))
+            self._fail(group, _FailureCause(FailureReason.CANCELLED, self._cancellation_cause(group)))
         else:
             self._complete(group)
 
@@ -209,15 +209,15 @@ class Dispatch:
         while row != ROOT:
             group = tree.parents[row]
             self._culprits.setdefault(group, row)
-            if tree.modes[group] is not FailureMode.FAIL_FAST or group in self._dooms:
+            if tree.modes[group] is not FailureMode.FAIL_FAST or group in self._cancelled_groups:
                 return
-            self._doom(group, _Doom(FailureReason.CANCELLED, row), orders)
+            self._cancel_group(group, _FailureCause(FailureReason.CANCELLED, row), orders)
             row = group
 
-    def _doom(self, group: int, doom: _Doom, orders: Orders) -> None:
+    def _cancel_group(self, group: int, failure: _FailureCause, orders: Orders) -> None:
         """Nothing below may start any more; what runs there is to be cancelled."""
         tree, is_pending = self._tree, self.tracker.is_pending
-        self._dooms[group] = doom
+        self._cancelled_groups[group] = failure
         never_ran: list[int] = []
         groups: list[int] = []
         for row in tree.below(group):
@@ -227,15 +227,15 @@ class Dispatch:
                 self._cancelled.add(row)
                 orders.cancel.append(row)
         for row in (*never_ran, *reversed(groups)):  # a group after what is in it
-            self._fail(row, doom)
+            self._fail(row, failure)
         missing = self._game.missing
         self._take_skips((self._skips[row] for row in never_ran if not missing[self._skips[row]]), orders)
 
-    def _who_doomed(self, row: int) -> int | None:
+    def _cancellation_cause(self, row: int) -> int | None:
         while row != ROOT:
             row = self._tree.parents[row]
-            if row in self._dooms:
-                return self._dooms[row].cause
+            if row in self._cancelled_groups:
+                return self._cancelled_groups[row].cause
         return None
 
     # Changes of state: written out, as each happens once for every subplan
@@ -255,7 +255,7 @@ class Dispatch:
         started = self._started.pop(row)
         self._results[row] = _new(SubplanResult, (path, _COMPLETED, value, None, None, None, started, now))
 
-    def _fail(self, row: int, why: _Doom, error: BaseException | None = None) -> None:
+    def _fail(self, row: int, why: _FailureCause, error: BaseException | None = None) -> None:
         path, now, reason = self._tree.paths[row], self._now, why.reason
         cause = None if why.cause is None else self._tree.paths[why.cause]
         before = self.tracker.move(row - 1, states.FAILED, reason)

@@ -112,14 +112,14 @@ class _Run:
             self._settle_the_silent()
 
     def _settle_the_silent(self) -> None:
-        """Anybody may cancel an asyncio task before its first step: it ends, and nobody hears of it."""
+        """An asyncio task may be cancelled before its first step; it then ends without running any code."""
         for leaf in self._dispatch.in_flight:
             self._take(self._dispatch.cancel(self._now()))
             error = StateError("its task was cancelled from elsewhere, before it began")
             self._settle(leaf, (FAILED, None, error))
 
     def _take(self, orders: Orders) -> list[int]:
-        """Tells what happened, cancels what is to be cancelled; returns what is to begin."""
+        """Notifies listeners and cancels leaves, as ordered; returns the leaves to start."""
         events = self._dispatch.events
         if events:
             self._dispatch.events = []
@@ -172,13 +172,13 @@ class _Run:
         return COMPLETED, value, None
 
     def _settle(self, leaf: int, ended: _Ended) -> int | None:
-        """Reports the end of a leaf; returns one for this worker to go on with."""
+        """Reports the end of a leaf; returns the next leaf for this worker."""
         del self._scopes[leaf]
         outcome, value, error = ended
         orders = self._dispatch.settle(leaf, outcome, self._now(), value=value, error=error)
         begin = self._take(orders)
-        for other in begin[1:]:
-            self._start_worker(other)
+        for leaf_to_start in begin[1:]:
+            self._start_worker(leaf_to_start)
         return begin[0] if begin else None
 
 

@@ -19,7 +19,7 @@ class FailureMode(StrEnum):
     FAIL_FAST = "fail_fast"
     """The first failure cancels what runs and what waits."""
     CONTINUE_ON_ERROR = "continue_on_error"
-    """Everything that does not depend on a failed subplan runs; failures are told together."""
+    """Everything that does not depend on a failed subplan runs; failures are reported together."""
 
 
 class Policy(StrEnum):

@@ -20,11 +20,11 @@ def in_context(context: Context, work: Callable[[], Awaitable[Any]]) -> Generato
     argument: Any = None
     while True:
         try:
-            wanted = run(resume, argument)
+            awaited = run(resume, argument)
         except StopIteration as stop:
             return stop.value
         try:
-            argument = yield wanted
+            argument = yield awaited
         except GeneratorExit:
             run(steps.close)
             raise

@@ -72,13 +72,13 @@ class SubplanExecutionError(WeftError):
         self.reason = result.reason
         self.results = results
         self.__cause__ = cause
-        said = f"{type(cause).__name__}: {cause}" if cause is not None else str(result.reason)
+        detail = f"{type(cause).__name__}: {cause}" if cause is not None else str(result.reason)
         by = f" by {result.cause!r}" if result.cause is not None and cause is None else ""
-        super().__init__(f"subplan {result.path!r} failed: {said}{by}")
+        super().__init__(f"subplan {result.path!r} failed: {detail}{by}")
 
 
 class AggregateSubplanError(ExceptionGroup[SubplanExecutionError]):
-    """Subplans failed while the others went on: a `SubplanExecutionError` for each failure."""
+    """Subplans failed while the others continued: a `SubplanExecutionError` for each failure."""
 
     results: Results
     """How every subplan ended, by path."""

@@ -108,9 +108,9 @@ class _Simulator:
     def _end_now(self, leaves: list[int], now: float) -> None:
         """Brings the ends of cancelled leaves forward, in the order they were cancelled."""
         order = {leaf: position - len(leaves) for position, leaf in enumerate(leaves)}
-        kept = [end for end in self._ends if end[2] not in order]
+        unaffected = [end for end in self._ends if end[2] not in order]
         moved = [(now, order[end[2]], end[2], end[3]) for end in self._ends if end[2] in order]
-        self._ends = sorted(kept + moved, key=lambda end: end[:2])  # a sorted list is a heap
+        self._ends = sorted(unaffected + moved, key=lambda end: end[:2])  # a sorted list is a heap
 
     def _how(self, leaf: int) -> Behaviour:
         if self._behaviour is None:

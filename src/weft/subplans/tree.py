@@ -55,18 +55,18 @@ def _add_rows(
     # A stack instead of recursion: how deep a tree goes is the caller's business, not the interpreter's.
     stack = [(ROOT, enumerate(subplans, 1), set[str]())]
     while stack:
-        parent, children, taken = stack[-1]
-        position, given = next(children, (0, None))
+        parent, children, used_ids = stack[-1]
+        position, child = next(children, (0, None))
         if not position:
             stack.pop()
             tree.close(parent)
             continue
         around = tree.paths[parent]
-        subplan = checked(given, position, around)
+        subplan = checked(child, position, around)
         path = SubplanPath(f"{around}/{subplan.id}" if around else subplan.id)
-        if subplan.id in taken:
+        if subplan.id in used_ids:
             raise SubplanTreeError(f"{path}: two subplans here have the id {subplan.id!r}; ids must differ")
-        taken.add(subplan.id)
+        used_ids.add(subplan.id)
         row = _add_row(tree, path, parent, subplan if isinstance(subplan, Subplan) else None)
         names.append(checked_depends_on(subplan, path))
         if isinstance(subplan, SubplanGroup):
@@ -102,9 +102,9 @@ def _resolve_dependencies(tree: Tree, names: list[tuple[str, ...]]) -> None:
     if not any(names):
         return
     rows = {path: row for row, path in enumerate(tree.paths)}
-    for row, wanted in enumerate(names):
-        if wanted:
-            tree.depends_on[row] = tuple(dict.fromkeys(_find(tree, rows, row, name) for name in wanted))
+    for row, dependencies in enumerate(names):
+        if dependencies:
+            tree.depends_on[row] = tuple(dict.fromkeys(_find(tree, rows, row, name) for name in dependencies))
 
 
 def _find(tree: Tree, rows: dict[SubplanPath, int], row: int, name: str) -> int:

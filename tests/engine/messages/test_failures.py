@@ -237,11 +237,11 @@ def test_what_ends_as_if_it_had_been_told_to_and_had_not_is_lost(how: StepOutcom
 def test_an_end_that_is_told_twice_or_of_nothing_is_noted_and_ignored() -> None:
     engine = Engine(plan(leaf("a")))
     engine.apply(RunStarted(at=0.0, run="r"))
-    engine.taken()
+    engine.take_messages()
     prepared = Ended(at=1.0, firing=1, execution=1, how=StepOutcome.DONE)
     for fact in (prepared, prepared, Ended(at=1.0, firing=9, execution=1, how=StepOutcome.DONE)):
         engine.apply(fact)
-    kinds = [event.kind for event in engine.taken()[0] if event.fact is not None]
+    kinds = [event.kind for event in engine.take_messages()[0] if event.fact is not None]
     assert kinds == ["step_finished", "ignored", "ignored"]
 
 

@@ -22,7 +22,7 @@ TWO = (run("one"), run("two"))
 
 def say(engine: Engine, wanted: ControlState, subplan: str = "", *, now: bool = False) -> list[AnyOrder]:
     engine.apply(Controlled(at=1.0, subplan=subplan, wanted=wanted, now=now))
-    return engine.taken()[1]
+    return engine.take_messages()[1]
 
 
 def end(engine: Engine, firing: int, how: StepOutcome = StepOutcome.DONE, execution: int = 1) -> list[str]:
@@ -32,7 +32,7 @@ def end(engine: Engine, firing: int, how: StepOutcome = StepOutcome.DONE, execut
 
 
 def launched(engine: Engine) -> list[str]:
-    return steps(engine.taken()[1])
+    return steps(engine.take_messages()[1])
 
 
 def steps(orders: list[AnyOrder]) -> list[str]:
@@ -75,7 +75,7 @@ def test_a_slice_that_is_paused_gets_no_workspace_and_stays_pending() -> None:
     engine = Engine(plan(leaf("a"), leaf("b"), isolation="worktree"))
     engine.apply(Controlled(at=0.0, subplan="b", wanted=ControlState.PAUSE))
     engine.apply(RunStarted(at=0.0, run="r"))
-    assert [order.path for order in engine.taken()[1] if isinstance(order, Prepare)] == ["a"]
+    assert [order.path for order in engine.take_messages()[1] if isinstance(order, Prepare)] == ["a"]
     assert engine.tracker.state("b") == "pending"
 
 
@@ -123,7 +123,7 @@ def test_a_merge_that_a_person_asks_for_is_made_though_its_subplan_is_paused() -
         engine.apply(Ended(at=1.0, firing=firing, execution=1, how=how))
     say(engine, ControlState.PAUSE)
     engine.apply(MergeAsked(at=2.0, subplan="a"))
-    assert [type(order) for order in engine.taken()[1]] == [Merge]
+    assert [type(order) for order in engine.take_messages()[1]] == [Merge]
 
 
 # Freeze
@@ -146,7 +146,7 @@ def test_whoever_takes_over_says_once_more_what_stands_still_and_what_goes_on() 
     say(engine, ControlState.FREEZE, "b")
     say(engine, ControlState.GO, "b")
     engine.apply(Resumed(at=1.0, epoch=2))
-    frozen = [order for order in engine.taken()[1] if isinstance(order, Freeze)]
+    frozen = [order for order in engine.take_messages()[1] if isinstance(order, Freeze)]
     assert frozen == [Freeze(firing=1, execution=1), Freeze(firing=2, execution=1, thaw=True)]
 
 
@@ -202,7 +202,7 @@ def test_what_people_want_is_told() -> None:
     told = []
     for wanted in (ControlState.PAUSE, ControlState.FREEZE, ControlState.STOP, ControlState.GO):
         engine.apply(Controlled(at=1.0, subplan="a", wanted=wanted))
-        told += [(event.kind, event.subplan, event.outcome) for event in engine.taken()[0]]
+        told += [(event.kind, event.subplan, event.outcome) for event in engine.take_messages()[0]]
     assert told == [
         ("paused", "a", "pause"),
         ("paused", "a", "freeze"),
@@ -214,7 +214,7 @@ def test_what_people_want_is_told() -> None:
 def test_a_workspace_that_is_being_made_is_no_reason_to_begin_the_steps() -> None:
     engine = Engine(plan(leaf("a"), isolation="worktree"))
     engine.apply(RunStarted(at=0.0, run="r"))
-    assert [type(order) for order in engine.taken()[1]] == [Prepare]
+    assert [type(order) for order in engine.take_messages()[1]] == [Prepare]
     say(engine, ControlState.PAUSE)
     assert [end(engine, 1), steps(say(engine, ControlState.GO))] == [[], ["a:work"]]
 

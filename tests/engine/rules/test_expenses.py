@@ -135,7 +135,7 @@ def test_a_run_that_is_stopped_during_a_limit_goes_on_after_it() -> None:
 def limited(engine: Engine, at: float, *, execution: int, until: float | None) -> float:
     """When it is tried again after it has met a limit that ends then."""
     engine.apply(Ended(at=at, firing=1, execution=execution, how=StepOutcome.LIMITED, until=until))
-    events, orders = engine.taken()
+    events, orders = engine.take_messages()
     (wake,) = [order.at for order in orders if isinstance(order, WakeAt)]
     assert [event.data["until"] for event in events if event.kind == "limited"] == [wake]
     engine.apply(Woke(at=wake))
@@ -171,7 +171,9 @@ def test_after_work_that_was_done_a_limit_is_a_new_one() -> None:
     at = limited(engine, at, execution=2, until=None)
     engine.apply(Ended(at=at, firing=1, execution=3, how=StepOutcome.DONE))
     engine.apply(Ended(at=at, firing=2, execution=1, how=StepOutcome.LIMITED))
-    assert [order for order in engine.taken()[1] if isinstance(order, WakeAt)] == [WakeAt(at=at + 1.0)]
+    assert [order for order in engine.take_messages()[1] if isinstance(order, WakeAt)] == [
+        WakeAt(at=at + 1.0)
+    ]
 
 
 def test_several_steps_that_meet_the_same_limit_are_one_reason_to_wait() -> None:
@@ -180,7 +182,7 @@ def test_several_steps_that_meet_the_same_limit_are_one_reason_to_wait() -> None
         engine.apply(Ended(at=1.0, firing=firing, execution=1, how=StepOutcome.DONE))
     for firing in (3, 4):
         engine.apply(Ended(at=2.0, firing=firing, execution=1, how=StepOutcome.LIMITED, until=50.0 + firing))
-    assert [order.at for order in engine.taken()[1] if isinstance(order, WakeAt)] == [53.0, 54.0]
+    assert [order.at for order in engine.take_messages()[1] if isinstance(order, WakeAt)] == [53.0, 54.0]
     engine.apply(Woke(at=53.0))
     assert engine.in_flight == []
     engine.apply(Woke(at=54.0))
@@ -300,7 +302,7 @@ def test_what_a_cancelled_agent_has_spent_counts() -> None:
         engine.apply(Ended(at=1.0, firing=firing, execution=1, how=StepOutcome.DONE))
     engine.apply(Ended(at=2.0, firing=3, execution=1, how=StepOutcome.FAILED))
     engine.apply(Ended(at=3.0, firing=4, execution=1, how=StepOutcome.CANCELLED, cost=70))
-    assert engine.taken()[0][-1].cost == 70
+    assert engine.take_messages()[0][-1].cost == 70
     assert engine.tracker.failures() == {"a": "error", "b": "cancelled"}
 
 
@@ -364,8 +366,8 @@ def test_nothing_stays_reserved_for_a_step_that_cannot_be_begun() -> None:
     slices = [leaf("a", *steps), leaf("b", agent("work", max_cost=1.0))]
     story = story_of(slices, {"b:work": spends(0.0)}, budget=1.0)
     assert story.states == {"a": "error", "b": "completed"}
-    assert not any(story.run.engine._board.budget.reserved)
-    assert not any(story.run.engine._board.token_budget.reserved)
+    assert not any(story.run.engine._state.budget.reserved)
+    assert not any(story.run.engine._state.token_budget.reserved)
 
 
 def test_a_cost_counts_whoever_tells_it() -> None:
@@ -376,7 +378,7 @@ def test_a_cost_counts_whoever_tells_it() -> None:
 def test_what_is_heard_of_who_has_no_account_changes_nothing() -> None:
     engine = begun(plan(leaf("a"), isolation="none", policy="serial"))
     engine.apply(Spent(at=1.0, firing=1, execution=1, cost=70))
-    assert engine._board.budget.spent[0] == 0
+    assert engine._state.budget.spent[0] == 0
 
 
 # Tokens
@@ -495,15 +497,15 @@ def test_what_is_heard_too_late_is_ignored() -> None:
         plan(leaf("a", agent("work")), leaf("b", agent("work")), isolation="none", policy="serial")
     )
     engine.apply(Ended(at=1.0, firing=1, execution=1, how=StepOutcome.DONE, cost=5))
-    engine.taken()
+    engine.take_messages()
     for fact in (
         Spent(at=2.0, firing=1, execution=1, cost=90),
         Spent(at=2.0, firing=2, execution=2, cost=90),
         Spent(at=2.0, firing=77, execution=1, cost=90),
     ):
         engine.apply(fact)
-    assert [event.kind for event in engine.taken()[0]] == ["ignored"] * 3
-    assert engine._board.budget.spent[0] == 5
+    assert [event.kind for event in engine.take_messages()[0]] == ["ignored"] * 3
+    assert engine._state.budget.spent[0] == 5
 
 
 def test_what_is_known_so_far_can_be_asked() -> None:
@@ -555,10 +557,10 @@ def test_what_is_cancelled_for_want_of_money_as_the_run_goes_on_is_not_begun_aga
     engine.apply(StopAsked(at=2.0))
     engine.apply(Ended(at=3.0, firing=2, execution=1, how=StepOutcome.STOPPED, cost=500_000))
     engine.apply(Ended(at=3.0, firing=3, execution=1, how=StepOutcome.STOPPED))
-    engine.taken()
+    engine.take_messages()
     engine.apply(Resumed(at=4.0, epoch=2))
     assert engine.tracker.failures() == {"a": "budget"}
-    events, orders = engine.taken()
+    events, orders = engine.take_messages()
     assert [event.step for event in events if event.kind == "step_cancelled"] == ["dear", "beside"]
     assert ([event for event in events if event.kind == "step_started"], orders) == ([], [])
 

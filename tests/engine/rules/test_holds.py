@@ -39,7 +39,7 @@ class Driver:
         waiting = list(facts)
         while waiting:
             self.engine.apply(waiting.pop(0))
-            events, orders = self.engine.taken()
+            events, orders = self.engine.take_messages()
             self.kinds += [(event.kind, event.subplan, event.outcome) for event in events]
             self.orders += orders
             waiting += [
@@ -286,13 +286,13 @@ def test_a_result_does_not_make_another_land_for_which_nobody_has_agreed() -> No
 def test_what_an_earlier_run_completed_may_still_have_to_land() -> None:
     driver = Engine(worktrees(leaf("a"), merge={"mode": "auto"}))
     driver.apply(RunStarted(at=0.0, run="r", carried=("a",)))
-    assert [type(order).__name__ for order in driver.taken()[1]] == ["Land"]
+    assert [type(order).__name__ for order in driver.take_messages()[1]] == ["Land"]
 
 
 def test_what_an_earlier_run_has_landed_does_not_land_again() -> None:
     engine = Engine(worktrees(leaf("a"), leaf("b"), merge={"mode": "auto"}))
     engine.apply(RunStarted(at=0.0, run="r", carried=("a", "b"), landed=("a",)))
-    orders = engine.taken()[1]
+    orders = engine.take_messages()[1]
     assert [(type(order).__name__, order.path) for order in orders] == [("Land", "b")]  # type: ignore[union-attr]
     assert [row for row in range(3) if engine.landing_record.is_to_land(row)] == [2]
 

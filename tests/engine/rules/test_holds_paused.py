@@ -26,7 +26,7 @@ def start(kind: type[Ordered], compiled: CompiledPlan | None = None, path: str =
     """All that is ordered is done, except the slow step; the first order of this kind is held."""
     engine = Engine(compiled or plan(leaf("a"), OTHER))
     engine.apply(RunStarted(at=0.0, run="r"))
-    orders = engine.taken()[1]
+    orders = engine.take_messages()[1]
     is_held = False
     while orders:
         order = orders.pop(0)
@@ -41,7 +41,7 @@ def start(kind: type[Ordered], compiled: CompiledPlan | None = None, path: str =
         )
         is_held = is_held or how is StepOutcome.HELD
         engine.apply(Ended(at=1.0, firing=order.firing, execution=order.execution, how=how))
-        orders += engine.taken()[1]
+        orders += engine.take_messages()[1]
     assert is_held
     return engine
 
@@ -49,7 +49,7 @@ def start(kind: type[Ordered], compiled: CompiledPlan | None = None, path: str =
 def say(engine: Engine, *facts: AnyFact) -> list[AnyOrder]:
     for fact in facts:
         engine.apply(fact)
-    return engine.taken()[1]
+    return engine.take_messages()[1]
 
 
 def control(wanted: ControlState, subplan: str = "a") -> Controlled:
@@ -71,7 +71,7 @@ def test_a_workspace_of_a_paused_slice_is_not_made_on_request_but_when_the_slice
 ) -> None:
     engine = start(Prepare)
     assert kinds(say(engine, control(wanted), ASKED)) == []
-    assert [firing.play.path for firing in engine.held()] == ["a"]
+    assert [firing.subplan.path for firing in engine.held()] == ["a"]
     assert kinds(say(engine, GO)) == ["Prepare"]
     assert engine.held() == []
 
@@ -79,7 +79,7 @@ def test_a_workspace_of_a_paused_slice_is_not_made_on_request_but_when_the_slice
 def test_a_workspace_that_no_person_asked_for_stays_held_when_its_slice_continues() -> None:
     engine = start(Prepare)
     assert kinds(say(engine, control(ControlState.PAUSE), GO)) == []
-    assert [firing.play.path for firing in engine.held()] == ["a"]
+    assert [firing.subplan.path for firing in engine.held()] == ["a"]
 
 
 @pytest.mark.parametrize("kind", [Merge, Land])
@@ -95,7 +95,7 @@ def test_after_a_death_a_merge_of_a_paused_slice_waits_for_the_request_and_is_tr
 ) -> None:
     engine = start(kind)
     assert kinds(say(engine, control(ControlState.PAUSE), DIED)) == []
-    assert [firing.play.path for firing in engine.held()] == ["a"]
+    assert [firing.subplan.path for firing in engine.held()] == ["a"]
     assert kinds(say(engine, ASKED)) == [kind.__name__]
 
 
@@ -121,7 +121,7 @@ def test_a_workspace_that_waits_for_room_is_held_again_when_its_slice_is_paused(
     assert kinds(say(engine, ASKED)) == [], "the other slice has the only slot"
     assert engine.held() == []
     say(engine, control(ControlState.PAUSE))
-    assert [firing.play.path for firing in engine.held()] == ["a"]
+    assert [firing.subplan.path for firing in engine.held()] == ["a"]
     assert kinds(say(engine, ASKED, GO)) == []
     assert engine.held() == []
 
@@ -129,7 +129,7 @@ def test_a_workspace_that_waits_for_room_is_held_again_when_its_slice_is_paused(
 def test_a_coordinator_that_only_merges_leaves_workspaces_held() -> None:
     engine = start(Prepare)
     assert kinds(say(engine, Resumed(at=3.0, epoch=2, merges_only=True), ASKED)) == []
-    assert [firing.play.path for firing in engine.held()] == ["a"]
+    assert [firing.subplan.path for firing in engine.held()] == ["a"]
     assert kinds(say(engine, Resumed(at=4.0, epoch=3))) == ["Prepare"]
 
 
@@ -151,4 +151,4 @@ def test_whatever_is_said_a_paused_group_begins_no_workspace_and_hides_none(
     engine = start(Prepare, plan(group("g", leaf("a")), OTHER), "g/a")
     orders = say(engine, control(ControlState.PAUSE, "g"), *facts)
     assert kinds(orders, "g/a") == []
-    assert [firing.play.path for firing in engine.held()] == ["g/a"]
+    assert [firing.subplan.path for firing in engine.held()] == ["g/a"]

@@ -44,7 +44,7 @@ class Driver:
         waiting = list(facts)
         while waiting:
             self.engine.apply(waiting.pop(0))
-            events, orders = self.engine.taken()
+            events, orders = self.engine.take_messages()
             self.events += events
             self.orders += orders
             waiting += [fact for order in orders if (fact := self.end(order)) is not None]
@@ -163,7 +163,7 @@ def test_what_was_under_way_when_the_coordinator_died_is_in_flight() -> None:
     driver = Driver(group("g", leaf("a"), leaf("b")), waits="g/b")
     driver.tell(NOW)
     facts = [event.fact for event in driver.events if event.fact is not None]
-    successor = Engine(driver.engine._board.compiled, quiet=True)
+    successor = Engine(driver.engine._state.compiled, quiet=True)
     for fact in facts:
         successor.apply(fact)
     assert [order.path for order in successor.in_flight if isinstance(order, Land)] == ["g"]

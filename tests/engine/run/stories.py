@@ -118,7 +118,7 @@ class Story:
             for event in self.of("subplan_state")
             if event.outcome in {"completed", "failed"}
         }
-        paths = self.run.engine._board.plan.outline.paths[1:]
+        paths = self.run.engine._state.plan.outline.paths[1:]
         return {path: ended[path] for path in paths if path in ended}
 
     def why(self, path: str) -> Data:
@@ -208,5 +208,5 @@ def begun(compiled: CompiledPlan) -> Engine:
     """An engine that has just been told of the start of the run."""
     engine = Engine(compiled)
     engine.apply(RunStarted(at=0.0, run="r"))
-    engine.taken()
+    engine.take_messages()
     return engine

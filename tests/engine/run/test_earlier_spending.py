@@ -110,24 +110,24 @@ def stopped() -> Engine:
     engine.apply(StopAsked(at=3.0))
     engine.apply(Ended(at=3.0, firing=4, execution=1, how=StepOutcome.STOPPED, cost=150_000, signal=15))
     assert engine.state == "stopped"
-    engine.taken()
+    engine.take_messages()
     return engine
 
 
 def test_a_run_that_is_resumed_has_spent_what_it_had_spent() -> None:
     engine = stopped()
     engine.apply(Resumed(at=4.0, epoch=2))
-    events, _ = engine.taken()
+    events, _ = engine.take_messages()
     assert list(failures(events)) == ["b"]
 
 
 def test_a_reset_lets_it_continue_and_count_from_zero() -> None:
     engine = stopped()
     engine.apply(Resumed(at=4.0, epoch=2, fresh_budget=True))
-    events, orders = engine.taken()
+    events, orders = engine.take_messages()
     assert [event.outcome for event in events if event.kind == "budget"] == ["reset"]
     assert [order.step for order in orders if isinstance(order, Launch)] == ["work"]
-    budget = engine._board.budget
+    budget = engine._state.budget
     assert (budget.spent[0], budget.own(0)) == (0, 1_150_000)
 
 
@@ -135,7 +135,7 @@ def test_after_a_reset_what_is_under_way_counts_with_all_that_it_spends() -> Non
     budget = Budget([-1, 0], [100, None])
     budget.carry(1, spent=60, assumed=10, unknown=1)
     budget.open(7, 1, 20)
-    budget.heard(7, 15)
+    budget.record(7, 15)
     budget.reset()
     assert (budget.spent, budget.assumed, budget.unknown) == ([15, 15], [0, 0], [0, 0])
     budget.settle(7, 80)
@@ -150,4 +150,4 @@ def test_of_a_run_that_spent_before_a_reset_nothing_is_lost() -> None:
     budget.open(2, 1, 20)
     budget.settle(2, 30)
     budget.reset()
-    assert (budget.spent[0], budget.taken(0), budget.own(0), budget.own_unknown) == (0, 0, 30, 1)
+    assert (budget.spent[0], budget.committed(0), budget.own(0), budget.own_unknown) == (0, 0, 30, 1)

@@ -35,20 +35,20 @@ def test_nothing_starts_while_a_run_is_stopping_and_it_is_stopped_when_all_has_e
     engine = begun(plan(leaf("a", run("one"), run("two")), isolation="none"))
     engine.apply(StopAsked(at=1.0))
     assert engine.state == "running"
-    assert engine.taken()[1] == [Halt(firing=1, execution=1, how="stopped")]
+    assert engine.take_messages()[1] == [Halt(firing=1, execution=1, how="stopped")]
     engine.apply(Ended(at=2.0, firing=1, execution=1, how=StepOutcome.DONE))
-    events, orders = engine.taken()
+    events, orders = engine.take_messages()
     assert (engine.state, orders) == ("stopped", [])
     assert (events[-1].kind, events[-1].outcome) == ("run_finished", "stopped")
     engine.apply(Resumed(at=3.0, epoch=2))
-    assert [order.step for order in engine.taken()[1] if isinstance(order, Launch)] == ["two"]
+    assert [order.step for order in engine.take_messages()[1] if isinstance(order, Launch)] == ["two"]
 
 
 def test_who_does_not_want_to_wait_stops_without_grace() -> None:
     engine = begun(plan(leaf("a"), isolation="none"))
     engine.apply(StopAsked(at=1.0))
     engine.apply(StopAsked(at=1.0, now=True))
-    assert [order for order in engine.taken()[1] if isinstance(order, Halt)] == [
+    assert [order for order in engine.take_messages()[1] if isinstance(order, Halt)] == [
         Halt(firing=1, execution=1, how="stopped"),
         Halt(firing=1, execution=1, how="stopped", now=True),
     ]
@@ -58,7 +58,7 @@ def test_a_stop_that_reaches_a_process_after_the_run_goes_on_starts_it_again() -
     engine = begun(plan(leaf("a"), isolation="none"))
     engine.apply(StopAsked(at=1.0))
     engine.apply(Resumed(at=2.0, epoch=2))
-    engine.taken()
+    engine.take_messages()
     engine.apply(Ended(at=3.0, firing=1, execution=1, how=StepOutcome.STOPPED))
     assert [(order.firing, order.execution) for order in engine.in_flight] == [(1, 2)]
 
@@ -66,9 +66,9 @@ def test_a_stop_that_reaches_a_process_after_the_run_goes_on_starts_it_again() -
 def test_what_was_to_end_for_good_is_told_so_again_after_a_death() -> None:
     engine = begun(plan(leaf("a"), leaf("b"), isolation="none"))
     engine.apply(Ended(at=1.0, firing=1, execution=1, how=StepOutcome.FAILED))
-    assert engine.taken()[1] == [Halt(firing=2, execution=1, how="cancelled")]
+    assert engine.take_messages()[1] == [Halt(firing=2, execution=1, how="cancelled")]
     engine.apply(Resumed(at=2.0, epoch=2))
-    assert engine.taken()[1] == [Halt(firing=2, execution=1, how="cancelled")]
+    assert engine.take_messages()[1] == [Halt(firing=2, execution=1, how="cancelled")]
     engine.apply(Ended(at=3.0, firing=2, execution=1, how=StepOutcome.LOST))
     assert engine.state == "failed"
     assert engine.tracker.failures()["b"] == "cancelled"
@@ -114,7 +114,7 @@ def test_a_question_holds_up_its_own_slice_and_nothing_else() -> None:
 def test_a_run_with_nothing_but_questions_waits() -> None:
     story = tell(plan(leaf("a", ask("sure", "Really, {{ slice.id }}?")), leaf("b")), replies={"a:sure": None})
     assert story.state == "waiting"
-    assert [(one.play.path, one.step, one.question) for one in story.run.engine.questions()] == [
+    assert [(one.subplan.path, one.step, one.question) for one in story.run.engine.questions()] == [
         ("a", "sure", "Really, a?")
     ]
     assert story.states == {"b": "completed"}
@@ -178,7 +178,7 @@ def test_an_answer_that_nobody_asked_for_is_noted_and_ignored() -> None:
     engine = begun(plan(leaf("a", ask()), isolation="none"))
     engine.apply(Answered(at=1.0, subplan="b", step="", accepted=True))
     engine.apply(Answered(at=1.0, subplan="a", step="other", accepted=True))
-    assert [event.kind for event in engine.taken()[0]] == ["ignored", "ignored"]
+    assert [event.kind for event in engine.take_messages()[0]] == ["ignored", "ignored"]
     engine.apply(Answered(at=2.0, subplan="a", step="", accepted=True))
     assert engine.state == "completed"
 

@@ -12,18 +12,18 @@ def limited() -> tuple[Engine, list[AnyFact]]:
     engine = begun(compiled)
     met = Ended(at=1.0, firing=1, execution=1, how=StepOutcome.LIMITED, until=3600.0)
     engine.apply(met)
-    engine.taken()
+    engine.take_messages()
     return engine, [met]
 
 
 def launched(engine: Engine) -> list[tuple[str, int]]:
-    return [(order.path, order.execution) for order in engine.taken()[1] if isinstance(order, Launch)]
+    return [(order.path, order.execution) for order in engine.take_messages()[1] if isinstance(order, Launch)]
 
 
 def test_what_waits_for_a_usage_limit_continues_when_a_person_ends_it() -> None:
     engine, _ = limited()
     engine.apply(LimitsEnded(at=60.0))
-    events, orders = engine.taken()
+    events, orders = engine.take_messages()
     assert (events[0].kind, events[0].fact) == ("limits_ended", LimitsEnded(at=60.0))
     assert [(order.path, order.execution) for order in orders if isinstance(order, Launch)] == [("a", 2)]
 
@@ -32,7 +32,7 @@ def test_an_agent_that_meets_its_limit_again_waits_again() -> None:
     engine, _ = limited()
     engine.apply(LimitsEnded(at=60.0))
     engine.apply(Ended(at=61.0, firing=1, execution=2, how=StepOutcome.LIMITED, until=3600.0))
-    engine.taken()
+    engine.take_messages()
     engine.apply(Woke(at=70.0))
     assert launched(engine) == []
     engine.apply(Woke(at=3600.0))
@@ -42,7 +42,7 @@ def test_an_agent_that_meets_its_limit_again_waits_again() -> None:
 def test_to_end_limits_twice_or_where_there_are_none_changes_nothing() -> None:
     engine, _ = limited()
     engine.apply(LimitsEnded(at=60.0))
-    engine.taken()
+    engine.take_messages()
     engine.apply(LimitsEnded(at=61.0))
     assert launched(engine) == []
     quiet = begun(plan(leaf("a", run("work")), isolation="none"))

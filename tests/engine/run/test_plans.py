@@ -163,17 +163,17 @@ def test_nothing_left_to_do_while_work_remains_is_told_as_stuck(policy: str) -> 
 def test_a_token_that_waits_for_ever_is_told_by_its_place() -> None:
     compiled = plan(leaf("a"), max_parallel=1)
     engine = Engine(compiled)
-    engine._board.allocator._pools[0].free = 0
+    engine._state.allocator._pools[0].free = 0
     engine.apply(RunStarted(at=0.0, run="r"))
     assert engine.state == "failed"
-    assert engine.taken()[0][-1].data["stuck"][0] == "a: ready"
+    assert engine.take_messages()[0][-1].data["stuck"][0] == "a: ready"
 
 
 def test_a_step_that_waits_for_ever_for_a_pool_is_told_by_its_place() -> None:
     engine = Engine(plan(leaf("a", run("work", pool="db")), isolation="none", pools={"db": 1}))
-    engine._board.allocator._pools[engine._board.limits.named["pool:db"]].free = 0
+    engine._state.allocator._pools[engine._state.limits.named["pool:db"]].free = 0
     engine.apply(RunStarted(at=0.0, run="r"))
-    assert engine.taken()[0][-1].data["stuck"] == ["a: started"]
+    assert engine.take_messages()[0][-1].data["stuck"] == ["a: started"]
 
 
 # Things of pools

@@ -267,7 +267,7 @@ class Driver:
     def tell(self, *facts: Any) -> None:
         for fact in facts:
             self.engine.apply(fact)
-            self.orders = self.engine.taken()[1]
+            self.orders = self.engine.take_messages()[1]
 
     def end(self, how: StepOutcome = StepOutcome.DONE, *, conflict: bool = False) -> None:
         (order,) = self.engine.in_flight
@@ -330,7 +330,7 @@ MET = Ended(at=1.0, firing=0, execution=1, how=StepOutcome.HELD, conflict=True, 
 def test_a_conflict_that_an_agent_has_tried_to_resolve_waits_for_a_person() -> None:
     engine, order = continues(MET, resolved=True)
     assert order.resolved, "no earlier verify counts"
-    assert (engine.state, [firing.play.path for firing in engine.held()]) == ("waiting", ["a"])
+    assert (engine.state, [firing.subplan.path for firing in engine.held()]) == ("waiting", ["a"])
 
 
 def test_a_conflict_that_no_agent_has_seen_is_resolved_by_one() -> None:

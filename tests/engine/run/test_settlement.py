@@ -22,14 +22,14 @@ def working(*leaves: dict[str, object]) -> tuple[Engine, dict[str, int]]:
 
 def settle(engine: Engine, *ends: str) -> list[AnyOrder]:
     engine.apply(Resumed(at=1.0, epoch=2, settles=True, ends=ends))
-    return engine.taken()[1]
+    return engine.take_messages()[1]
 
 
 def end(
     engine: Engine, firing: int, how: StepOutcome = StepOutcome.DONE
 ) -> tuple[list[Event], list[AnyOrder]]:
     engine.apply(Ended(at=2.0, firing=firing, execution=1, how=how))
-    return engine.taken()
+    return engine.take_messages()
 
 
 def steps(orders: list[AnyOrder]) -> list[str]:
@@ -87,9 +87,9 @@ def test_an_agent_that_does_not_come_to_a_good_end_is_not_launched_again(how: St
 def test_what_stands_still_continues_to_the_end_of_its_step_and_is_paused_then() -> None:
     engine, firings = working(leaf("a", *TWO))
     engine.apply(Controlled(at=0.5, subplan="a", wanted=ControlState.FREEZE))
-    engine.taken()
+    engine.take_messages()
     engine.apply(Resumed(at=1.0, epoch=2, settles=True))
-    events, orders = engine.taken()
+    events, orders = engine.take_messages()
     assert orders == [Freeze(firing=firings["a"], execution=1, thaw=True)]
     assert [(event.kind, event.subplan, event.outcome) for event in events] == [
         ("recovered", "", ""),
@@ -100,8 +100,8 @@ def test_what_stands_still_continues_to_the_end_of_its_step_and_is_paused_then()
 def test_what_was_paused_before_stays_paused_in_the_run_that_replaces_it() -> None:
     engine = Engine(plan(leaf("a"), leaf("b"), isolation="none"))
     engine.apply(RunStarted(at=0.0, run="r", paused=("b",)))
-    events, orders = engine.taken()
+    events, orders = engine.take_messages()
     assert steps(orders) == ["a:work"]
     assert [event.subplan for event in events if event.kind == "paused"] == ["b"]
     engine.apply(Controlled(at=1.0, subplan="", wanted=ControlState.GO))
-    assert steps(engine.taken()[1]) == ["b:work"]
+    assert steps(engine.take_messages()[1]) == ["b:work"]

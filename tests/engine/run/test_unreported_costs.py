@@ -46,7 +46,7 @@ def stopped_by(signal: int, **more: object) -> list[Event]:
         )
         engine.apply(end if not more else Ended(**{**_fields(end), **more}))  # type: ignore[arg-type]
         engine.apply(Resumed(at=round_, epoch=round_ + 1))
-        heard += engine.taken()[0]
+        heard += engine.take_messages()[0]
     return heard
 
 
@@ -103,7 +103,7 @@ def test_an_execution_that_was_lost_while_its_slice_was_cancelled_did_run() -> N
     orders = {order.path: order for order in at_work(engine)}
     engine.apply(Ended(at=1.0, firing=orders["b"].firing, execution=1, how=StepOutcome.FAILED, exit_code=1))
     engine.apply(Ended(at=2.0, firing=orders["a"].firing, execution=1, how=StepOutcome.LOST))
-    assert engine._board.budget.assumed[0] == MOST
+    assert engine._state.budget.assumed[0] == MOST
 
 
 @pytest.mark.parametrize("how", [StepOutcome.INFRA, StepOutcome.STOPPED, StepOutcome.CANCELLED])
@@ -112,7 +112,7 @@ def test_an_agent_that_was_never_started_keeps_nothing(how: StepOutcome) -> None
     (order,) = at_work(engine)
     engine.apply(StopAsked(at=1.0))
     engine.apply(Ended(at=1.0, firing=order.firing, execution=1, how=how))
-    assert engine._board.budget.assumed[0] == 0
+    assert engine._state.budget.assumed[0] == 0
 
 
 def three_slices() -> CompiledPlan:
@@ -154,7 +154,7 @@ class World:
         assert self.charged <= CEILING, "the world has charged more than the ceiling"
 
     def listen(self) -> None:
-        events, orders = self.engine.taken()
+        events, orders = self.engine.take_messages()
         self.events += events
         for order in orders:
             if isinstance(order, Halt):

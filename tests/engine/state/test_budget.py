@@ -75,9 +75,9 @@ def test_a_step_is_settled_once() -> None:
 def test_what_is_heard_of_a_step_takes_the_place_of_what_was_reserved_for_it() -> None:
     one = budget()
     one.open(1, FIRST, 50)
-    one.heard(1, 20)
+    one.record(1, 20)
     assert (one.spent, one.reserved) == ([20, 20, 20, 0, 0], [30, 30, 30, 0, 0])
-    one.heard(1, 60)
+    one.record(1, 60)
     assert (one.spent, one.reserved) == ([60, 60, 60, 0, 0], [0] * 5)
     assert one.so_far(1) == 60
 
@@ -86,7 +86,7 @@ def test_what_is_heard_are_totals_and_they_never_go_down() -> None:
     one = budget()
     one.open(1, FIRST, 50)
     for total in (20, 20, 10):
-        one.heard(1, total)
+        one.record(1, total)
     assert (one.spent[WHOLE], one.reserved[WHOLE]) == (20, 30)
 
 
@@ -94,7 +94,7 @@ def test_what_is_heard_are_totals_and_they_never_go_down() -> None:
 def test_the_end_settles_what_was_heard_whatever_it_says(cost: int) -> None:
     one = budget()
     one.open(1, FIRST, 50)
-    one.heard(1, 20)
+    one.record(1, 20)
     assert one.settle(1, cost) == SettledCost(cost)
     assert (one.spent, one.reserved) == ([cost, cost, cost, 0, 0], [0] * 5)
 
@@ -102,7 +102,7 @@ def test_the_end_settles_what_was_heard_whatever_it_says(cost: int) -> None:
 def test_an_end_without_a_word_leaves_what_was_heard_and_the_rest_unknown() -> None:
     one = budget()
     one.open(1, FIRST, 50)
-    one.heard(1, 20)
+    one.record(1, 20)
     assert one.settle(1, None).reported == 20
     assert (one.spent[WHOLE], one.assumed[WHOLE], one.unknown[WHOLE]) == (20, 30, 1)
 
@@ -110,7 +110,7 @@ def test_an_end_without_a_word_leaves_what_was_heard_and_the_rest_unknown() -> N
 def test_what_is_heard_alerts() -> None:
     one = budget({WHOLE: 100})
     one.open(1, FIRST, 50)
-    one.heard(1, 80)
+    one.record(1, 80)
     assert one.alerts() == [(WHOLE, 75)]
     one.settle(1, 80)
     assert one.alerts() == []
@@ -284,7 +284,7 @@ class Life:
     def hear(self) -> None:
         number, step = self.rng.choice(list(self.running.items()))
         total = self.rng.randint(0, step.limit)
-        self.budget.heard(number, total)
+        self.budget.record(number, total)
         step.heard = max(step.heard, total)
 
     def end(self) -> None:

@@ -85,6 +85,6 @@ def earlier_runs_of(plan: Plan, spendings: Sequence[EarlierSpending]) -> Earlier
         )
         for row, path in enumerate(plan.outline.paths)
         for unit, budget in zip(("usd", "tokens"), budgets, strict=True)
-        if (ceiling := budget.ceiling(row)) is not None and budget.taken(row)
+        if (ceiling := budget.ceiling(row)) is not None and budget.committed(row)
     )
     return EarlierRuns(total=total(spendings), ceilings=tuple(uses))

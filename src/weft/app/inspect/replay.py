@@ -80,7 +80,7 @@ class _Replay:
             self.engine.apply(fact)
         except WeftError as error:
             return str(error)
-        events, _ = self.engine.taken()
+        events, _ = self.engine.take_messages()
         self._expected = iter(events)
         self.facts += 1
         return ""

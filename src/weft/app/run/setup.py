@@ -229,7 +229,7 @@ def recovered(compiled: CompiledPlan, journal: JournalReader, run: str) -> Engin
     engine = Engine(compiled, quiet=True)
     for fact in journal.facts(run):
         engine.apply(fact)
-    engine.taken()
+    engine.take_messages()
     engine.speak()
     return engine
 

@@ -1,8 +1,8 @@
-"""Facts: all that the engine of a run ever hears.
+"""Facts: the only input of the engine.
 
-The engine is a function of the facts, in their order: fed the same ones it comes to the same state, gives the same
-orders and tells the same events. So the journal holds the facts, and to recover is to feed them in again. Times
-are part of the facts: the engine has no clock. They are seconds since 1970, UTC.
+The engine is a function of the facts in their order: the same facts give the same state, orders and events.
+The journal stores the facts, and a new coordinator recovers a run by applying them again. Times are part of
+the facts, since the engine has no clock. They are seconds since 1970, UTC.
 """
 
 from enum import StrEnum
@@ -11,36 +11,36 @@ from msgspec import Struct, field
 
 
 class StepOutcome(StrEnum):
-    """How the doing of something ended, as far as whoever did it can tell."""
+    """The outcome of an execution, as far as the runtime knows it."""
 
     DONE = "done"
     FAILED = "failed"
     """It ran and did not succeed: any exit code but 0, an agent's error, a merge that was refused."""
     TIMEOUT = "timeout"
     CANCELLED = "cancelled"
-    """It was ended because the engine ordered so."""
+    """It was ended by an order of the engine."""
     STOPPED = "stopped"
-    """It was ended because the whole run is to stop; it is done again when the run goes on."""
+    """It was ended because the run stops; it is executed again when the run is resumed."""
     LOST = "lost"
-    """Nobody knows what became of it, and nothing of it is alive."""
+    """Its end is unknown, and none of its processes is alive."""
     INFRA = "infra"
-    """It could not be done for a reason that has nothing to do with the work: no such program, no disk space."""
+    """It could not be executed for a reason unrelated to the work: no such program, no disk space."""
     LIMITED = "limited"
-    """An agent's usage limit was met; it is done again at `until`."""
+    """An agent met a usage limit; it is executed again at `until`."""
     CONFLICT = "conflict"
     """Two subplans changed the same file in different ways."""
     HELD = "held"
-    """It cannot go on before a person has done something, and nothing has changed; it is done again then."""
+    """It needs a person and has changed nothing; it is executed again after the person has acted."""
 
 
 class RefMove(Struct, frozen=True, kw_only=True):
-    """A name of git's that leads elsewhere now."""
+    """A change of a git ref."""
 
     ref: str
     before: str
-    """A commit; empty for a name that was not there."""
+    """The commit; empty for a new ref."""
     after: str
-    """Empty for one that is gone."""
+    """The commit; empty for a deleted ref."""
 
 
 class EarlierSpending(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -216,7 +216,7 @@ class EarlierStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
     end: Ended | Answered
     """An answer: it is a question, or a question about the result of the step."""
     inputs: str = ""
-    """The digest of what its templates came to; empty without templates. Of a question: its text."""
+    """The digest of its rendered templates, empty without templates; for a question, its text."""
 
 
 class EarlierSlice(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -251,11 +251,11 @@ class RunStarted(Fact, frozen=True, kw_only=True, tag="run_started", omit_defaul
     base: str = ""
     """The commit that slices start from."""
     moves: tuple[RefMove, ...] = ()
-    """What was put aside in git, to begin anew."""
+    """The refs that were moved aside for a fresh start."""
     chosen: tuple[str, ...] = ()
     """Paths of the subplans that it is for, with what they need; none: for the whole plan."""
     fresh: bool = False
-    """Whether all is done anew, also what an earlier run has completed."""
+    """Whether work that an earlier run has completed is repeated as well."""
     earlier: tuple[EarlierSpending, ...] | None = None
     """What all earlier runs of the plan spent since the last reset; None in journals that do not record it."""
     fresh_budget: bool = False
@@ -285,31 +285,31 @@ class Foreseen(Fact, frozen=True, kw_only=True, tag="foreseen", omit_defaults=Tr
 
 
 class StopAsked(Fact, frozen=True, kw_only=True, tag="stop_asked", omit_defaults=True):
-    """The run is to end in a way that it can go on later; `now`: without grace."""
+    """A person stops the run, which can be resumed later; `now`: without grace."""
 
     now: bool = False
 
 
 class ControlState(StrEnum):
-    """What people want of a subplan, and of all that is in it."""
+    """The state that a person requests for a subplan and everything in it."""
 
     GO = "go"
     PAUSE = "pause"
-    """What runs comes to the end of its step, and nothing new begins."""
+    """Running steps continue to their end, and nothing new starts."""
     FREEZE = "freeze"
-    """The same, and the processes of what runs stand still."""
+    """As `pause`, and running processes are suspended."""
     STOP = "stop"
-    """What runs ends, and is done again when it is to go on."""
+    """Running steps are ended, and executed again after a resume."""
 
 
 class Controlled(Fact, frozen=True, kw_only=True, tag="controlled", omit_defaults=True):
-    """A person has said what is to become of a subplan; the last word about it counts."""
+    """A person has paused, frozen, stopped or resumed a subplan; the latest request counts."""
 
     subplan: str
     """Its path; empty for all."""
     wanted: ControlState
     now: bool = False
-    """Of what is to stop: without grace."""
+    """For a stop: without grace."""
 
 
 class Resumed(Fact, frozen=True, kw_only=True, tag="resumed", omit_defaults=True):
@@ -319,9 +319,9 @@ class Resumed(Fact, frozen=True, kw_only=True, tag="resumed", omit_defaults=True
     merges_only: bool = False
     """Whether it is there to merge and to land, and begins nothing else."""
     settles: bool = False
-    """Whether the run comes to rest, as another replaces it: nothing begins, and only agents come to their end."""
+    """Whether another run replaces this one: nothing starts, and only running agents may finish."""
     ends: tuple[str, ...] = ()
-    """Of a run that comes to rest: the subplans whose agents are ended, too."""
+    """With `settles`: the subplans whose agents are ended as well."""
     fresh_budget: bool = False
     """Whether a person reset what counts against the ceilings."""
 

@@ -1,4 +1,4 @@
-"""Why something failed, in a form that the journal keeps and people read."""
+"""Failures, as the journal stores them and people read them."""
 
 from typing import Any
 
@@ -7,10 +7,12 @@ from msgspec import Struct, to_builtins
 from weft.engine.states import FailureReason
 
 REJECTED = "rejected"
-"""The outcome of a step that ran well and whose result was turned down."""
+"""The outcome of a successful step whose result was rejected."""
 
 
 class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why a step or a subplan failed."""
+
     reason: FailureReason
     message: str
     """One line for people."""
@@ -23,12 +25,12 @@ class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     exit_code: int | None = None
     signal: int | None = None
     timeout: float | None = None
-    """The seconds it had, if it took longer."""
+    """The limit in seconds, if it was exceeded."""
     detail: str = ""
-    """What was said of it, without the step and the command."""
+    """The message without the step and the command."""
     tail: str = ""
     """The end of the output."""
 
     def to_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = to_builtins(self)
-        return found
+        fields: dict[str, Any] = to_builtins(self)
+        return fields

@@ -1,7 +1,8 @@
-"""Orders: what the engine of a run wants done. Whoever obeys reports each end as a fact.
+"""Orders of the engine to the runtime, which reports each end as a fact.
 
-A *firing* is a transition of the net that has begun; an *execution* is one go at doing it. Most firings have one.
-One that was stopped, or met a usage limit, has another later. The two numbers name the execution for ever.
+A *firing* is a transition of the net that has started; an *execution* is one process or action for it. Most
+firings have one execution. A firing that was stopped or met a usage limit has another one later. The two
+numbers identify an execution permanently.
 """
 
 from collections.abc import Mapping
@@ -38,22 +39,22 @@ class Launch(Order, frozen=True, kw_only=True):
     commands: tuple[Command, ...] = ()
     """Rendered. Text for /bin/sh, or an argv."""
     agent: Agent | None = None
-    """Who is to do it, if it is no command."""
+    """The agent; None for commands."""
     model: str | None = None
     prompt: str = ""
     interruption: str = ""
-    """What an agent is told before its prompt if an earlier execution of the step was cut off."""
+    """The notice before the prompt of an agent if an earlier execution of the step was cut off."""
     session: str | None = None
-    """The conversation to go on with."""
+    """The conversation to continue."""
     fork: bool = False
-    """Whether it is to be a fork of that conversation."""
+    """Whether to fork that conversation."""
     read_only: bool = False
     is_to_change: bool = False
     """Of an agent: whether it is asked to change files, and not for a result that it is to give."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     """Rendered, with the things leased from pools."""
     inputs: str = ""
-    """The digest of what the templates of the step came to; empty without templates."""
+    """The digest of the rendered templates of the step; empty without templates."""
     sandbox: SandboxParts | None = None
     """What the step itself says about it."""
     timeout: float
@@ -106,7 +107,7 @@ class Halt(Struct, frozen=True, kw_only=True):
 
 
 class Freeze(Struct, frozen=True, kw_only=True):
-    """Have the processes of an execution stand still, or go on."""
+    """Suspend the processes of an execution, or continue them."""
 
     firing: int
     execution: int
@@ -114,12 +115,12 @@ class Freeze(Struct, frozen=True, kw_only=True):
 
 
 class WakeAt(Struct, frozen=True, kw_only=True):
-    """Tell the fact `Woke` at this time."""
+    """Report the fact `Woke` at this time."""
 
     at: float
 
 
 Ordered = Launch | Prepare | Merge | Land
-"""What is reported as ended."""
+"""The orders with an end that is reported."""
 
 AnyOrder = Ordered | Halt | Freeze | WakeAt

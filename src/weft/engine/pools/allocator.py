@@ -1,4 +1,4 @@
-"""Who gets room in the pools next: deterministic, by key, fair, and at a cost that does not grow.
+"""The choice of the request that gets room in the pools next: deterministic, by key, fair and fast.
 
 A request names all it wants of all pools. It is granted as a whole or not at all, the smallest key first. Requests
 with the same claims are interchangeable as far as room goes, so they share a *lane*, of which only the head
@@ -85,22 +85,22 @@ class Allocator:
     # Pools
 
     def add_pool(self, size: int, *, ordered: bool = False) -> int:
-        """The number of a new pool; it may be that of one that was dropped."""
+        """Adds a pool and returns its number, which may be that of a dropped pool."""
         number = self._spare.pop() if self._spare else len(self._pools)
         self._pools[number] = pool = Pool(number, size)
         pool.ordered = ordered
         return number
 
     def drop_pool(self, pool: int) -> None:
-        """Forgets a pool of which nothing is held and nothing is asked for."""
+        """Removes a pool that no firing holds and no request claims."""
         gone = self._pools[pool]
         if gone.free != gone.size or any(lane.head for lane in gone.lanes):
             raise ValueError(f"pool {pool} is still in use")
         for lane in gone.lanes:
             del self._lanes[lane.claims, lane.gate]
-            for other, _, _ in lane.needs:
-                if other is not gone:
-                    other.lanes.remove(lane)
+            for pool_of_lane, _, _ in lane.needs:
+                if pool_of_lane is not gone:
+                    pool_of_lane.lanes.remove(lane)
         del self._pools[pool]
         self._spare.append(pool)
 
@@ -108,15 +108,15 @@ class Allocator:
         return self._pools[pool].size
 
     def free(self, pool: int) -> int:
-        """What nobody holds, even if room is kept in it."""
+        """Returns the amount that no firing holds, including room kept for impatient lanes."""
         return self._pools[pool].free
 
     def grants_of(self, pool: int) -> int:
-        """How many requests were granted so far that claim the pool."""
+        """Returns the number of granted requests that claimed the pool."""
         return self._pools[pool].granted
 
     def has_room(self, claims: Claims) -> bool:
-        """Whether a newcomer with these claims would be granted now."""
+        """Returns whether a new request with these claims would be granted now."""
         pools = self._pools
         return all(pools[pool].free - pools[pool].kept_in_all >= amount for pool, amount in claims)
 
@@ -124,13 +124,13 @@ class Allocator:
 
     @property
     def waiting(self) -> int:
-        """How many requests are neither granted nor withdrawn."""
+        """The number of requests that are neither granted nor withdrawn."""
         return len(self._requests)
 
     def ask(self, ticket: int, claims: Claims, key: tuple[int, ...], gate: Hashable = None) -> None:
-        """The smallest key goes first; of equal ones, the one that was asked first.
+        """Adds a request. The smallest key is served first; equal keys are served in order of arrival.
 
-        Requests with equal gates are in one lane: the gate is asked for the first of them only.
+        Requests with equal claims and gates share a lane; the gate is asked only for the head of the lane.
         """
         if ticket in self._requests:
             raise ValueError(f"ticket {ticket} is waiting already")
@@ -138,7 +138,7 @@ class Allocator:
         self._asked += 1
         request = self._requests[ticket] = (key, self._asked, ticket, lane)
         if lane.add(request) and lane.where is not None:
-            self._wake(lane.where)  # it may be better than who was woken for the room
+            self._wake(lane.where)  # it may be better than the lane that was woken for the room
 
     def withdraw(self, ticket: int) -> None:
         request = self._requests.pop(ticket)
@@ -154,9 +154,9 @@ class Allocator:
             self._wake_behind(lane)
 
     def next(self) -> int | None:
-        """Grants the best request that fits, and returns its ticket; None if none fits.
+        """Grants the best request that fits and returns its ticket; None if none fits.
 
-        Impatient ones go first.
+        Impatient lanes come first.
         """
         while (lane := self._next_to_try()) is not None:
             assert lane.head is not None
@@ -179,7 +179,7 @@ class Allocator:
         return self._ready[0][3] if self._ready else None
 
     def give_back(self, claims: Claims) -> None:
-        """What was granted is free again."""
+        """Returns granted room to the pools."""
         for number, amount in claims:
             pool = self._pools[number]
             pool.free += amount
@@ -189,20 +189,20 @@ class Allocator:
                 self._wake(pool)
 
     def hurry(self, ticket: int) -> None:
-        """Treats a request as if it had been passed over as often as can be."""
+        """Makes the lane of a request impatient at once."""
         lane = self._requests[ticket][3]
         if lane.turn is None:
             self._becomes_impatient(lane)
 
     def reopen(self) -> bool:
-        """Has every gate asked again. Whether there was one that is shut."""
+        """Asks every shut gate again; returns whether there was any."""
         shut = [request[3] for queue in self._gate.queues.values() for request in queue]
         for lane in shut:
             self._make_ready(lane)
         return bool(shut)
 
     def lacking(self, ticket: int) -> tuple[int, ...]:
-        """The pools for which a request waits."""
+        """Returns the pools for which a request waits."""
         lane = self._requests[ticket][3]
         return tuple(need[0].number for need in lane.needs if self._lacks(lane, need))
 
@@ -227,7 +227,7 @@ class Allocator:
         return None
 
     def _lacks(self, lane: Lane, need: Need) -> bool:
-        """Whether a pool has no room for it; what is kept for another is no room."""
+        """Returns whether a pool lacks room for the lane. Room kept for another lane does not count."""
         pool, amount, _ = need
         return pool.room_for(lane) < amount
 
@@ -258,23 +258,23 @@ class Allocator:
         self._wake_behind(lane)
 
     def _shut_out(self, lane: Lane) -> None:
-        """It waits for its gate; room that is kept for it would lie idle."""
+        """Parks a lane at its gate and releases the room kept for it, which would lie idle."""
         self._calm(lane)
         lane.move(self._gate.queue(0), self._gate)
         self._gate.parked += 1
         lane.since = 0
         self._wake_behind(lane)
 
-    # Who waits
+    # Waiting lanes
 
     def _wake_behind(self, lane: Lane) -> None:
-        """The lane is no longer ready, or has a worse head: others may go before it."""
+        """Wakes lanes at the pools of a lane that is no longer ready or has a worse head."""
         for pool, _, _ in lane.needs:
             if pool.parked:
                 self._wake(pool)
 
     def _wake(self, pool: Pool) -> None:
-        """Makes ready the best one parked here that fits, and each impatient one that fits."""
+        """Makes ready the best parked lane that fits, and each impatient lane that fits."""
         if pool is self._gate:
             return
         best = pool.best_that_fits()
@@ -299,7 +299,7 @@ class Allocator:
             lane.passed += pool.granted - lane.since
 
     def _retire(self, lane: Lane) -> None:
-        """Nobody in the lane wants anything any more."""
+        """Takes an empty lane out of its queue."""
         if lane.where is not None:
             self._leave(lane, lane.where)
             lane.where, lane.queue = None, self._ready
@@ -308,13 +308,13 @@ class Allocator:
     # The bypass bound
 
     def _note(self, lane: Lane, pool: Pool, due: int) -> None:
-        """The lane is parked at the pool, and to be looked at when so many requests there were granted."""
+        """Schedules a check of a parked lane after a certain number of grants of the pool."""
         self._noted += 1
         lane.due = self._noted
         heappush(pool.due, (due, self._noted, lane))
 
     def _pass_over(self, pool: Pool) -> None:
-        """Something of the pool was granted, and other lanes are parked there."""
+        """Checks the parked lanes that are due after a grant of the pool."""
         due = pool.due
         while due and due[0][0] <= pool.granted:
             _, number, lane = heappop(due)
@@ -322,7 +322,7 @@ class Allocator:
                 self._look_at(lane, pool)
 
     def _look_at(self, lane: Lane, pool: Pool) -> None:
-        """Whether the lane, which is parked at the pool, was passed over too often; if not, when it will be."""
+        """Makes a parked lane impatient if it was passed over too often; otherwise schedules the next check."""
         most = self._patience * max(FEW_LANES, pool.parked) // FEW_LANES
         missing = most - lane.passed - (pool.granted - lane.since)
         if missing > 0:
@@ -331,7 +331,7 @@ class Allocator:
             self._becomes_impatient(lane)
 
     def _becomes_impatient(self, lane: Lane) -> None:
-        """Room is kept for it from now on."""
+        """Keeps room for a lane from now on."""
         self._turns += 1
         lane.turn = self._turns
         self._impatient[lane] = None
@@ -344,7 +344,7 @@ class Allocator:
             self._make_ready(lane)
 
     def _calm(self, lane: Lane) -> None:
-        """It is passed over no longer, and nothing is kept for it."""
+        """Resets the count of a lane and releases the room kept for it."""
         lane.passed = 0
         if lane.turn is not None:
             del self._impatient[lane]
@@ -355,9 +355,9 @@ class Allocator:
 
 
 def _keep(lane: Lane, last: Need) -> None:
-    """Keeps room for the lane in its pools up to this one, the first that lacks it, and in no later one.
+    """Keeps room for the lane in its pools up to `last`, the first that lacks room, and in no later one.
 
-    Whoever calls this wakes those who may use what is kept no more.
+    The caller wakes the lanes that can use room which is no longer kept.
     """
     keeps = True
     for need in lane.needs:

@@ -1,14 +1,16 @@
-"""Pools, and the lanes of requests that wait for them; the theory is told in `allocator`."""
+"""Pools, and the lanes of requests that wait for them. `allocator` explains the theory."""
 
 from bisect import bisect_left, insort
 from collections.abc import Hashable
 from heapq import heapify, heappop, heappush
 
 Claims = tuple[tuple[int, int], ...]
-"""Pools with the amount wanted of each. No pool twice, and in the order in which a run takes hold of pools."""
+"""Pools with the amount claimed of each, every pool once, in the order in which a run acquires pools."""
 
 
 class Pool:
+    """A number of tokens, the lanes that claim it, and the lanes that are parked at it."""
+
     __slots__ = (
         "due", "free", "granted", "kept", "kept_in_all", "lanes", "number", "ordered", "parked", "queues", "size",
     )  # fmt: skip
@@ -27,14 +29,14 @@ class Pool:
         self.lanes: set[Lane] = set()  # all that claim it
 
     def room_for(self, lane: "Lane") -> int:
-        """What is free and not kept for others; an impatient lane yields only to those before it."""
+        """Returns the free amount that is not kept for others. An impatient lane yields only to earlier ones."""
         if not self.kept:
             return self.free
         turn = lane.turn
         if turn is None:
             return self.free - self.kept_in_all
         before = (
-            amount for other, amount in self.kept.items() if other.turn is not None and other.turn < turn
+            amount for holder, amount in self.kept.items() if holder.turn is not None and holder.turn < turn
         )
         return self.free - sum(before)
 
@@ -44,7 +46,7 @@ class Pool:
             self.kept_in_all += amount
 
     def unkeep(self, lane: "Lane") -> bool:
-        """Whether something was kept for it."""
+        """Releases the room kept for a lane; returns whether there was any."""
         amount = self.kept.pop(lane, 0)
         self.kept_in_all -= amount
         return amount > 0
@@ -55,7 +57,7 @@ class Pool:
         return self.queues[amount]
 
     def best_that_fits(self) -> "Request | None":
-        """Of those that are parked here; what is kept for another is no room."""
+        """Returns the best parked request that fits into the room that is not kept for others."""
         room = self.free - self.kept_in_all
         best: Request | None = None
         for amount, queue in self.queues.items():
@@ -67,7 +69,7 @@ class Pool:
 
 
 class Lane:
-    """Requests that claim the same. The best one is the head; it stands in a queue for all of them."""
+    """Requests with the same claims. The best one is the head, which represents the lane in a queue."""
 
     __slots__ = (
         "_dead", "_rest", "claims", "due", "gate", "head", "needs", "passed", "queue", "since", "turn", "where",
@@ -90,7 +92,7 @@ class Lane:
         self._dead: set[int] = set()  # numbers of those in the rest that were withdrawn
 
     def move(self, queue: "Queue", where: Pool | None) -> None:
-        """To another queue."""
+        """Moves the head to another queue."""
         head = self.head
         assert head is not None
         remove(self.queue, head)
@@ -98,7 +100,7 @@ class Lane:
         self.queue, self.where = queue, where
 
     def add(self, request: "Request") -> bool:
-        """Whether it is the head now. If so, the lane stands where it stood, only higher."""
+        """Adds a request; returns whether it is the new head. The lane stays in its queue."""
         head = self.head
         if head is not None:
             if head < request:
@@ -111,7 +113,7 @@ class Lane:
         return True
 
     def drop_head(self) -> None:
-        """The next one is the head, if there is one. The lane stands where it stood, only lower."""
+        """Replaces the head by the next request, if there is one. The lane stays in its queue."""
         head, rest, dead = self.head, self._rest, self._dead
         assert head is not None
         remove(self.queue, head)
@@ -125,25 +127,29 @@ class Lane:
             dead.remove(request[1])
 
     def bury(self, request: "Request") -> None:
-        """One of the rest was withdrawn. It is dropped when it is met, or when every second one is dead."""
+        """Marks a request behind the head as withdrawn.
+
+        Removal from a heap is slow, so the heap is rebuilt only when half of its requests are marked.
+        """
         dead = self._dead
         dead.add(request[1])
         if len(dead) * 2 > len(self._rest):
-            self._rest = [one for one in self._rest if one[1] not in dead]
+            self._rest = [waiting for waiting in self._rest if waiting[1] not in dead]
             heapify(self._rest)
             dead.clear()
 
 
 Request = tuple[tuple[int, ...], int, int, Lane]
-"""Its key, its number in the order of asking, its ticket, its lane."""
+"""Key, serial number of the request, ticket, lane."""
 
 Queue = list[Request]
-"""Heads of lanes, best first. Lanes are few, and to insert into a list is quick up to many thousands."""
+"""Heads of lanes, best first. Lanes are few, and insertion into a list is fast up to many thousands."""
 
 Need = tuple[Pool, int, Queue]
-"""A pool, how much of it is wanted, and where to wait for that."""
+"""A pool, the amount claimed of it, and the queue in which to wait for it."""
 
 
 def remove(queue: Queue, head: Request) -> None:
-    """Mostly it is the first there."""
+    """Removes a head from its queue."""
+    # Usually it is the first entry.
     del queue[0 if queue[0] is head else bisect_left(queue, head)]

@@ -17,46 +17,52 @@ _FINISHING = frozenset({Role.MERGE, Role.RESOLVE})
 
 
 class Backlog:
-    def __init__(self, board: EngineState) -> None:
-        self._board = board
-        self._outline = board.plan.outline
+    """The slices whose steps have ended and whose merge is in progress."""
+
+    def __init__(self, state: EngineState) -> None:
+        self._state = state
+        self._outline = state.plan.outline
 
     # Changes
 
-    def began(self, play: SubplanState, role: Role) -> None:
-        """Something of a play is under way."""
-        if role in _FINISHING and play.steps:
-            self._board.backlog[play] = None
+    def began(self, subplan: SubplanState, role: Role) -> None:
+        """Adds a slice whose merge, or the resolution of its conflict, has started."""
+        if role in _FINISHING and subplan.steps:
+            self._state.backlog[subplan] = None
 
-    def waits(self, ticket: PoolRequest) -> None:
-        """A ticket waits for room."""
-        play = ticket.play
-        if ticket.move.act.role is Role.MERGE and play.steps and not self._board.limits.turns[play.row]:
-            self._board.backlog[play] = None
+    def waits(self, request: PoolRequest) -> None:
+        """Adds a slice whose merge waits for its turn at the integration branch."""
+        subplan = request.subplan
+        if (
+            request.move.act.role is Role.MERGE
+            and subplan.steps
+            and not self._state.limits.turns[subplan.row]
+        ):
+            self._state.backlog[subplan] = None
 
-    def left(self, play: SubplanState) -> None:
-        """Nothing of a play is under way, or it waits for something else than room."""
-        self._board.backlog.pop(play, None)
+    def remove(self, subplan: SubplanState) -> None:
+        """Removes a slice that has nothing running, or waits for something other than room."""
+        self._state.backlog.pop(subplan, None)
 
     # Questions
 
     def leaves_place(self, row: int) -> bool:
-        """Whether each limit around a slice has a slot for it, and one for each slice of the backlog."""
-        board = self._board
-        limits = [pool for pool, _ in board.limits.slots[row]]
-        free = {pool: board.allocator.free(pool) for pool in limits}
-        if not board.backlog or len(board.backlog) < min(free.values()):
+        """Returns whether each limit around a slice has a slot for it and for each slice of the backlog."""
+        state = self._state
+        limits = [pool for pool, _ in state.limits.slots[row]]
+        free = {pool: state.allocator.free(pool) for pool in limits}
+        if not state.backlog or len(state.backlog) < min(free.values()):
             return True
         stuck = self._stuck_branches()
-        for play in board.backlog:
-            if self._outline.parents[play.row] not in stuck:
-                for pool, _ in board.limits.slots[play.row]:
+        for subplan in state.backlog:
+            if self._outline.parents[subplan.row] not in stuck:
+                for pool, _ in state.limits.slots[subplan.row]:
                     free[pool] = free.get(pool, 0) - 1
         return all(free[pool] > 0 for pool in limits)
 
     def _stuck_branches(self) -> set[int]:
-        """Groups whose branch a merge holds that a person has frozen."""
-        if not self._board.restrained:
+        """Returns the groups whose integration branch is blocked by a frozen merge."""
+        if not self._state.restrained:
             return set()
-        merges = [firing for play in self._board.backlog for firing in play.firings.values()]
-        return {self._outline.parents[firing.play.row] for firing in merges if firing.frozen}
+        merges = [firing for subplan in self._state.backlog for firing in subplan.firings.values()]
+        return {self._outline.parents[firing.subplan.row] for firing in merges if firing.frozen}

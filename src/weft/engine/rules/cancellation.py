@@ -1,7 +1,7 @@
-"""How things come to an early end: a pipeline that has failed, a branch of no more use, a slice that is cancelled.
+"""The early end of failed pipelines, useless branches and cancelled slices.
 
-Nothing of what is doomed starts any more, and what is under way in it is told to end. Its tokens still go all the
-way to the end; they are stopped wherever something would begin.
+No step of a cancelled pipeline starts any more, and its running steps are stopped. Its tokens still move to
+the end of the net: each takes the `stop` transition wherever a step would start.
 """
 
 from weft.engine.messages.failures import Failure
@@ -27,120 +27,123 @@ def cancelled_output(message: str) -> StepOutput:
 
 
 class Cancellation:
-    def __init__(self, board: EngineState, moves: Moves, scopes: Scopes, telling: EventWriter) -> None:
-        self._board = board
+    """Stops pipelines, branches and slices that cannot succeed any more."""
+
+    def __init__(self, state: EngineState, moves: Moves, scopes: Scopes, events: EventWriter) -> None:
+        self._state = state
         self._moves = moves
         self._scopes = scopes
-        self._telling = telling
+        self._events = events
 
     # Pipelines
 
-    def doom(self, play: SubplanState, frame: PipelineFrame, failure: Failure) -> None:
-        """Nothing of the pipeline may start any more, and what is under way in it is to end."""
-        if frame.doomed is not None:
+    def cancel_frame(self, subplan: SubplanState, frame: PipelineFrame, failure: Failure) -> None:
+        """Keeps the pipeline from starting steps and stops its running ones."""
+        if frame.failure is not None:
             return
-        frame.doom = failure
-        if frame.around is None and play.landing is None:
-            self._board.failures.setdefault(play.row, failure)
-            if play.row and failure.reason is not FailureReason.CANCELLED:
-                self._scopes.spread(play.row)
-        cause = failure.cause or f"{play.path}:{failure.step}"
-        for firing in list(play.firings.values()):
-            if play.frames[firing.move.act.frame].is_within(frame) and not _may_finish(firing, failure):
+        frame.own_failure = failure
+        if frame.around is None and subplan.landing is None:
+            self._state.failures.setdefault(subplan.row, failure)
+            if subplan.row and failure.reason is not FailureReason.CANCELLED:
+                self._scopes.spread(subplan.row)
+        cause = failure.cause or f"{subplan.path}:{failure.step}"
+        for firing in list(subplan.firings.values()):
+            if subplan.frames[firing.move.act.frame].is_within(frame) and not _may_finish(firing, failure):
                 self.halt(firing, cause)
-        for number, ticket in list(play.tickets.items()):
-            if play.frames[ticket.move.act.frame].is_within(frame):
+        for number, request in list(subplan.requests.items()):
+            if subplan.frames[request.move.act.frame].is_within(frame):
                 self._withdraw(number)
 
-    def end_play(self, play: SubplanState, failure: Failure) -> None:
-        """A subplan is to end because of another. What has passed already, and is only to be merged, stays."""
-        if self._board.plays.get(play.row) is not play:
+    def cancel_subplan(self, subplan: SubplanState, failure: Failure) -> None:
+        """Cancels a subplan because of another. A subplan that only has to be merged or landed is not affected."""
+        if self._state.active.get(subplan.row) is not subplan:
             return  # it has ended by itself
-        moves = [firing.move for firing in play.firings.values()]
-        moves += [ticket.move for ticket in play.tickets.values()]
+        moves = [firing.move for firing in subplan.firings.values()]
+        moves += [request.move for request in subplan.requests.values()]
         if not any(move.act.role in _ONLY_TO_BE_MERGED for move in moves):
-            self.doom(play, play.frame, failure)
+            self.cancel_frame(subplan, subplan.frame, failure)
 
     # Branches
 
     def step_failed(
-        self, play: SubplanState, placed: PlacedStep, frame: PipelineFrame, failure: Failure
+        self, subplan: SubplanState, placed: PlacedStep, frame: PipelineFrame, failure: Failure
     ) -> None:
-        """A step has failed for good. An async one fails those who wait for it, and nobody else."""
-        play.failures.setdefault(placed.address, failure)
+        """Handles a step that failed without a retry. An async step fails only the steps that wait for it."""
+        subplan.failures.setdefault(placed.address, failure)
         if not placed.step.is_async:
-            self.doom(play, frame, failure)
+            self.cancel_frame(subplan, frame, failure)
             return
         for waiter in placed.waiters:
             if isinstance(waiter.body, Join) and not waiter.body.wait_for_all:
-                self._end_branches(play, placed, waiter)
+                self._end_branches(subplan, placed, waiter)
 
-    def _end_branches(self, play: SubplanState, failed: PlacedStep, waiter: Step) -> None:
-        """The join fails in any case, so the other branches are of no use."""
-        cause = f"{play.path}:{failed.address}"
+    def _end_branches(self, subplan: SubplanState, failed: PlacedStep, waiter: Step) -> None:
+        """Cancels the other branches of a join that fails because of one branch."""
+        cause = f"{subplan.path}:{failed.address}"
         for name in waiter.depends_on:
             address = f"{failed.prefix}{name}"
-            if address not in play.cancelled and _is_open(play, address):
-                play.cancelled[address] = cause
-                self._end_branch(play, address, cause)
+            if address not in subplan.cancelled and _is_open(subplan, address):
+                subplan.cancelled[address] = cause
+                self._end_branch(subplan, address, cause)
 
-    def _end_branch(self, play: SubplanState, address: str, cause: str) -> None:
+    def _end_branch(self, subplan: SubplanState, address: str, cause: str) -> None:
         inside = f"{address}."
         failure = Failure(reason=FailureReason.CANCELLED, message=f"{cause} failed", cause=cause)
-        for frame in play.frames.values():
-            if frame.doom is None and frame.address.startswith(inside):
-                frame.doom = failure
-        for firing in list(play.firings.values()):
+        for frame in subplan.frames.values():
+            if frame.own_failure is None and frame.address.startswith(inside):
+                frame.own_failure = failure
+        for firing in list(subplan.firings.values()):
             if f"{firing.step}.".startswith(inside):
                 self.halt(firing, cause)
-        for number, ticket in list(play.tickets.items()):
-            step = ticket.move.act.step
+        for number, request in list(subplan.requests.items()):
+            step = request.move.act.step
             if f"{step}.".startswith(inside):
                 self._withdraw(number)
-                self._telling.skipped(play, step, "cancelled", f"{cause} failed")
+                self._events.skipped(subplan, step, "cancelled", f"{cause} failed")
 
-    # What is under way, and what waits
+    # Running steps and waiting requests
 
     def halt(self, firing: StepFiring, cause: str) -> None:
         if firing.halted == "cancelled":
             return
-        self._telling.cancelled(firing, cause)
+        self._events.cancelled(firing, cause)
         firing.halted = "cancelled"
         if firing.is_under_way:
             halt = Halt(firing=firing.serial, execution=firing.execution, how="cancelled")
-            self._board.order(halt)
+            self._state.order(halt)
         else:
             self.cancelled(firing)
 
     def cancelled(self, firing: StepFiring) -> None:
-        """Nothing of it is alive."""
+        """Finishes a cancelled firing that has no process any more."""
         if firing.step:
-            firing.play.outputs[firing.step] = cancelled_output("cancelled")
+            firing.subplan.outputs[firing.step] = cancelled_output("cancelled")
         self._moves.ends(firing)
         self._moves.leads(firing, "cancelled")
 
     def _withdraw(self, number: int) -> None:
-        """Something that waits for room is not done. What had begun before has been cancelled as such."""
-        ticket = self._moves.withdraws(number)
-        if ticket.firing is None:
-            stop = ticket.play.script.spots[ticket.place].stop
+        """Withdraws a request. A request of a firing needs nothing else: the firing is cancelled separately."""
+        request = self._moves.withdraws(number)
+        if request.firing is None:
+            stop = request.subplan.script.place_rules[request.place].stop
             assert stop is not None
-            self.stops(ticket.play, stop)
+            self.stops(request.subplan, stop)
 
-    def stops(self, play: SubplanState, stop: ShapeTransition) -> None:
-        """A token meets something that is not to begin."""
+    def stops(self, subplan: SubplanState, stop: ShapeTransition) -> None:
+        """Moves a token past a step that may not start."""
         address = stop.act.step
         if address:
-            play.outputs[address] = cancelled_output("it was not run")
-        self._moves.passes(play, stop)
+            subplan.outputs[address] = cancelled_output("it was not run")
+        self._moves.passes(subplan, stop)
 
 
 def _may_finish(firing: StepFiring, failure: Failure) -> bool:
-    """Whether it is a command under way, which costs nothing, and it is only money that is missing."""
+    """Returns whether a running command may finish: commands are free, and only the budget is used up."""
     is_command = isinstance(firing.order, Launch) and firing.launch is None
     return failure.reason is FailureReason.BUDGET and is_command and firing.is_under_way
 
 
-def _is_open(play: SubplanState, address: str) -> bool:
-    """Whether a step has not ended; it may have a result that a person is asked about."""
-    return address not in play.outputs or any(one.step == address for one in play.firings.values())
+def _is_open(subplan: SubplanState, address: str) -> bool:
+    """Returns whether a step has not ended. A step with a result may still wait for a person to accept it."""
+    is_firing = any(firing.step == address for firing in subplan.firings.values())
+    return address not in subplan.outputs or is_firing

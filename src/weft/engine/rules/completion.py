@@ -1,8 +1,8 @@
-"""What it means that something has ended: for its step, its pipeline and its slice.
+"""The consequences of an end for its step, its pipeline and its slice.
 
-A step that failed may be tried again; the net says whether. If not, its pipeline has failed, unless the plan says
-that it goes on; and a pipeline that failed lets nothing start any more and ends what is under way in it. An async
-step that failed fails whoever waits for it; a join that would fail anyway ends the other branches at once.
+The net decides whether a failed step is retried. If not, its pipeline fails, unless the step has `on_error:
+continue`. A failed pipeline starts nothing more and stops its running steps. A failed async step fails the
+steps that wait for it; a join that is certain to fail cancels its other branches at once.
 """
 
 from msgspec.structs import replace
@@ -21,7 +21,7 @@ from weft.engine.rules.step_result import (
     failure_of,
     feedback_of,
     output_of,
-    said_of,
+    step_failure,
 )
 from weft.engine.state import unchanged_files
 from weft.engine.state.engine_state import EngineState
@@ -36,228 +36,234 @@ _FAILED = StepOutput(status="failed")
 
 
 class Completion:
-    def __init__(self, board: EngineState, moves: Moves, dooming: Cancellation, telling: EventWriter) -> None:
-        self._board = board
-        self._moves = moves
-        self._dooming = dooming
-        self._telling = telling
-        self._leaving = PartExclusion(board, telling)
-        self._judge = ResultJudge(board)
+    """Turns ends and answers into outcomes of the net."""
 
-    # What a driver reported
+    def __init__(
+        self, state: EngineState, moves: Moves, cancellation: Cancellation, events: EventWriter
+    ) -> None:
+        self._state = state
+        self._moves = moves
+        self._cancellation = cancellation
+        self._events = events
+        self._exclusion = PartExclusion(state, events)
+        self._judge = ResultJudge(state)
+
+    # Reported ends
 
     def judgement(self, firing: StepFiring, how: StepOutcome, fact: Ended) -> ResultJudgement | None:
-        """Of the result of a step that ran well; None if nothing judges it."""
-        placed = firing.play.steps.get(firing.step) if how is StepOutcome.DONE else None
+        """Returns the judgement of the result of a successful step; None if no rule checks it."""
+        placed = firing.subplan.steps.get(firing.step) if how is StepOutcome.DONE else None
         if placed is None or not placed.is_judged:
             return None
-        return self._judge.judge(firing.play, placed, output_of(fact), failure_of(firing, fact))
+        return self._judge.judge(firing.subplan, placed, output_of(fact), failure_of(firing, fact))
 
     def step_ended(
         self, firing: StepFiring, how: StepOutcome, fact: Ended, judgement: ResultJudgement | None
     ) -> None:
-        """An execution of a slice's step has ended, and none follows by itself."""
-        play = firing.play
-        placed = play.steps[firing.step]
+        """Handles the end of the last execution of a step."""
+        subplan = firing.subplan
+        placed = subplan.steps[firing.step]
         if how is StepOutcome.CANCELLED:
-            self._dooming.cancelled(firing)
+            self._cancellation.cancelled(firing)
         elif how in {StepOutcome.LOST, StepOutcome.INFRA}:
-            self._undone(firing, placed, how, fact)
+            self._not_executed(firing, placed, how, fact)
         else:
             self._moves.ends(firing)
             output = output_of(fact)
-            play.crashes.pop(placed.address, None)
+            subplan.crashes.pop(placed.address, None)
             if how is not StepOutcome.DONE and (crash := self._crash(firing, fact)):
                 self._moves.leads(firing, crash)
                 return
             if how is StepOutcome.DONE and not placed.is_judged:
-                play.outputs[placed.address] = output
+                subplan.outputs[placed.address] = output
                 self._moves.leads(firing, "done")
                 return
             if judgement is None:
-                judgement = self._judge.judge(play, placed, output, failure_of(firing, fact))
-            self._moves.leads(firing, self._concluded(play, firing.move, judgement))
+                judgement = self._judge.judge(subplan, placed, output, failure_of(firing, fact))
+            self._moves.leads(firing, self._concluded(subplan, firing.move, judgement))
 
     def _crash(self, firing: StepFiring, fact: Ended) -> str:
-        """The outcome for an agent that failed or took too long, if that is decided without a look at the step.
+        """Returns the outcome for an agent that failed or timed out; empty if the result has to be judged.
 
-        It is tried again, or another try cannot help; empty for neither.
+        `crashed` leads to a retry; `failed` is for failures that a retry cannot fix.
         """
-        play, move = firing.play, firing.move
-        placed, failure = play.steps[firing.step], failure_of(firing, fact)
+        subplan, move = firing.subplan, firing.move
+        placed, failure = subplan.steps[firing.step], failure_of(firing, fact)
         if fact.lasting and placed.step.on_error != "continue":
             failure = replace(failure, reason=FailureReason.ERROR)
-            play.outputs[placed.address] = failed(output_of(fact), failure)
-            self._dooming.step_failed(play, placed, play.frames[move.act.frame], failure)
+            subplan.outputs[placed.address] = failed(output_of(fact), failure)
+            self._cancellation.step_failed(subplan, placed, subplan.frames[move.act.frame], failure)
             return "failed"
         if "crashed" not in move.ways:
             return ""
-        idle = unchanged_files.taken(play)
-        play.crashes[placed.address] = feedback_of(
+        idle = unchanged_files.take_unchanged(subplan)
+        subplan.crashes[placed.address] = feedback_of(
             failure, placed, output_of(fact), rejected_by="", idle=idle
         )
         return "crashed"
 
-    def _undone(self, firing: StepFiring, placed: PlacedStep, how: StepOutcome, fact: Ended) -> None:
-        """It was lost, or could not be started; no agent hears of that."""
-        play, move = firing.play, firing.move
+    def _not_executed(self, firing: StepFiring, placed: PlacedStep, how: StepOutcome, fact: Ended) -> None:
+        """Handles an execution that was lost or could not be started. It gives no feedback to agents."""
+        subplan, move = firing.subplan, firing.move
         self._moves.ends(firing)
         if how in move.final:
             failure = failure_of(firing, fact if fact.how is how else replace(fact, how=how))
-            play.outputs[placed.address] = failed(_FAILED, failure)
-            self._dooming.step_failed(play, placed, play.frames[move.act.frame], failure)
+            subplan.outputs[placed.address] = failed(_FAILED, failure)
+            self._cancellation.step_failed(subplan, placed, subplan.frames[move.act.frame], failure)
         self._moves.leads(firing, how)
 
     def could_not_begin(self, firing: StepFiring, message: str) -> None:
-        """A template of the step does not fit the values there are."""
-        play, move = firing.play, firing.move
+        """Fails a step whose templates could not be rendered."""
+        subplan, move = firing.subplan, firing.move
         self._moves.ends(firing)
-        failure = said_of(play.steps[move.act.step], firing.attempt, message)
-        placed = play.steps[move.act.step]
-        judgement = self._judge.judge(play, placed, failed(_FAILED, failure), failure)
-        outcome = self._concluded(play, move, judgement)
-        self._telling.concluded(play, move.act.step, "failed", message)
+        failure = step_failure(subplan.steps[move.act.step], firing.attempt, message)
+        placed = subplan.steps[move.act.step]
+        judgement = self._judge.judge(subplan, placed, failed(_FAILED, failure), failure)
+        outcome = self._concluded(subplan, move, judgement)
+        self._events.concluded(subplan, move.act.step, "failed", message)
         self._moves.leads(firing, outcome)
 
     def part_ended(self, firing: StepFiring, how: StepOutcome, fact: Ended) -> None:
-        """A workspace, a merge, a landing or the verify of a group has ended."""
-        play, move = firing.play, firing.move
-        how = StepOutcome.DONE if self._leaving.leaves_out(play, how, fact) else how
+        """Handles the end of a workspace, a merge, a landing or the verify of a group."""
+        subplan, move = firing.subplan, firing.move
+        how = StepOutcome.DONE if self._exclusion.leaves_out(subplan, how, fact) else how
         outcome = str(how) if how in move.ways else "failed"
-        if play.continuation is not None and isinstance(firing.order, Prepare) and how is StepOutcome.DONE:
-            self._continues(play, fact)
+        if subplan.continuation is not None and isinstance(firing.order, Prepare) and how is StepOutcome.DONE:
+            self._check_continuation(subplan, fact)
         self._moves.ends(firing)
-        if play.landing is not None and outcome == "done":
-            self._board.on_target.add(play.row)
-        if outcome in move.final and outcome not in {"done", "held", "cancelled"} and play.landing is None:
+        if subplan.landing is not None and outcome == "done":
+            self._state.on_target.add(subplan.row)
+        if outcome in move.final and outcome not in {"done", "held", "cancelled"} and subplan.landing is None:
             failure = failure_of(firing, fact if fact.how is how else replace(fact, how=how))
-            self._dooming.doom(play, play.frame, failure)
+            self._cancellation.cancel_frame(subplan, subplan.frame, failure)
         self._moves.leads(firing, outcome)
 
-    def _continues(self, play: SubplanState, fact: Ended) -> None:
-        """The workspace of a slice is ready; what an earlier run did counts only if it is the same workspace."""
+    def _check_continuation(self, subplan: SubplanState, fact: Ended) -> None:
+        """Keeps the continuation only if the workspace is the one of the earlier run."""
         if not fact.kept:
-            play.continuation = None
-        elif play.continuation is not None and play.continuation.slice.resolved:
-            play.attempts.setdefault(RESOLVE, 0)
+            subplan.continuation = None
+        elif subplan.continuation is not None and subplan.continuation.slice.resolved:
+            subplan.attempts.setdefault(RESOLVE, 0)
 
-    # What a step comes to
+    # Outcomes
 
-    def _concluded(self, play: SubplanState, move: ShapeTransition, judgement: ResultJudgement) -> str:
-        """The outcome of something that has a result."""
-        placed, failure = play.steps[move.act.step], judgement.failure
+    def _concluded(self, subplan: SubplanState, move: ShapeTransition, judgement: ResultJudgement) -> str:
+        """Returns the outcome that follows from a judgement, and stores its consequences."""
+        placed, failure = subplan.steps[move.act.step], judgement.failure
         if judgement.action == "ask":
-            play.asked[placed.address] = judgement.question
+            subplan.asked[placed.address] = judgement.question
             return "asked"
         if judgement.action == "abort":
-            play.outputs[placed.address] = failed(judgement.output, failure)
-            self._dooming.doom(play, play.frame, failure)
+            subplan.outputs[placed.address] = failed(judgement.output, failure)
+            self._cancellation.cancel_frame(subplan, subplan.frame, failure)
             return "aborted"
         if judgement.output.status == "done" and judgement.action != "fail":
             return "done"
-        self._failed(play, move, failure, rejected_by=judgement.rejected_by)
+        self._failed(subplan, move, failure, rejected_by=judgement.rejected_by)
         return "failed"
 
     def _failed(
-        self, play: SubplanState, move: ShapeTransition, failure: Failure, *, rejected_by: str = ""
+        self, subplan: SubplanState, move: ShapeTransition, failure: Failure, *, rejected_by: str = ""
     ) -> None:
-        placed = play.steps[move.act.step]
-        output = play.outputs[placed.address]
+        placed = subplan.steps[move.act.step]
+        output = subplan.outputs[placed.address]
         if "failed" not in move.final:
-            idle = unchanged_files.taken(play)
-            play.feedback = feedback_of(failure, placed, output, rejected_by=rejected_by, idle=idle)
-            del play.outputs[placed.address]
+            idle = unchanged_files.take_unchanged(subplan)
+            subplan.feedback = feedback_of(failure, placed, output, rejected_by=rejected_by, idle=idle)
+            del subplan.outputs[placed.address]
         elif placed.step.on_error == "continue":
-            play.outputs[placed.address] = replace(failed(output, failure), tolerated=True)
+            subplan.outputs[placed.address] = replace(failed(output, failure), tolerated=True)
         else:
-            play.outputs[placed.address] = failed(output, failure)
-            self._dooming.step_failed(play, placed, play.frames[move.act.frame], failure)
+            subplan.outputs[placed.address] = failed(output, failure)
+            self._cancellation.step_failed(subplan, placed, subplan.frames[move.act.frame], failure)
 
-    def not_run(self, play: SubplanState, stop: ShapeTransition, failure: Failure) -> None:
-        """A step cannot be run, which is a failure of its own."""
-        placed = play.steps[stop.act.step]
+    def not_run(self, subplan: SubplanState, stop: ShapeTransition, failure: Failure) -> None:
+        """Fails a step that cannot be run."""
+        placed = subplan.steps[stop.act.step]
         output = failed(_FAILED, failure)
         if placed.step.on_error == "continue":
-            play.outputs[placed.address] = replace(output, tolerated=True)
+            subplan.outputs[placed.address] = replace(output, tolerated=True)
         else:
-            play.outputs[placed.address] = output
-            self._dooming.step_failed(play, placed, play.frames[stop.act.frame], failure)
-        self._moves.passes(play, stop)
+            subplan.outputs[placed.address] = output
+            self._cancellation.step_failed(subplan, placed, subplan.frames[stop.act.frame], failure)
+        self._moves.passes(subplan, stop)
 
     # People
 
     def answered(self, firing: StepFiring, fact: Answered) -> None:
-        """A person has said yes or no to a question, which is a step, or about the result of one."""
-        play, move = firing.play, firing.move
-        placed = play.steps[move.act.step]
+        """Handles the answer to a question step, or to a question about the result of a step."""
+        subplan, move = firing.subplan, firing.move
+        placed = subplan.steps[move.act.step]
         self._moves.ends(firing)
-        said = f"a person said no: {fact.text}" if fact.text else "a person said no"
-        failure = said_of(placed, firing.attempt, said)
+        message = f"a person said no: {fact.text}" if fact.text else "a person said no"
+        failure = step_failure(placed, firing.attempt, message)
         outcome = "done" if fact.accepted else "failed"
         if isinstance(placed.step.body, Ask):
             # Answers in journals of older versions have no result of their own.
             output = StepOutput(status="done", result=fact.result or fact.text)
             output = output if fact.accepted else failed(output, failure)
-            judgement = self._judge.judge(play, placed, output, failure)
-            outcome = self._concluded(play, move, judgement)
+            judgement = self._judge.judge(subplan, placed, output, failure)
+            outcome = self._concluded(subplan, move, judgement)
             if judgement.rejected_by:
-                self._telling.concluded(play, placed.address, REJECTED, judgement.reason)
+                self._events.concluded(subplan, placed.address, REJECTED, judgement.reason)
         elif fact.accepted:
-            play.outputs[placed.address] = replace(play.outputs[placed.address], status="done", error=None)
+            subplan.outputs[placed.address] = replace(
+                subplan.outputs[placed.address], status="done", error=None
+            )
         else:
-            self._failed(play, move, failure)
+            self._failed(subplan, move, failure)
         self._moves.leads(firing, outcome)
 
     # Joins and nested pipelines
 
-    def joins(self, play: SubplanState, move: ShapeTransition) -> None:
-        placed = play.steps[move.act.step]
-        members = {name: play.outputs[f"{placed.prefix}{name}"] for name in placed.step.depends_on}
+    def joins(self, subplan: SubplanState, move: ShapeTransition) -> None:
+        placed = subplan.steps[move.act.step]
+        members = {name: subplan.outputs[f"{placed.prefix}{name}"] for name in placed.step.depends_on}
         output = join(placed.step, members, placed.schemas)
-        attempt = play.attempts[placed.address]
-        failure = said_of(placed, attempt, "" if output.error is None else output.error.message)
-        first = None if placed.waits_for_all else self._first_failed(play, placed)
+        attempt = subplan.attempts[placed.address]
+        failure = step_failure(placed, attempt, "" if output.error is None else output.error.message)
+        first = None if placed.waits_for_all else self._first_failed(subplan, placed)
         if first is not None:
             name = first.step.removeprefix(placed.prefix)
-            said = f"step '{name}', which it depends on, failed: {first.detail or first.message}"
-            failure = replace(said_of(placed, attempt, said, first.reason), tail=first.tail)
+            message = f"step '{name}', which it depends on, failed: {first.detail or first.message}"
+            failure = replace(step_failure(placed, attempt, message, first.reason), tail=first.tail)
             output = failed(output, failure)
-        judgement = self._judge.judge(play, placed, output, failure)
-        outcome = self._concluded(play, move, judgement)
-        self._tell_conclusion(play, placed, outcome, judgement)
-        self._moves.passes(play, move, outcome)
+        judgement = self._judge.judge(subplan, placed, output, failure)
+        outcome = self._concluded(subplan, move, judgement)
+        self._emit_conclusion(subplan, placed, outcome, judgement)
+        self._moves.passes(subplan, move, outcome)
 
-    def _first_failed(self, play: SubplanState, placed: PlacedStep) -> Failure | None:
-        """Of the steps that a join depends on, the one that failed first in time."""
+    def _first_failed(self, subplan: SubplanState, placed: PlacedStep) -> Failure | None:
+        """Returns the earliest failure among the dependencies of a join."""
         names = {f"{placed.prefix}{name}" for name in placed.step.depends_on}
-        return next((failure for address, failure in play.failures.items() if address in names), None)
+        return next((failure for address, failure in subplan.failures.items() if address in names), None)
 
-    def settles_nested(self, play: SubplanState, move: ShapeTransition) -> None:
-        placed = play.steps[move.act.step]
-        frame = play.frames[move.name.removeprefix("settle ") + "."]
-        last = play.outputs.get(f"{placed.address}.{placed.inner[-1].id}", StepOutput(status="skipped"))
-        if play.frames[move.act.frame].doomed is not None or placed.address in play.cancelled:
-            self._dooming.stops(play, move)
+    def settles_nested(self, subplan: SubplanState, move: ShapeTransition) -> None:
+        placed = subplan.steps[move.act.step]
+        frame = subplan.frames[move.name.removeprefix("settle ") + "."]
+        last = subplan.outputs.get(f"{placed.address}.{placed.inner[-1].id}", StepOutput(status="skipped"))
+        if subplan.frames[move.act.frame].failure is not None or placed.address in subplan.cancelled:
+            self._cancellation.stops(subplan, move)
             return
-        attempt = play.attempts[placed.address]
-        if frame.doom is None:
-            output, failure = replace(last, status="done", error=None), said_of(placed, attempt, "")
+        attempt = subplan.attempts[placed.address]
+        if frame.own_failure is None:
+            output, failure = replace(last, status="done", error=None), step_failure(placed, attempt, "")
         else:
-            reason = exhausted(placed.step, attempt) or frame.doom.reason
-            failure = replace(frame.doom, reason=reason)
-            output = failed(nested_output(placed.inner, play.outputs, within=placed.address), failure)
-        judgement = self._judge.judge(play, placed, output, failure)
-        outcome = self._concluded(play, move, judgement)
-        self._tell_conclusion(play, placed, outcome, judgement)
-        self._moves.passes(play, move, outcome)
+            reason = exhausted(placed.step, attempt) or frame.own_failure.reason
+            failure = replace(frame.own_failure, reason=reason)
+            output = failed(nested_output(placed.inner, subplan.outputs, within=placed.address), failure)
+        judgement = self._judge.judge(subplan, placed, output, failure)
+        outcome = self._concluded(subplan, move, judgement)
+        self._emit_conclusion(subplan, placed, outcome, judgement)
+        self._moves.passes(subplan, move, outcome)
 
-    def _tell_conclusion(
-        self, play: SubplanState, placed: PlacedStep, outcome: str, judgement: ResultJudgement
+    def _emit_conclusion(
+        self, subplan: SubplanState, placed: PlacedStep, outcome: str, judgement: ResultJudgement
     ) -> None:
         """Of a step that is no process: a join, or a nested pipeline."""
         if judgement.rejected_by:
-            self._telling.concluded(play, placed.address, REJECTED, judgement.reason)
+            self._events.concluded(subplan, placed.address, REJECTED, judgement.reason)
             return
-        output = play.outputs.get(placed.address)
+        output = subplan.outputs.get(placed.address)
         message = "" if output is None or output.error is None else output.error.message
-        self._telling.concluded(play, placed.address, outcome, message)
+        self._events.concluded(subplan, placed.address, outcome, message)

@@ -1,7 +1,7 @@
-"""People want the run, or parts of it, to go on, to pause, to stand still or to stop.
+"""Requests of people to pause, freeze, stop or resume the run or parts of it.
 
-Who is not to go on begins nothing new; what it would begin waits, and lends its place to others. A pause outlives
-the coordinator. A stop does not: whoever starts the run again wants it to go on.
+A restrained subplan starts nothing new: its requests wait and lend their slots to others. A pause outlives the
+coordinator. A stop does not: a person who starts the run again wants it to continue.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,108 +18,119 @@ from weft.engine.state.slice_state import StepFiring
 
 
 class Control:
+    """Applies the requests of people to waiting and running work."""
+
     def __init__(
-        self, board: EngineState, moves: Moves, scopes: Scopes, starting: Starter, telling: EventWriter
+        self, state: EngineState, moves: Moves, scopes: Scopes, starter: Starter, events: EventWriter
     ) -> None:
-        self._board = board
+        self._state = state
         self._moves = moves
         self._scopes = scopes
-        self._starting = starting
-        self._telling = telling
-        self._wishes = ControlRequests()
+        self._starter = starter
+        self._events = events
+        self._requests = ControlRequests()
 
-    def says(self, fact: Controlled) -> None:
-        self._telling.controlled(fact)
-        self._wishes.says(fact.subplan, fact.wanted)
+    def request(self, fact: Controlled) -> None:
+        """Applies a request of a person."""
+        self._events.controlled(fact)
+        self._requests.says(fact.subplan, fact.wanted)
         self._act(now=fact.now)
 
     def carries(self, paused: Sequence[str]) -> None:
-        """What people paused in the run before stays paused in the run that replaces it."""
+        """Takes over the pauses of the run that this run replaces."""
         for path in paused:
-            self._telling.paused(path)
-            self._wishes.says(path, ControlState.PAUSE)
+            self._events.paused(path)
+            self._requests.says(path, ControlState.PAUSE)
         if paused:
             self._act()
 
     def thaws(self) -> None:
-        """The run comes to rest: what stands still continues to the end of its step, and is paused then."""
-        for path, wanted in self._wishes.restraints().items():
-            if wanted is ControlState.FREEZE:
-                self._telling.paused(path)
-                self._wishes.says(path, ControlState.PAUSE)
+        """Turns freezes into pauses, since the run is replaced: frozen steps continue to their end."""
+        for path, requested in self._requests.restraints().items():
+            if requested is ControlState.FREEZE:
+                self._events.paused(path)
+                self._requests.says(path, ControlState.PAUSE)
         self._act()
 
     def resumes(self) -> None:
-        """A new coordinator has taken over."""
-        self._wishes.forget_stops()
+        """Drops stops and repeats freezes after a new coordinator has taken over."""
+        self._requests.forget_stops()
         self._act()
         for firing in self._under_way():
-            if firing.frozen is not None:  # whoever was there before may not have got to it
+            if firing.frozen is not None:
+                # The previous coordinator may have died before it carried the order out.
                 self._freeze(firing)
 
     def _act(self, *, now: bool = False) -> None:
-        board = self._board
-        board.restrained = self._restrained() if self._wishes else {}
-        self._let_go()
+        state = self._state
+        state.restrained = self._restrained() if self._requests else {}
+        self._release()
         self._hold_back()
         for firing in self._under_way():
-            self._press(firing, board.restrained.get(firing.play.row), now=now)
+            self._enforce(firing, state.restrained.get(firing.subplan.row), now=now)
 
     def _restrained(self) -> dict[int, ControlState]:
-        wanted = ((row, self._wishes.of(path)) for row, path in enumerate(self._board.plan.outline.paths))
-        return {row: one for row, one in wanted if one is not ControlState.GO}
+        requested = (
+            (row, self._requests.of(path)) for row, path in enumerate(self._state.plan.outline.paths)
+        )
+        return {row: state for row, state in requested if state is not ControlState.GO}
 
-    # What has not begun
+    # Waiting work
 
     def _hold_back(self) -> None:
-        board = self._board
-        for number in [one for one, row in board.candidates.items() if row in board.restrained]:
-            if number not in board.paused:
+        state = self._state
+        restrained = [number for number, row in state.candidates.items() if row in state.restrained]
+        for number in restrained:
+            if number not in state.paused:
                 self._scopes.pauses(number)
-        for number, ticket in list(board.tickets.items()):
-            waits_already = number in board.paused or number in board.throttled or number in board.short
-            if ticket.play.row in board.restrained and not waits_already:
+        for number, request in list(state.requests.items()):
+            waits_already = number in state.paused or number in state.throttled or number in state.short
+            if request.subplan.row in state.restrained and not waits_already:
                 self._moves.pauses(number)
 
-    def _let_go(self) -> None:
-        board = self._board
-        for number in sorted(board.paused):
-            row = board.candidates.get(number)
-            if (board.tickets[number].play.row if row is None else row) in board.restrained:
+    def _release(self) -> None:
+        state = self._state
+        for number in sorted(state.paused):
+            row = state.candidates.get(number)
+            if (state.requests[number].subplan.row if row is None else row) in state.restrained:
                 continue
-            board.paused.remove(number)
+            state.paused.remove(number)
             if row is None:
-                self._moves.goes_on(number)
+                self._moves.unpause(number)
             else:
-                self._scopes.goes_on(number)
-        for firing in list(board.firings.values()):
-            if firing.parked == "stopped" and not board.stopping and firing.play.row not in board.restrained:
-                self._starting.resumes(firing)
+                self._scopes.unpause(number)
+        for firing in list(state.firings.values()):
+            if (
+                firing.parked == "stopped"
+                and not state.stopping
+                and firing.subplan.row not in state.restrained
+            ):
+                self._starter.resumes(firing)
 
-    # What is under way
+    # Running work
 
     def _under_way(self) -> Iterator[StepFiring]:
-        return (firing for firing in list(self._board.firings.values()) if firing.is_under_way)
+        return (firing for firing in list(self._state.firings.values()) if firing.is_under_way)
 
-    def _press(self, firing: StepFiring, wanted: ControlState | None, *, now: bool) -> None:
-        if wanted is ControlState.STOP:
+    def _enforce(self, firing: StepFiring, requested: ControlState | None, *, now: bool) -> None:
+        if requested is ControlState.STOP:
             self._stop(firing, now=now)
             return
-        if firing.halted == "stopped" and not self._board.stopping and wanted is None:
-            firing.halted = "revoked"  # it may have heard that it was to stop, or not
+        if firing.halted == "stopped" and not self._state.stopping and requested is None:
+            firing.halted = "revoked"  # the order to stop may or may not have reached it
         if isinstance(firing.order, Land):
-            return  # a verify in the landing queue is for the results of others, too
-        if bool(firing.frozen) is not (wanted is ControlState.FREEZE):
+            return  # a verify in the landing queue also covers results of other subplans
+        if bool(firing.frozen) is not (requested is ControlState.FREEZE):
             firing.frozen = not firing.frozen
             self._freeze(firing)
 
     def _stop(self, firing: StepFiring, *, now: bool) -> None:
-        """Whoever stands still is woken by it."""
+        """Orders the firing to end. The order also thaws frozen processes."""
         if now or firing.halted in {"", "revoked"}:
             firing.halted = "cancelled" if firing.halted == "cancelled" else "stopped"
             firing.frozen = None
             halt = Halt(firing=firing.serial, execution=firing.execution, how=firing.halted, now=now)
-            self._board.order(halt)
+            self._state.order(halt)
 
     def _freeze(self, firing: StepFiring) -> None:
-        self._board.order(Freeze(firing=firing.serial, execution=firing.execution, thaw=not firing.frozen))
+        self._state.order(Freeze(firing=firing.serial, execution=firing.execution, thaw=not firing.frozen))

@@ -1,4 +1,4 @@
-"""Executions that end before their work does: the run is stopped, or a usage limit is met. Another one follows."""
+"""Executions that end early because the run is stopped or a usage limit is reached. Another execution follows."""
 
 from collections.abc import Collection
 
@@ -14,105 +14,107 @@ from weft.engine.state.slice_state import PoolRequest, StepFiring
 
 
 class EarlyEnds:
+    """Parks firings and starts their next executions."""
+
     def __init__(
         self,
-        board: EngineState,
+        state: EngineState,
         moves: Moves,
-        starting: Starter,
-        spending: Expenses,
-        holding: HoldRules,
-        telling: EventWriter,
+        starter: Starter,
+        expenses: Expenses,
+        holds: HoldRules,
+        events: EventWriter,
     ) -> None:
-        self._board = board
+        self._state = state
         self._moves = moves
-        self._starting = starting
-        self._spending = spending
-        self._holding = holding
-        self._telling = telling
+        self._starter = starter
+        self._expenses = expenses
+        self._holds = holds
+        self._events = events
 
     def parks(self, firing: StepFiring, how: StepOutcome, fact: Ended) -> None:
-        """It is done again when the run goes on, or when the usage limit has ended."""
+        """Keeps a firing for another execution, after the run is resumed or the usage limit has ended."""
         launch = firing.launch
         if how is StepOutcome.LIMITED and launch is not None and launch.agent is not None:
             firing.parked = "limited"
-            firing.until = self._spending.limit(firing, launch.agent, fact.until)
+            firing.until = self._expenses.limit(firing, launch.agent, fact.until)
             self._moves.lends(firing)
             return
         firing.parked = "stopped"
-        board = self._board
-        if board.stopping:
+        state = self._state
+        if state.stopping:
             return
-        if firing.play.row in board.restrained:
+        if firing.subplan.row in state.restrained:
             self._moves.lends(firing)
-        else:  # the run goes on already, and only this one had heard that it was to stop
-            self._starting.again(firing)
+        else:  # the stop was revoked after the order had reached this execution
+            self._starter.again(firing)
 
     def wakes(self, fact: Woke | LimitsEnded) -> None:
-        """Usage limits have ended: those whose time has come, or all of them."""
-        board = self._board
-        self._telling.noted("woke" if isinstance(fact, Woke) else "limits_ended", fact)
+        """Retries firings whose usage limit has ended: those that are due, or all if a person says so."""
+        state = self._state
+        self._events.noted("woke" if isinstance(fact, Woke) else "limits_ended", fact)
         if isinstance(fact, LimitsEnded):
-            self._spending.end_limits()
-        for firing in list(board.firings.values()):
-            if firing.parked == "limited" and (firing.until <= board.at or not board.limited):
+            self._expenses.end_limits()
+        for firing in list(state.firings.values()):
+            if firing.parked == "limited" and (firing.until <= state.at or not state.limited):
                 firing.parked = "asking"
-                self._moves.asks(PoolRequest(play=firing.play, move=firing.move, firing=firing))
-        self._spending.unlimit()
+                self._moves.asks(PoolRequest(subplan=firing.subplan, move=firing.move, firing=firing))
+        self._expenses.unlimit()
 
     # The whole run
 
     def stops(self, fact: StopAsked) -> None:
-        board = self._board
-        board.stopping = board.stop_asked = True
-        self._telling.stopping(fact)
-        for firing in board.firings.values():
+        state = self._state
+        state.stopping = state.stop_asked = True
+        self._events.stopping(fact)
+        for firing in state.firings.values():
             if firing.is_under_way and (fact.now or firing.halted in {"", "revoked"}):
                 firing.halted = "cancelled" if firing.halted == "cancelled" else "stopped"
                 self._halt(firing, now=fact.now)
 
     def resumes(self, fact: Resumed) -> None:
-        """A new coordinator has taken over. What was stopped is done again, and what is held tried again."""
-        board = self._board
-        running = [firing.serial for firing in board.firings.values() if firing.is_under_way]
-        self._telling.recovered(fact, running)
-        if fact.fresh_budget:  # first of all, as what is done again asks whether it fits
-            self._spending.resets()
-        board.stopping, board.merges_only = fact.merges_only or fact.settles, fact.merges_only
-        board.stop_asked = False
+        """Continues after a new coordinator has taken over: stopped firings run again, held ones are retried."""
+        state = self._state
+        running = [firing.serial for firing in state.firings.values() if firing.is_under_way]
+        self._events.recovered(fact, running)
+        if fact.fresh_budget:  # before anything restarts, since each restart checks the budget
+            self._expenses.resets()
+        state.stopping, state.merges_only = fact.merges_only or fact.settles, fact.merges_only
+        state.stop_asked = False
         if fact.settles:
             self._settle(fact.ends)
-        if board.stopping:
+        if state.stopping:
             return
-        self._holding.resumes()
-        for firing in list(board.firings.values()):
+        self._holds.resumes()
+        for firing in list(state.firings.values()):
             self._resume(firing)
-        self._spending.wake_again()
+        self._expenses.wake_again()
 
     def _resume(self, firing: StepFiring) -> None:
-        board = self._board
+        state = self._state
         match firing.parked:
-            case "stopped" if firing.play.row not in board.restrained:
-                self._starting.resumes(firing)
+            case "stopped" if firing.subplan.row not in state.restrained:
+                self._starter.resumes(firing)
             case "stopped" if not firing.lent:
                 self._moves.lends(firing)
             case "" if firing.halted == "stopped":
-                firing.halted = "revoked"  # it may have heard that it was to stop, or not
+                firing.halted = "revoked"  # the order to stop may or may not have reached it
             case "" if firing.halted == "cancelled":
                 self._halt(firing)
             case _:
                 pass
 
     def _settle(self, ends: Collection[str]) -> None:
-        """Nothing begins. Agents end by themselves, but for those of these subplans; all else is stopped."""
-        for firing in self._board.firings.values():
+        """Lets running agents finish, except those of the given subplans, and stops everything else."""
+        for firing in self._state.firings.values():
             if not firing.is_under_way:
                 continue
-            if firing.halted == "cancelled" or firing.launch is None or firing.play.path in ends:
+            if firing.halted == "cancelled" or firing.launch is None or firing.subplan.path in ends:
                 firing.halted = firing.halted if firing.halted == "cancelled" else "stopped"
                 self._halt(firing)
                 continue
-            firing.halted = "revoked"  # the coordinator before may have stopped it
+            firing.halted = "revoked"  # the previous coordinator may have stopped it
 
     def _halt(self, firing: StepFiring, *, now: bool = False) -> None:
         halt = Halt(firing=firing.serial, execution=firing.execution, how=firing.halted, now=now)
-        self._board.order(halt)
+        self._state.order(halt)

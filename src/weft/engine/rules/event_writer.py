@@ -1,4 +1,4 @@
-"""The events of a run, put together from what the engine knows. Where nobody wants to hear them, none is made."""
+"""The events of a run, built from the state of the engine. A quiet engine builds none."""
 
 from collections.abc import Sequence
 
@@ -43,86 +43,86 @@ _RESERVED = ("reserved", "reserved_tokens")
 
 
 class EventWriter:
-    def __init__(self, board: EngineState) -> None:
-        self._board = board
+    def __init__(self, state: EngineState) -> None:
+        self._state = state
 
     # The run
 
     def run_started(self, fact: RunStarted) -> None:
-        plan = self._board.plan
+        plan = self._state.plan
         slices = sum(plan.outline.leaves)
         data: Data = {"plan": plan.id, "run": fact.run, "subplans": len(plan.subplans) - 1, "slices": slices}
-        self._board.tell(Event(kind="run_started", data=data, fact=fact))
+        self._state.emit(Event(kind="run_started", data=data, fact=fact))
 
-    def run_finished(self, state: str, stuck: Sequence[str] = ()) -> None:
-        board = self._board
-        counts = {str(name): count for name, count in board.tracker.counts().items()}
-        data: Data = {"counts": counts, "seconds": round(board.at - board.started_at, 3)}
-        failure = board.failures.get(ROOT)
+    def run_finished(self, outcome: str, stuck: Sequence[str] = ()) -> None:
+        state = self._state
+        counts = {str(name): count for name, count in state.tracker.counts().items()}
+        data: Data = {"counts": counts, "seconds": round(state.at - state.started_at, 3)}
+        failure = state.failures.get(ROOT)
         if failure is not None:
             data |= {"message": failure.message, "cause": failure.cause, "reason": failure.reason}
         if stuck:
             data["stuck"] = list(stuck)
-        if board.budget.own_unknown:
-            data["unknown_costs"] = board.budget.own_unknown
-        spent, tokens = board.budget.own(ROOT), board.token_budget.own(ROOT) or None
-        board.tell(Event(kind="run_finished", outcome=state, cost=spent, tokens=tokens, data=data))
+        if state.budget.own_unknown:
+            data["unknown_costs"] = state.budget.own_unknown
+        spent, tokens = state.budget.own(ROOT), state.token_budget.own(ROOT) or None
+        state.emit(Event(kind="run_finished", outcome=outcome, cost=spent, tokens=tokens, data=data))
 
     def stopping(self, fact: StopAsked) -> None:
-        self._board.tell(Event(kind="stopping", data={"now": fact.now}, fact=fact))
+        self._state.emit(Event(kind="stopping", data={"now": fact.now}, fact=fact))
 
     def controlled(self, fact: Controlled) -> None:
         kind = "resumed" if fact.wanted is ControlState.GO else "paused"
         data: Data = {"now": True} if fact.now else {}
         event = Event(kind=kind, subplan=fact.subplan, outcome=fact.wanted, data=data, fact=fact)
-        self._board.tell(event)
+        self._state.emit(event)
 
     def paused(self, path: str) -> None:
-        """A pause that a run takes over from the run before; it follows from the start of the run."""
-        self._board.tell(Event(kind="paused", subplan=path, outcome=ControlState.PAUSE))
+        """Writes a pause that the run takes over from the run it replaces."""
+        self._state.emit(Event(kind="paused", subplan=path, outcome=ControlState.PAUSE))
 
     def recovered(self, fact: Resumed, running: Sequence[int]) -> None:
         data: Data = {"epoch": fact.epoch, "running": list(running)}
-        self._board.tell(Event(kind="recovered", data=data, fact=fact))
+        self._state.emit(Event(kind="recovered", data=data, fact=fact))
 
     def noted(self, kind: str, fact: AnyFact, **data: object) -> None:
-        """A fact from which nothing follows that has an event of its own."""
-        self._board.tell(Event(kind=kind, data=data, fact=fact))
+        """Writes the event of a fact that has no method of its own."""
+        self._state.emit(Event(kind=kind, data=data, fact=fact))
 
     def foreseen(self, fact: Foreseen) -> None:
         data: Data = {"other": fact.other, "files": list(fact.files)}
         outcome = "ahead" if fact.files else "over"
         event = Event(kind="conflict_ahead", subplan=fact.subplan, outcome=outcome, data=data, fact=fact)
-        self._board.tell(event)
+        self._state.emit(event)
 
     def merged(self, firing: StepFiring, fact: Ended, how: StepOutcome) -> None:
-        """Of a merge or a landing that changed something in git, or could not."""
+        """Writes the event of a merge or a landing that changed refs or could not be done."""
         conflict = "conflict" if fact.conflict else None
         outcome = {
             StepOutcome.DONE: "merged",
             StepOutcome.HELD: conflict or "held",
             StepOutcome.CONFLICT: conflict,
         }.get(how)
-        if self._board.quiet or outcome is None or not (fact.moves or how is not StepOutcome.DONE):
+        if self._state.quiet or outcome is None or not (fact.moves or how is not StepOutcome.DONE):
             return
         data: Data = {
             name: value
-            for name, value in _said(fact).items()
+            for name, value in _details(fact).items()
             if name in {"message", "files", "waits_for", "red", "moves"}
         }
         if how is StepOutcome.CONFLICT:
             data["message"] = " ".join((*fact.message.splitlines()[:1], "An agent resolves it."))
         step = part_name(firing.move)
-        self._tell("merge", firing.play.path, step, firing.attempt, outcome, data)
+        self._emit("merge", firing.subplan.path, step, firing.attempt, outcome, data)
 
     def queue(self, fact: VerifyStarted | VerifyEnded | Pushed) -> None:
-        """What the landing queue did."""
+        """Writes the event of a verify or a push of the landing queue."""
         if isinstance(fact, Pushed):
             data: Data = {"remote": fact.remote, "commit": fact.commit}
             data |= {"message": fact.message, "final": fact.is_final} if fact.message else {}
             data |= {"command": fact.command} if fact.command else {}
             outcome = "failed" if fact.message else "pushed"
-            self._board.tell(Event(kind="push", outcome=outcome, data=data, fact=fact))
+            self._state.emit(Event(kind="push", outcome=outcome, data=data, fact=fact))
             return
         data = {
             "tree": fact.tree,
@@ -137,7 +137,7 @@ class EventWriter:
             more = ("exit_code", "signal", "message", "tail")
             data |= {name: value for name in more if (value := getattr(fact, name)) not in {None, ""}}
             data["seconds"] = round(fact.seconds, 3)
-        self._board.tell(Event(kind="verify", step="@land", outcome=outcome, data=data, fact=fact))
+        self._state.emit(Event(kind="verify", step="@land", outcome=outcome, data=data, fact=fact))
 
     def budget(self, row: int, percent: int, unit: str, budget: Budget) -> None:
         data: Data = {
@@ -148,15 +148,15 @@ class EventWriter:
             "percent": percent,
         }
         outcome = "reached" if percent >= 100 else "alert"  # noqa: PLR2004
-        self._board.tell(Event(kind="budget", subplan=self._board.path(row), outcome=outcome, data=data))
+        self._state.emit(Event(kind="budget", subplan=self._state.path(row), outcome=outcome, data=data))
 
     def budget_reset(self, fact: BudgetReset | None) -> None:
-        self._board.tell(Event(kind="budget", outcome="reset", fact=fact))
+        self._state.emit(Event(kind="budget", outcome="reset", fact=fact))
 
     def spent(self, firing: StepFiring, fact: Spent) -> None:
         event = Event(
             kind="spent",
-            subplan=firing.play.path,
+            subplan=firing.subplan.path,
             step=part_name(firing.move),
             attempt=firing.attempt,
             cost=fact.cost,
@@ -164,25 +164,25 @@ class EventWriter:
             data={"firing": fact.firing, "execution": fact.execution},
             fact=fact,
         )
-        self._board.tell(event)
+        self._state.emit(event)
 
     def limited(self, firing: StepFiring, agents: Sequence[str], until: float) -> None:
         data: Data = {"firing": firing.serial, "agents": list(agents), "until": until}
-        self._tell("limited", firing.play.path, part_name(firing.move), firing.attempt, "", data)
+        self._emit("limited", firing.subplan.path, part_name(firing.move), firing.attempt, "", data)
 
     # Subplans
 
     def left_out(self, path: str, group: str, fact: Ended) -> None:
         data: Data = {"group": group, "message": fact.message, "culprits": list(fact.culprits)}
-        self._board.tell(Event(kind="left_out", subplan=path, data=data))
+        self._state.emit(Event(kind="left_out", subplan=path, data=data))
 
     def state(self, row: int, outcome: str, before: SubplanExecutionState, **more: object) -> None:
-        if not self._board.quiet:
+        if not self._state.quiet:
             data: Data = {"from": before, **more}
-            self._tell("subplan_state", self._board.path(row), outcome=outcome, data=data)
+            self._emit("subplan_state", self._state.path(row), outcome=outcome, data=data)
 
     def failed(self, row: int, before: SubplanExecutionState, failure: Failure) -> None:
-        if self._board.quiet:
+        if self._state.quiet:
             return
         more: Data = {"failure": failure.to_json()} if failure.step else {}
         self.state(
@@ -193,7 +193,7 @@ class EventWriter:
     # Steps
 
     def started(self, firing: StepFiring) -> None:
-        if self._board.quiet:
+        if self._state.quiet:
             return
         data: Data = {
             "firing": firing.serial,
@@ -214,7 +214,7 @@ class EventWriter:
             data["inputs"] = order.inputs
         if firing.leases:
             data["pools"] = {name: list(values) for name, values in firing.leases}
-        self._tell_of(firing, "step_started", data)
+        self._emit_for(firing, "step_started", data)
 
     def finished(
         self,
@@ -224,10 +224,10 @@ class EventWriter:
         bill: Bill | None,
         judgement: ResultJudgement | None = None,
     ) -> None:
-        """Carries the fact, as it was told; `how`, `bill` and `judgement` are what it came to."""
-        if self._board.quiet:
+        """Writes the end of an execution: the fact as reported, and its interpretation."""
+        if self._state.quiet:
             return
-        data: Data = {"firing": firing.serial, "execution": firing.execution, **_said(fact)}
+        data: Data = {"firing": firing.serial, "execution": firing.execution, **_details(fact)}
         changed = unchanged_files.changed(firing)
         if changed is not None:
             data["changed"] = changed
@@ -239,38 +239,38 @@ class EventWriter:
         costs: Costs = (None, None) if bill is None else (bill.money.reported, bill.tokens.reported)
         if bill is not None:
             data |= _lower_bounds(bill)
-        self._tell_of(firing, "step_finished", data, REJECTED if is_rejected else how, (fact, costs))
+        self._emit_for(firing, "step_finished", data, REJECTED if is_rejected else how, (fact, costs))
         for change in fact.outside:
             self._outside_changed(firing, change)
         if firing.launch is not None and bill is not None and not bill.money.is_known:
             self._unreported(firing, bill)
 
     def _unreported(self, firing: StepFiring, bill: Bill) -> None:
-        """An agent has ended and did not report its cost; the event says what stays reserved for it."""
+        """Writes that an agent did not report its cost, with the amounts that stay reserved."""
         data: Data = {"firing": firing.serial, "execution": firing.execution}
         for name, settled in zip(_RESERVED, (bill.money, bill.tokens), strict=True):
             if settled.kept:
                 data[name] = settled.kept
-        self._tell("cost_unknown", firing.play.path, part_name(firing.move), firing.attempt, "", data)
+        self._emit("cost_unknown", firing.subplan.path, part_name(firing.move), firing.attempt, "", data)
 
     def ended_before(
         self, firing: StepFiring, fact: Ended, run: str, judgement: ResultJudgement | None
     ) -> None:
-        """A step is not launched, since it ended in an earlier run; what it cost is counted there."""
-        if self._board.quiet:
+        """Writes the end of a step that an earlier run completed. Its cost counts there."""
+        if self._state.quiet:
             return
         outcome = REJECTED if judgement is not None and judgement.rejected_by else str(fact.how)
         data: Data = {"earlier_run": run}
         data |= {"message": fact.message} if fact.message else {}
-        if firing.step in firing.play.launched:
-            data |= self._launched(firing.play, firing.step, ended=True)
-        self._tell("step_finished", firing.play.path, firing.step, firing.attempt, outcome, data)
+        if firing.step in firing.subplan.launched:
+            data |= self._launched(firing.subplan, firing.step, ended=True)
+        self._emit("step_finished", firing.subplan.path, firing.step, firing.attempt, outcome, data)
 
     def answered_before(self, firing: StepFiring, fact: Answered, run: str) -> None:
-        """A question is not asked, since it was answered in an earlier run."""
+        """Writes an answer that a person gave in an earlier run."""
         data: Data = {"text": fact.text, "earlier_run": run}
         outcome = "yes" if fact.accepted else "no"
-        self._tell("answered", firing.play.path, firing.step, firing.attempt, outcome, data)
+        self._emit("answered", firing.subplan.path, firing.step, firing.attempt, outcome, data)
 
     def _outside_changed(self, firing: StepFiring, change: OutsideChange) -> None:
         data: Data = {
@@ -280,9 +280,9 @@ class EventWriter:
             "during": list(change.during),
             **({"more": change.more} if change.more else {}),
         }
-        self._tell("outside_changed", firing.play.path, part_name(firing.move), firing.attempt, "", data)
+        self._emit("outside_changed", firing.subplan.path, part_name(firing.move), firing.attempt, "", data)
 
-    def _tell_of(
+    def _emit_for(
         self,
         firing: StepFiring,
         kind: str,
@@ -290,14 +290,14 @@ class EventWriter:
         outcome: str = "",
         end: tuple[Ended | None, Costs] = (None, (None, None)),
     ) -> None:
-        play = firing.play
+        subplan = firing.subplan
         fact, (cost, tokens) = end
-        if firing.step in play.launched:
-            data |= self._launched(play, firing.step, ended=fact is not None)
-        self._board.tell(
+        if firing.step in subplan.launched:
+            data |= self._launched(subplan, firing.step, ended=fact is not None)
+        self._state.emit(
             Event(
                 kind=kind,
-                subplan=play.path,
+                subplan=subplan.path,
                 step=part_name(firing.move),
                 attempt=firing.attempt,
                 outcome=outcome,
@@ -308,31 +308,33 @@ class EventWriter:
             )
         )
 
-    def concluded(self, play: SubplanState, step: str, outcome: str, message: str = "") -> None:
-        """A step that is no process has ended: a join, a nested pipeline, one that could not be begun."""
-        if self._board.quiet:
+    def concluded(self, subplan: SubplanState, step: str, outcome: str, message: str = "") -> None:
+        """Writes the end of a step without a process, such as a join or a step that could not start."""
+        if self._state.quiet:
             return
         data: Data = {"message": message} if message else {}
-        if step in play.launched:
-            data |= self._launched(play, step, ended=True)
-        self._tell("step_finished", play.path, step, play.attempts.get(step, 1), outcome, data)
+        if step in subplan.launched:
+            data |= self._launched(subplan, step, ended=True)
+        self._emit("step_finished", subplan.path, step, subplan.attempts.get(step, 1), outcome, data)
 
-    def skipped(self, play: SubplanState, step: str, outcome: str, message: str = "") -> None:
-        if not self._board.quiet:
-            self._tell("step_skipped", play.path, step, 0, outcome, {"message": message} if message else {})
+    def skipped(self, subplan: SubplanState, step: str, outcome: str, message: str = "") -> None:
+        if not self._state.quiet:
+            self._emit(
+                "step_skipped", subplan.path, step, 0, outcome, {"message": message} if message else {}
+            )
 
     def cancelled(self, firing: StepFiring, cause: str) -> None:
-        if not self._board.quiet:
+        if not self._state.quiet:
             data: Data = {"firing": firing.serial, "execution": firing.execution, "cause": cause}
             step = part_name(firing.move)
-            self._tell("step_cancelled", firing.play.path, step, firing.attempt, "", data)
+            self._emit("step_cancelled", firing.subplan.path, step, firing.attempt, "", data)
 
     def asked(self, firing: StepFiring) -> None:
         data: Data = {"firing": firing.serial, "question": firing.question, "transition": firing.move.name}
-        self._tell("ask", firing.play.path, firing.step, firing.attempt, "", data)
+        self._emit("ask", firing.subplan.path, firing.step, firing.attempt, "", data)
 
     def answered(self, firing: StepFiring, fact: Answered) -> None:
-        self._board.tell(
+        self._state.emit(
             Event(
                 kind="answered",
                 subplan=fact.subplan,
@@ -344,7 +346,7 @@ class EventWriter:
             )
         )
 
-    def _tell(
+    def _emit(
         self,
         kind: str,
         path: str,
@@ -353,26 +355,26 @@ class EventWriter:
         outcome: str = "",
         data: Data | None = None,
     ) -> None:
-        self._board.tell(
+        self._state.emit(
             Event(kind=kind, subplan=path, step=step, attempt=attempt, outcome=outcome, data=data or {})
         )
 
-    def _launched(self, play: SubplanState, step: str, *, ended: bool) -> Data:
-        group, at = play.launched[step]
+    def _launched(self, subplan: SubplanState, step: str, *, ended: bool) -> Data:
+        group, at = subplan.launched[step]
         data: Data = {"concurrent_group": group, "launched_at": at}
-        return data | {"completed_at": self._board.at} if ended else data
+        return data | {"completed_at": self._state.at} if ended else data
 
 
 def _resumed(launch: Launch) -> Data:
-    """The conversation that an agent goes on with."""
+    """Returns the conversation that an agent continues."""
     if launch.session is None:
         return {}
     return {"session": launch.session, "fork": True} if launch.fork else {"session": launch.session}
 
 
-def _said(fact: Ended) -> Data:
-    """What there is to say."""
-    found: Data = {
+def _details(fact: Ended) -> Data:
+    """Returns the details of an end that are set."""
+    details: Data = {
         "exit_code": fact.exit_code,
         "signal": fact.signal,
         "message": fact.message or None,
@@ -388,10 +390,10 @@ def _said(fact: Ended) -> Data:
         "until": fact.until,
         "seconds": round(fact.seconds, 3),
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in details.items() if value is not None}
 
 
 def _lower_bounds(bill: Bill) -> Data:
-    """Marks the amounts of an event that are only known to be reached."""
+    """Returns marks for the amounts of an event that are lower bounds."""
     amounts = (("cost_at_least", bill.money), ("tokens_at_least", bill.tokens))
     return {name: True for name, settled in amounts if settled.amount and not settled.is_known}

@@ -1,11 +1,11 @@
-"""Whether an agent may start: what its ceilings allow, and whether it has met a usage limit.
+"""Ceilings and usage limits: whether an agent may start.
 
-A step that would pass a ceiling waits if something under way may turn out to be cheaper than was reserved for it;
-if there is no such thing, its slice has failed for want of money, or of tokens: both are counted in the same way.
+A step that would exceed a ceiling waits while running steps have reservations below it, since they may turn out
+cheaper. If there are none, the slice fails with the reason `budget`. Money and tokens are treated alike.
 
-An agent that has met a usage limit is given nothing to do until that ends. The limit is that of an account, so it
-holds for all agents that are called in the same way, whatever their model. Who meets it again and again waits
-longer each time, whatever it is told.
+An agent that has met a usage limit starts nothing until the limit ends. Limits belong to accounts, so they
+apply to all agents with the same command, whatever their model. The wait doubles each time an account meets
+its limit again, even if the provider reports an earlier end.
 """
 
 from collections.abc import Iterable
@@ -27,82 +27,86 @@ from weft.plan.model import Agent, AgentWork
 from weft.plan.prices import dollars
 
 ALL = 100
-"""Percent of a ceiling."""
+"""The percentage at which a ceiling is reached."""
 SOONEST, LONGEST, LATEST = 1.0, 900.0, 7 * 86400.0
-"""Seconds for which a limit holds at least, the first time and after many; and at most."""
+"""The shortest wait in seconds, the first time and after many limits in a row; and the longest wait."""
 _DOUBLINGS = 10
 
 _PERHAPS_NEVER_RAN = frozenset({StepOutcome.INFRA, StepOutcome.CANCELLED, StepOutcome.STOPPED})
-"""Ends that a process need not have been started for; then it has neither an exit code nor a signal."""
+"""Outcomes that may occur without a process; it then has neither an exit code nor a signal."""
 _KILLED = 9
 """SIGKILL."""
 _WHOLE = frozenset({StepOutcome.DONE, StepOutcome.FAILED, StepOutcome.TIMEOUT})
-"""Ends of executions from whose cost something follows for others."""
+"""Outcomes of complete executions, whose costs are used for estimates."""
 
 
 class Expenses:
-    def __init__(self, board: EngineState, moves: Moves, dooming: Cancellation, telling: EventWriter) -> None:
-        self._board = board
+    """Reserves, counts and limits the spending of agents."""
+
+    def __init__(
+        self, state: EngineState, moves: Moves, cancellation: Cancellation, events: EventWriter
+    ) -> None:
+        self._state = state
         self._moves = moves
-        self._dooming = dooming
-        self._telling = telling
-        self._units: tuple[tuple[str, Budget], ...] = (("usd", board.budget), ("tokens", board.token_budget))
+        self._cancellation = cancellation
+        self._events = events
+        self._units: tuple[tuple[str, Budget], ...] = (("usd", state.budget), ("tokens", state.token_budget))
         self._met: dict[str, int] = {}
-        """How often in a row an account has met its usage limit."""
+        """By account: how many times in a row it has met its usage limit."""
 
     # Earlier runs
 
     def carries(self, earlier: Iterable[EarlierSpending]) -> None:
-        board = self._board
-        carry(board.plan, (board.budget, board.token_budget), earlier)
+        state = self._state
+        carry(state.plan, (state.budget, state.token_budget), earlier)
 
     def resets(self, fact: BudgetReset | None = None) -> None:
-        """A person wants the ceilings to count from zero."""
+        """Restarts the count of all ceilings at zero, as a person asked."""
         for _, budget in self._units:
             budget.reset()
-        self._telling.budget_reset(fact)
+        self._events.budget_reset(fact)
         self.looks_again()
 
     # Starts
 
     def estimates(self, row: int, work: AgentWork, agent: Agent) -> Amounts:
-        """What to reserve for a step."""
-        settings, board = self._board.settings(row), self._board
+        """Returns the amounts to reserve for a step."""
+        settings, state = self._state.settings(row), self._state
         cost = work.max_cost if work.max_cost is not None else agent.max_cost
         tokens = work.max_tokens if work.max_tokens is not None else agent.max_tokens
         return (
-            board.budget.estimate(agent.name, cost, settings.reserve or 0),
-            board.token_budget.estimate(agent.name, tokens, settings.reserve_tokens or 0),
+            state.budget.estimate(agent.name, cost, settings.reserve or 0),
+            state.token_budget.estimate(agent.name, tokens, settings.reserve_tokens or 0),
         )
 
-    def allows(self, ticket: PoolRequest, agent: Agent, amounts: Amounts) -> bool:
-        """If not, the ticket waits, or its slice has failed; whoever has it takes nothing."""
-        board = self._board
+    def allows(self, request: PoolRequest, agent: Agent, amounts: Amounts) -> bool:
+        """Returns whether the step may start. If not, the request is queued or the slice fails."""
+        state = self._state
         if self._is_limited(agent):
-            self._moves.waits(ticket, board.throttled)
+            self._moves.waits(request, state.throttled)
             return False
-        over = self._over(ticket.play.row, amounts)
+        over = self._over(request.subplan.row, amounts)
         for unit, budget, row, amount in over:
             if not budget.reserved[row]:
-                self._fail(ticket, self._used_up(unit, row, ticket.move.act.step, amount))
+                self._fail(request, self._used_up(unit, row, request.move.act.step, amount))
                 return False
         if over:
-            self._moves.waits(ticket, board.short)
+            self._moves.waits(request, state.short)
         return not over
 
     def would_wait(self, row: int, work: AgentWork, agent: Agent) -> bool:
-        """Whether a step would have to wait now, for the end of a usage limit or for money."""
+        """Returns whether a step would have to wait for a usage limit or for reserved money."""
         if self._is_limited(agent):
             return True
         over = self._over(row, self.estimates(row, work, agent))
         return bool(over) and all(budget.reserved[ceiling] for _, budget, ceiling, _ in over)
 
     def _is_limited(self, agent: Agent) -> bool:
-        board = self._board
-        return bool(board.limited) and board.limited.get(account_of(agent), board.at) > board.at
+        state = self._state
+        return bool(state.limited) and state.limited.get(account_of(agent), state.at) > state.at
 
     def _over(self, row: int, amounts: Amounts) -> list[tuple[str, Budget, int, int]]:
-        """The ceilings that this would pass: the unit, its budget, the row with the ceiling, the amount."""
+        """Returns the ceilings that the amounts would exceed: unit, budget, row of the ceiling, amount."""
         return [
             (unit, budget, over, amount)
             for (unit, budget), amount in zip(self._units, amounts, strict=True)
@@ -110,71 +114,72 @@ class Expenses:
         ]
 
     def opens(self, firing: StepFiring, amounts: Amounts) -> None:
-        """An execution begins."""
+        """Reserves the amounts for an execution that starts."""
         firing.reserved = amounts
         for (_, budget), amount in zip(self._units, amounts, strict=True):
-            budget.open(firing.serial, firing.play.row, amount)
+            budget.open(firing.serial, firing.subplan.row, amount)
 
     def abandons(self, firing: StepFiring) -> None:
-        """It could not be begun after all."""
+        """Releases the reservation of an execution that could not be started."""
         for _, budget in self._units:
             if budget.is_open(firing.serial):
                 budget.settle(firing.serial, 0)
 
-    def _fail(self, ticket: PoolRequest, failure: Failure) -> None:
-        play = ticket.play
-        if ticket.move.act.role is Role.RESOLVE:
-            self._leave_to_a_person(ticket, failure)
+    def _fail(self, request: PoolRequest, failure: Failure) -> None:
+        subplan = request.subplan
+        if request.move.act.role is Role.RESOLVE:
+            self._leave_to_a_person(request, failure)
             return
-        self._dooming.doom(play, play.frame, failure)
-        if ticket.firing is None:
-            stop = play.script.spots[ticket.place].stop
+        self._cancellation.cancel_frame(subplan, subplan.frame, failure)
+        if request.firing is None:
+            stop = subplan.script.place_rules[request.place].stop
             assert stop is not None
-            self._dooming.stops(play, stop)
+            self._cancellation.stops(subplan, stop)
 
-    def _leave_to_a_person(self, ticket: PoolRequest, failure: Failure) -> None:
-        """Nothing is wrong with the slice if nobody can pay for an agent that resolves its conflict."""
-        play, move = ticket.play, ticket.move
-        if ticket.firing is not None:
-            self._telling.cancelled(ticket.firing, "the budget")
-        self._telling.concluded(play, part_name(move), "failed", failure.message)
-        firing = ticket.firing or self._moves.begins(play, move, ())
+    def _leave_to_a_person(self, request: PoolRequest, failure: Failure) -> None:
+        """Leaves a conflict to a person if the budget does not allow an agent. The slice itself has not failed."""
+        subplan, move = request.subplan, request.move
+        if request.firing is not None:
+            self._events.cancelled(request.firing, "the budget")
+        self._events.concluded(subplan, part_name(move), "failed", failure.message)
+        firing = request.firing or self._moves.begins(subplan, move, ())
         self._moves.ends(firing)
         self._moves.leads(firing, "failed")
 
     def _used_up(self, unit: str, row: int, step: str, amount: int = 0) -> Failure:
-        """With the numbers: which ceiling it is, and what is missing."""
+        """Returns the failure, with a message that names the ceiling and the amounts."""
         budget = dict(self._units)[unit]
-        say = dollars if unit == "usd" else _in_tokens
-        what = "budget" if unit == "usd" else "token budget"
-        text = f"{say(budget.spent[row])} of {say(budget.ceiling(row) or 0)} spent"
+        format_amount = dollars if unit == "usd" else _in_tokens
+        name = "budget" if unit == "usd" else "token budget"
+        text = f"{format_amount(budget.spent[row])} of {format_amount(budget.ceiling(row) or 0)} spent"
         if budget.earlier(row):
-            text += f" ({say(budget.earlier(row))} by earlier runs)"
+            text += f" ({format_amount(budget.earlier(row))} by earlier runs)"
         if budget.assumed[row]:
-            text += f", {say(budget.assumed[row])} reserved for what did not tell its cost"
+            text += f", {format_amount(budget.assumed[row])} reserved for what did not tell its cost"
         if amount:
-            text += f", and this may cost {say(amount)}"
-        message = f"the {what} of {self._board.path(row) or 'the plan'} is used up: {text}"
+            text += f", and this may cost {format_amount(amount)}"
+        message = f"the {name} of {self._state.path(row) or 'the plan'} is used up: {text}"
         return Failure(reason=FailureReason.BUDGET, message=message, step=step, detail=message)
 
-    # While it runs
+    # Running steps
 
-    def hears(self, firing: StepFiring, fact: Spent) -> None:
-        """What an execution has spent so far."""
-        self._telling.spent(firing, fact)
+    def record(self, firing: StepFiring, fact: Spent) -> None:
+        """Records the reported spending of a running execution."""
+        self._events.spent(firing, fact)
         for (_, budget), total in zip(self._units, (fact.cost, fact.tokens), strict=True):
             if total is not None and budget.is_open(firing.serial):
-                budget.heard(firing.serial, total)
+                budget.record(firing.serial, total)
         self.alerts()
 
     def so_far(self, firing: int) -> Amounts:
+        """Returns the reported spending of a running execution."""
         cost, tokens = (budget.so_far(firing) if budget.is_open(firing) else 0 for _, budget in self._units)
         return cost, tokens
 
     # Ends
 
     def settles(self, firing: StepFiring, fact: Ended, how: StepOutcome) -> Bill | None:
-        """Counts what an execution has cost, once; None for what is no agent's and has no cost."""
+        """Counts the cost of an ended execution and returns its bill; None for a command without a cost."""
         launch = firing.launch
         agent = None if launch is None else launch.agent
         if agent is None and fact.cost is None:
@@ -192,93 +197,98 @@ class Expenses:
     def _settle(
         self, budget: Budget, firing: StepFiring, fact: Ended, report: tuple[int | None, str]
     ) -> SettledCost:
-        """`report`: the amount, if the execution reported it, and the kind of execution."""
+        """`report` is the reported amount, if any, and the kind of the execution."""
         step, (reported, kind) = firing.serial, report
         if not budget.is_open(step):
-            budget.open(step, firing.play.row, 0)
+            budget.open(step, firing.subplan.row, 0)
         if reported is None and _never_ran(fact) and not budget.so_far(step):
             reported = 0
         if reported is not None and _is_cut_short(fact):
-            budget.heard(step, reported)
+            budget.record(step, reported)
             reported = None
         return budget.settle(step, reported, kind=kind)
 
     def alerts(self, ended: StepFiring | None = None) -> None:
-        """Tells of ceilings that come nearer. Where one is reached, the agents below it may have to end."""
+        """Raises alerts. A ceiling that is reached stops the agents below it under `on_budget: stop`."""
         for unit, budget in self._units:
             for over, percent in budget.alerts():
-                self._telling.budget(over, percent, unit, budget)
-                if percent >= ALL and self._board.settings(over).on_budget == "stop":
+                self._events.budget(over, percent, unit, budget)
+                if percent >= ALL and self._state.settings(over).on_budget == "stop":
                     self._end_agents(unit, over, ended)
 
     def _end_agents(self, unit: str, over: int, ended: StepFiring | None) -> None:
-        board = self._board
-        below = range(over, over + board.plan.outline.sizes[over])
-        for firing in list(board.firings.values()):
-            play = firing.play
-            if play.row not in below or firing.launch is None or firing is ended:
+        state = self._state
+        below = range(over, over + state.plan.outline.sizes[over])
+        for firing in list(state.firings.values()):
+            subplan = firing.subplan
+            if subplan.row not in below or firing.launch is None or firing is ended:
                 continue
             if firing.move.act.role is Role.RESOLVE:
                 self._interrupt(firing)
             else:
-                self._dooming.doom(play, play.frame, self._used_up(unit, over, firing.step))
+                self._cancellation.cancel_frame(
+                    subplan, subplan.frame, self._used_up(unit, over, firing.step)
+                )
 
     def _interrupt(self, firing: StepFiring) -> None:
-        """When it is to go on, there is no money for it."""
+        """Stops an agent that resolves a conflict."""
+        # When it would run again, `allows` finds the ceiling reached and leaves the conflict to a person.
         if firing.is_under_way and not firing.halted:
             firing.halted = "stopped"
-            self._board.order(Halt(firing=firing.serial, execution=firing.execution, how="stopped"))
+            self._state.order(Halt(firing=firing.serial, execution=firing.execution, how="stopped"))
 
     def looks_again(self) -> None:
-        """Who waits for money asks once more."""
-        if self._board.short:
-            self._moves.asks_after(self._board.short)
+        """Repeats the requests that wait for money."""
+        if self._state.short:
+            self._moves.asks_after(self._state.short)
 
     # Usage limits
 
     def limit(self, firing: StepFiring, agent: Agent, until: float | None) -> float:
-        """Until when the account of the agent is given nothing to do."""
-        board, account = self._board, account_of(agent)
-        before = board.limited.get(account, 0.0)
-        if before <= board.at:  # else it is the same limit still, met by another step
+        """Parks the account of an agent; returns the time until which it starts nothing."""
+        state, account = self._state, account_of(agent)
+        before = state.limited.get(account, 0.0)
+        if before <= state.at:  # otherwise another step has met the same limit
             self._met[account] = self._met.get(account, 0) + 1
         least = min(LONGEST, SOONEST * (1 << min(self._met.get(account, 1) - 1, _DOUBLINGS)))
-        wait = min(max(least, 0.0 if until is None else until - board.at), LATEST)
-        board.limited[account] = end = max(before, board.at + wait)
-        same = sorted(name for name, other in board.plan.agents.items() if account_of(other) == account)
-        self._telling.limited(firing, same or [agent.name], end)
-        board.order(WakeAt(at=end))
+        wait = min(max(least, 0.0 if until is None else until - state.at), LATEST)
+        state.limited[account] = end = max(before, state.at + wait)
+        names = sorted(
+            name for name, candidate in state.plan.agents.items() if account_of(candidate) == account
+        )
+        self._events.limited(firing, names or [agent.name], end)
+        state.order(WakeAt(at=end))
         return end
 
     def end_limits(self) -> None:
-        """A person knows better than what was heard; whether it is so shows when an agent is called."""
-        self._board.limited.clear()
+        """Forgets all limits, because a person says that they have ended. The next call of an agent shows it."""
+        self._state.limited.clear()
         self._met.clear()
 
     def unlimit(self) -> None:
-        """Those whose limits have ended ask once more; others go on waiting when they are looked at."""
-        board = self._board
-        board.limited = {name: until for name, until in board.limited.items() if until > board.at}
-        self._moves.asks_after(board.throttled)
+        """Forgets limits that have ended and repeats all requests that waited; the others wait again."""
+        state = self._state
+        state.limited = {name: until for name, until in state.limited.items() if until > state.at}
+        self._moves.asks_after(state.throttled)
 
     def wake_again(self) -> None:
-        """Whoever takes over has not heard when to wake the engine."""
-        for at in sorted(set(self._board.limited.values())):
-            self._board.order(WakeAt(at=at))
+        """Repeats the wake-up orders for a new coordinator, which does not have them."""
+        for at in sorted(set(self._state.limited.values())):
+            self._state.order(WakeAt(at=at))
 
 
 def _never_ran(fact: Ended) -> bool:
-    # By what was reported: an execution that was lost is cancelled if its slice was, and it did run.
+    # Uses the reported outcome: a lost execution of a cancelled slice counts as cancelled, but it did run.
     return fact.how in _PERHAPS_NEVER_RAN and fact.exit_code is None and fact.signal is None
 
 
 def _is_cut_short(fact: Ended) -> bool:
-    """Whether it had no time for a last report, so that it may have spent more than it reported."""
+    """Returns whether it ended without a final report, so that it may have spent more than reported."""
     return fact.how is StepOutcome.LOST or fact.signal == _KILLED
 
 
 def account_of(agent: Agent) -> str:
-    """What agents have in common that are limited together: all but the model, and how many there are of each."""
+    """Returns a key that is equal for agents with a common usage limit: all settings but model and count."""
     return f"{agent.use} {agent.command} {agent.script} {sorted(agent.env.items())}"
 
 

@@ -1,6 +1,6 @@
-"""What a slice needs to begin to work: what its first steps claim, their agents, the ceilings around it.
+"""Gates: the needs of the first steps of a slice, namely claims, agents and ceilings.
 
-Slices that need the same have equal gates; so those that are ready and wait stand in few lanes of the allocator.
+Slices with the same needs have equal gates, so waiting slices form few lanes in the allocator.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from weft.plan.model import AgentWork
 
 
 class EntryStep(Struct, frozen=True):
-    """A step that a slice may begin with."""
+    """A step that a slice can run first."""
 
     step: str
     claims: Claims
@@ -25,48 +25,52 @@ class EntryStep(Struct, frozen=True):
 
 
 class Gate(Struct, frozen=True):
+    """The needs of a slice before it can do useful work."""
+
     entries: tuple[EntryStep, ...]
-    """Those steps each of which needs something; one of them is enough to begin with."""
+    """The possible first steps, each with needs; the slice can work if one of them can start."""
     ceilings: tuple[int, ...]
     """The rows around the slice whose budgets count what it spends."""
     works_at_once: bool = False
-    """Whether the slice can begin to work as soon as it has its slots; then the rest is empty."""
+    """Whether a first step needs nothing but the slots; the other fields are then empty."""
 
 
 class Gates:
-    def __init__(self, board: EngineState) -> None:
-        self._board = board
-        self._known: dict[tuple[int, int, int], Gate] = {}
+    """Computes the gates of slices and caches them."""
+
+    def __init__(self, state: EngineState) -> None:
+        self._state = state
+        self._cache: dict[tuple[int, int, int], Gate] = {}
 
     def of(self, row: int) -> Gate:
-        board, plan = self._board, self._board.plan
+        state, plan = self._state, self._state.plan
         around = row if plan.subplans[row].settings else plan.outline.parents[row]
-        key = (board.compiled.shape_of[row], id(plan.scopes[row]), around)
-        if key not in self._known:
-            self._known[key] = self._made(row)
-        return self._known[key]
+        key = (state.compiled.shape_of[row], id(plan.scopes[row]), around)
+        if key not in self._cache:
+            self._cache[key] = self._build(row)
+        return self._cache[key]
 
-    def _made(self, row: int) -> Gate:
+    def _build(self, row: int) -> Gate:
         entries = tuple(self._entries(row))
         if not all(entry.claims or entry.agent for entry in entries):
             return Gate((), (), works_at_once=True)
         return Gate(entries, self._ceilings(row) if any(entry.agent for entry in entries) else ())
 
     def _entries(self, row: int) -> Iterator[EntryStep]:
-        board, plan = self._board, self._board.plan
-        script = board.scripts[board.compiled.shape_of[row]]
+        state, plan = self._state, self._state.plan
+        script = state.scripts[state.compiled.shape_of[row]]
         for move in first_moves(script):
-            step, claims = move.act.step, board.pool_claims(script.shape, move)
-            work = board.steps_of(row)[step].step.body if move.act.kind == "agent" else None
+            step, claims = move.act.step, state.pool_claims(script.shape, move)
+            work = state.steps_of(row)[step].step.body if move.act.kind == "agent" else None
             if isinstance(work, AgentWork):
-                agent = agent_of(work, board.settings(row), plan.agents)
+                agent = agent_of(work, state.settings(row), plan.agents)
                 assert agent is not None, "a loaded plan has an agent for each step"
                 yield EntryStep(step, claims, agent.name)
             else:
                 yield EntryStep(step, claims)
 
     def _ceilings(self, row: int) -> tuple[int, ...]:
-        budgets, parents = (self._board.budget, self._board.token_budget), self._board.plan.outline.parents
+        budgets, parents = (self._state.budget, self._state.token_budget), self._state.plan.outline.parents
         rows: list[int] = []
         while row >= 0:
             if any(budget.ceiling(row) is not None for budget in budgets):
@@ -76,17 +80,17 @@ class Gates:
 
 
 def first_moves(script: Script) -> Iterator[ShapeTransition]:
-    """What a slice can do first, once it has its workspace: more than one thing after async or skipped steps."""
-    begin = script.spots[READY].go
+    """Yields the actions that can come first; there are several after async or conditional steps."""
+    begin = script.place_rules[READY].go
     assert begin is not None
     places = list(begin.ways["done"].places)
-    for place in places:  # grows while it is walked
-        spot = script.spots[place]
-        if spot.skip is not None:
-            places += spot.skip.ways["done"].places
-        if spot.go is None or len(spot.go.inputs) > 1:
+    for place in places:  # grows during the iteration
+        rules = script.place_rules[place]
+        if rules.skip is not None:
+            places += rules.skip.ways["done"].places
+        if rules.go is None or len(rules.go.inputs) > 1:
             continue
-        if spot.go.act.kind:
-            yield spot.go
+        if rules.go.act.kind:
+            yield rules.go
         else:
-            places += spot.go.ways["done"].places
+            places += rules.go.ways["done"].places

@@ -1,9 +1,8 @@
-"""Merges that a person has to help with: a conflict, a file in the way, a wish to be asked.
+"""Merges and landings that need a person: a conflict, a file in the way, a failed verify, or an approval.
 
-Nothing is wrong with the work, and nothing has moved. What is held stays open as a move of the net and lends what
-it claims. It is tried again when somebody asks for it, when what it waits for has landed, and when the run goes
-on. While its subplan is paused it stays held, and is tried when it may continue; only merges and landings that a
-person has asked for are tried all the same.
+A hold changes nothing in git and does not fail the work. The firing stays open and lends its claims. It is
+retried when a person asks for it, when the results it waits for have landed, and when the run is resumed.
+While its subplan is paused, only a merge or landing that a person has asked for is retried.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,39 +21,45 @@ _UNFINISHED = frozenset(
 
 
 class HoldRules:
-    def __init__(self, board: EngineState, moves: Moves, telling: EventWriter) -> None:
-        self._board = board
-        self._moves = moves
-        self._telling = telling
+    """Holds firings and decides when they are retried."""
 
-    def meant(self, firing: StepFiring, fact: Ended) -> StepOutcome:
-        """A conflict that an agent is to resolve is not held; unless nothing but merges may begin."""
-        how = _meant(firing, fact.how)
+    def __init__(self, state: EngineState, moves: Moves, events: EventWriter) -> None:
+        self._state = state
+        self._moves = moves
+        self._events = events
+
+    def outcome_of(self, firing: StepFiring, fact: Ended) -> StepOutcome:
+        """Returns the outcome that counts for an end that is not a success.
+
+        A conflict that an agent will resolve is not held, unless only merges may start.
+        """
+        how = _outcome(firing, fact.how)
         way = firing.move.ways.get("conflict")
-        is_resolved = way is not None and not way.ends and not self._board.merges_only
-        if RESOLVE in firing.play.attempts and not firing.play.attempts[RESOLVE]:
-            is_resolved = False  # an agent of an earlier run has tried
+        is_resolved = way is not None and not way.ends and not self._state.merges_only
+        if RESOLVE in firing.subplan.attempts and not firing.subplan.attempts[RESOLVE]:
+            is_resolved = False  # an agent already tried in an earlier run
         return StepOutcome.CONFLICT if how is StepOutcome.HELD and fact.conflict and is_resolved else how
 
-    def holds(self, firing: StepFiring, fact: Ended) -> None:
+    def hold(self, firing: StepFiring, fact: Ended) -> None:
+        """Holds a firing for the reasons that the fact gives."""
         firing.parked = "held"
         firing.waits_for, firing.red, firing.asks = fact.waits_for, fact.red, fact.asks
         if fact.conflict:
-            firing.presented = False  # once it is settled, it is another result
-        self._board.held[firing.serial] = firing
+            firing.presented = False  # resolving the conflict changes the result
+        self._state.held[firing.serial] = firing
         self._moves.lends(firing)
 
     def looks_again(self) -> bool:
-        """Has results tried again that wait for others, if these have landed or can be tried together with them.
+        """Retries results that wait for others which have landed or can land together with them.
 
-        Results may hold each other's work, and then wait for each other. Those that may land are tried together,
-        and so are those about which a person is asked; one of each cannot be.
+        Results that hold each other's work wait for each other and are tried as a unit. A unit consists either of
+        approved results or of results that need approval. Returns whether anything is retried.
         """
-        board = self._board
-        waiting = [firing for firing in board.held.values() if self._waits(firing)]
+        state = self._state
+        waiting = [firing for firing in state.held.values() if self._waits(firing)]
         if not waiting:
             return False
-        landed = {board.path(row) for row in board.landed - board.failures.keys()}
+        landed = {state.path(row) for row in state.landed - state.failures.keys()}
         agreed = _able([firing for firing in waiting if _is_agreed(firing)], landed)
         others = _able([firing for firing in waiting if not _is_agreed(firing)], landed)
         ready = agreed | others
@@ -63,95 +68,98 @@ class HoldRules:
     def _waits(self, firing: StepFiring) -> bool:
         return bool(firing.waits_for) and not firing.asks and self._may_begin(firing)
 
-    def asked(self, fact: MergeAsked, **more: Sequence[str]) -> None:
-        """By a person, for one subplan and what is in it, or for all. `more` is told as well."""
-        self._telling.noted("merge_asked", fact, subplan=fact.subplan, **more)
-        board = self._board
+    def merge_asked(self, fact: MergeAsked, **details: Sequence[str]) -> None:
+        """Approves and retries the results in a subplan, or all, for a person. The event carries `details`."""
+        self._events.noted("merge_asked", fact, subplan=fact.subplan, **details)
+        state = self._state
         inside = f"{fact.subplan}/"
 
-        def wanted(path: str) -> bool:
+        def is_included(path: str) -> bool:
             return not fact.subplan or path == fact.subplan or path.startswith(inside)
 
-        board.agreed.update(row for row, path in enumerate(board.plan.outline.paths) if wanted(path))
-        for firing in board.held.values():
-            if wanted(firing.play.path):
+        state.agreed.update(row for row, path in enumerate(state.plan.outline.paths) if is_included(path))
+        for firing in state.held.values():
+            if is_included(firing.subplan.path):
                 firing.red, firing.tried_with = False, frozenset()
-        self._retry(lambda firing: wanted(firing.play.path))
+        self._retry(lambda firing: is_included(firing.subplan.path))
 
-    def landed(self, play: SubplanState) -> None:
-        self._retry(lambda firing: play.path in firing.waits_for)
+    def landed(self, subplan: SubplanState) -> None:
+        """Retries the results that wait for a subplan which has landed."""
+        self._retry(lambda firing: subplan.path in firing.waits_for)
 
     def rejoins(self) -> bool:
-        """Has results whose verify failed tried again with those that have just joined the queue.
+        """Retries results with a failed verify together with those that have just joined the queue.
 
-        A verify may fail for a result alone and pass for several together.
+        Verify may fail for a single result and pass for several together.
         """
-        board = self._board
-        if not board.joins_queue:
+        state = self._state
+        if not state.joins_queue:
             return False
-        board.joins_queue = False
-        red = {firing.serial for firing in board.held.values() if firing.red and _is_agreed(firing)}
+        state.joins_queue = False
+        red = {firing.serial for firing in state.held.values() if firing.red and _is_agreed(firing)}
         return self._retry(lambda firing: firing.serial in red)
 
     def previews(self) -> bool:
-        """Has all results about which a person will be asked verified together, before the question.
+        """Verifies all results that need approval together, before a person is asked.
 
-        That is done once nothing else is under way: to verify them as they come would verify most of them in vain.
+        This happens once nothing else runs. Verifying each result as it arrives would mostly be wasted work.
         """
-        board = self._board
-        asked = [firing for firing in board.held.values() if self._is_asked(firing)]
-        if not self._verifies or all(firing.presented for firing in asked):
+        state = self._state
+        pending = [firing for firing in state.held.values() if self._needs_approval(firing)]
+        if not self._verifies or all(firing.presented for firing in pending):
             return False
-        for firing in asked:
+        for firing in pending:
             firing.presented = firing.preview = True
         return self._retry(lambda firing: firing.preview)
 
     @property
     def _verifies(self) -> bool:
-        return any(subplan.verify for subplan in self._board.plan.subplans)
+        return any(subplan.verify for subplan in self._state.plan.subplans)
 
-    def _is_asked(self, firing: StepFiring) -> bool:
-        settings = self._board.settings(firing.play.row)
-        wanted = firing.asks or firing.red or bool(firing.waits_for)
-        return wanted and settings.merge_mode == "confirm" and not _is_agreed(firing)
+    def _needs_approval(self, firing: StepFiring) -> bool:
+        settings = self._state.settings(firing.subplan.row)
+        is_complete = firing.asks or firing.red or bool(firing.waits_for)
+        return is_complete and settings.merge_mode == "confirm" and not _is_agreed(firing)
 
     def resumes(self) -> None:
         self._retry(lambda _: True)
 
     def released(self) -> None:
-        """People let something continue: what was to be tried again and belongs to it is tried now."""
+        """Retries what was due for a retry while its subplan was paused."""
         self._retry(lambda firing: firing.is_to_retry)
 
     def _retry(self, which: Callable[[StepFiring], bool]) -> bool:
-        """Whether something is tried again. What is paused stays held until it may continue."""
-        board = self._board
-        chosen = [firing for firing in board.held.values() if which(firing)]
+        """Retries the chosen held firings; returns whether any is retried now. Paused ones are retried later."""
+        state = self._state
+        chosen = [firing for firing in state.held.values() if which(firing)]
         ready = [firing for firing in chosen if self._may_begin(firing)]
         for firing in chosen:
             firing.is_to_retry = True
         for firing in ready:
-            del board.held[firing.serial]
+            del state.held[firing.serial]
             firing.parked, firing.is_to_retry = "asking", False
-            self._moves.asks(PoolRequest(play=firing.play, move=firing.move, firing=firing, was_held=True))
+            self._moves.asks(
+                PoolRequest(subplan=firing.subplan, move=firing.move, firing=firing, was_held=True)
+            )
         return bool(ready)
 
     def _may_begin(self, firing: StepFiring) -> bool:
-        if self._board.merges_only and firing.move.act.role not in MERGING:
+        if self._state.merges_only and firing.move.act.role not in MERGING:
             return False
-        return not self._moves.is_paused(firing.play, firing.move)
+        return not self._moves.is_paused(firing.subplan, firing.move)
 
 
 def _is_agreed(firing: StepFiring) -> bool:
-    """Whether it is a result that may land without a further question."""
+    """Returns whether the firing needs no approval (any more)."""
     return not isinstance(firing.order, Land) or firing.order.agreed
 
 
 def _able(waiting: Sequence[StepFiring], landed: AbstractSet[str]) -> set[int]:
-    """The serial numbers of those that wait for nothing but what has landed and each other.
+    """Returns the serial numbers of the firings that wait only for landed results and for each other.
 
-    The same results are tried together once: what keeps them apart then is for a person.
+    The same set of results is tried together only once; a second try needs a person.
     """
-    able = {firing.play.path: firing for firing in waiting}
+    able = {firing.subplan.path: firing for firing in waiting}
     while stuck := [path for path, each in able.items() if not landed | able.keys() >= set(each.waits_for)]:
         able = {path: firing for path, firing in able.items() if path not in stuck}
     paths = frozenset(able)
@@ -162,11 +170,12 @@ def _able(waiting: Sequence[StepFiring], landed: AbstractSet[str]) -> set[int]:
     return {firing.serial for firing in able.values()}
 
 
-def _meant(firing: StepFiring, how: StepOutcome) -> StepOutcome:
-    """What an end comes to that is none of the work's own.
+def _outcome(firing: StepFiring, how: StepOutcome) -> StepOutcome:
+    """Returns the outcome that counts, given the orders that the engine has sent.
 
-    What was to be ended for good is cancelled, even if it was stopped, limited, held or lost meanwhile. What ended
-    as if it had been told to, and had not, is lost. Only agents have usage limits, and no step or agent is held.
+    A cancelled firing counts as cancelled even if it was stopped, limited, held or lost at the same time. An
+    end as if by order, without an order, counts as lost. Only agents have usage limits; steps and agents are
+    never held.
     """
     if firing.halted == "cancelled":
         return StepOutcome.CANCELLED if how in _UNFINISHED else how

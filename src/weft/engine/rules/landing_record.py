@@ -1,7 +1,6 @@
-"""What the landing queue has done in a run, as the journal tells it.
+"""The record of the landing queue, rebuilt from the journal.
 
-A queue that takes over after a crash reads from this record what has passed, what is being verified, and what is
-not pushed.
+After a crash, the new queue reads from it what was verified, what was being verified, and what is not pushed.
 """
 
 from weft.engine.messages.facts import Ended, Pushed, VerifyEnded, VerifyStarted
@@ -12,22 +11,25 @@ QueueFact = VerifyStarted | VerifyEnded | Pushed
 
 
 class LandingRecord:
-    def __init__(self, board: EngineState, telling: EventWriter) -> None:
-        self._board = board
-        self._to_land = frozenset(board.compiled.wiring.landings)
-        self._telling = telling
+    """The verifies and pushes of the landing queue."""
+
+    def __init__(self, state: EngineState, events: EventWriter) -> None:
+        self._state = state
+        self._to_land = frozenset(state.compiled.wiring.landings)
+        self._events = events
         self.verified: list[VerifyEnded] = []
         self.verifying: VerifyStarted | None = None
-        """The verify that has started and not ended."""
+        """The verify that is running."""
         self.unpushed = ""
         """The commit of the last landing that was not pushed; empty if all were."""
 
     def is_to_land(self, row: int) -> bool:
-        """Whether the result of this row is to reach the target and has not, also if it never will: it failed."""
-        board = self._board
-        return row in self._to_land and (row not in board.landed or row in board.failures)
+        """Returns whether the row has a landing of its own and is not on the target, even if it has failed."""
+        state = self._state
+        return row in self._to_land and (row not in state.landed or row in state.failures)
 
-    def hears(self, fact: QueueFact) -> None:
+    def record(self, fact: QueueFact) -> None:
+        """Records a verify or a push."""
         match fact:
             case VerifyStarted():
                 self.verifying = fact
@@ -37,9 +39,9 @@ class LandingRecord:
             case Pushed():
                 if not fact.message and fact.landing == self.unpushed:
                     self.unpushed = ""
-        self._telling.queue(fact)
+        self._events.queue(fact)
 
     def landed(self, fact: Ended) -> None:
-        """A result has landed."""
+        """Records a landing."""
         if fact.moves:
             self.unpushed = fact.moves[-1].after

@@ -1,4 +1,4 @@
-"""Orders for what is to be done, with all templates filled in."""
+"""The orders for steps, merges, landings and workspaces, with rendered templates."""
 
 from msgspec.structs import replace
 
@@ -16,13 +16,15 @@ from weft.plan.model import Agent, AgentWork, Command, RunCommand, Step
 
 
 class Launcher:
-    def __init__(self, board: EngineState) -> None:
-        self._board = board
+    """Builds orders from firings."""
 
-    # What Weft does itself
+    def __init__(self, state: EngineState) -> None:
+        self._state = state
+
+    # The actions of Weft itself
 
     def part(self, firing: StepFiring) -> Ordered:
-        play, kind = firing.play, firing.move.act.kind
+        subplan, kind = firing.subplan, firing.move.act.kind
         if kind == "verify":
             return self._verify(firing)
         if kind == "land":
@@ -31,46 +33,46 @@ class Launcher:
             return Merge(
                 firing=firing.serial,
                 execution=1,
-                row=play.row,
-                path=play.path,
-                without=self._board.left_out.get(play.row, ()),
-                resolved=RESOLVE in play.attempts,
+                row=subplan.row,
+                path=subplan.path,
+                without=self._state.left_out.get(subplan.row, ()),
+                resolved=RESOLVE in subplan.attempts,
             )
-        earlier = None if play.continuation is None else play.continuation.slice
+        earlier = None if subplan.continuation is None else subplan.continuation.slice
         return Prepare(
             firing=firing.serial,
             execution=1,
-            row=play.row,
-            path=play.path,
+            row=subplan.row,
+            path=subplan.path,
             continues=earlier,
-            without=self._board.results_in_trouble(),
+            without=self._state.results_in_trouble(),
         )
 
     def _land(self, firing: StepFiring) -> Land:
-        board, row = self._board, firing.play.row
-        settings = board.settings(row)
+        state, row = self._state, firing.subplan.row
+        settings = state.settings(row)
         preview, firing.preview = firing.preview, False
         return Land(
             firing=firing.serial,
             execution=1,
             row=row,
-            path=firing.play.path,
-            agreed=not settings.has_branch or settings.merge_mode == "auto" or row in board.agreed,
+            path=firing.subplan.path,
+            agreed=not settings.has_branch or settings.merge_mode == "auto" or row in state.agreed,
             preview=preview,
         )
 
     def _verify(self, firing: StepFiring) -> Launch:
-        """That of a group."""
-        play = firing.play
-        settings = self._board.settings(play.row)
-        verify = self._board.plan.subplans[play.row].verify
-        if settings.has_branch:  # it is a fresh directory, as that of a slice
+        """Returns the order for the verify of a group."""
+        subplan = firing.subplan
+        settings = self._state.settings(subplan.row)
+        verify = self._state.plan.subplans[subplan.row].verify
+        if settings.has_branch:  # verify runs in a fresh directory, as a slice does
             verify = (*settings.setup_commands, *verify)
         return Launch(
             firing=firing.serial,
             execution=1,
-            row=play.row,
-            path=play.path,
+            row=subplan.row,
+            path=subplan.path,
             step=part_name(firing.move),
             attempt=firing.attempt,
             commands=verify,
@@ -80,48 +82,48 @@ class Launcher:
 
     # Conflicts
 
-    def resolver(self, play: SubplanState) -> Agent:
-        agent = resolver_of(self._board.settings(play.row), self._board.plan.agents)
+    def resolver(self, subplan: SubplanState) -> Agent:
+        agent = resolver_of(self._state.settings(subplan.row), self._state.plan.agents)
         assert agent is not None, "a loaded plan has an agent where one resolves conflicts"
         return agent
 
     def resolve(self, firing: StepFiring, agent: Agent) -> Launch:
-        """The prompt is what the slice is about; what is in conflict is known once it is in the workspace."""
-        play = firing.play
-        subplan, settings = self._board.plan.subplans[play.row], self._board.settings(play.row)
+        """Returns the order to resolve a conflict. The runtime adds the conflict itself to the prompt."""
+        subplan = firing.subplan
+        definition, settings = self._state.plan.subplans[subplan.row], self._state.settings(subplan.row)
         return Launch(
             firing=firing.serial,
             execution=1,
-            row=play.row,
-            path=play.path,
+            row=subplan.row,
+            path=subplan.path,
             step=RESOLVE,
             attempt=firing.attempt,
             agent=agent,
             model=agent.model or settings.model,
-            prompt=with_goal(subplan.prompt or subplan.title, self._board.plan),
+            prompt=with_goal(definition.prompt or definition.title, self._state.plan),
             timeout=settings.timeout,
             grace=settings.grace,
         )
 
     # Steps
 
-    def agent(self, play: SubplanState, work: AgentWork) -> Agent:
-        agent = agent_of(work, self._board.settings(play.row), self._board.plan.agents)
+    def agent(self, subplan: SubplanState, work: AgentWork) -> Agent:
+        agent = agent_of(work, self._state.settings(subplan.row), self._state.plan.agents)
         assert agent is not None, "a loaded plan has an agent for each step"
         return agent
 
     def command(self, firing: StepFiring, placed: PlacedStep) -> Launch:
-        """Raises `RenderError`, as `agent_work` does."""
+        """Returns the order for a command; raises `RenderError`, as `agent_work` does."""
         step, texts = placed.step, self._texts(firing, placed)
-        settings = self._board.settings(firing.play.row)
+        settings = self._state.settings(firing.subplan.row)
         return Launch(
             firing=firing.serial,
             execution=1,
-            row=firing.play.row,
-            path=firing.play.path,
+            row=firing.subplan.row,
+            path=firing.subplan.path,
             step=placed.address,
             attempt=firing.attempt,
-            commands=self._commands(firing.play, step, texts),
+            commands=self._commands(firing.subplan, step, texts),
             env=self._env(firing, step, texts) if step.env or firing.leases else {},
             inputs=texts.digest,
             sandbox=step.sandbox,
@@ -130,21 +132,21 @@ class Launcher:
         )
 
     def agent_work(self, firing: StepFiring, placed: PlacedStep, agent: Agent) -> Launch:
-        step, play, texts = placed.step, firing.play, self._texts(firing, placed)
-        work, settings = step.body, self._board.settings(play.row)
+        step, subplan, texts = placed.step, firing.subplan, self._texts(firing, placed)
+        work, settings = step.body, self._state.settings(subplan.row)
         assert isinstance(work, AgentWork)
         session, fork = self._resumed(firing, agent)
         return Launch(
             firing=firing.serial,
             execution=1,
-            row=play.row,
-            path=play.path,
+            row=subplan.row,
+            path=subplan.path,
             step=placed.address,
             attempt=firing.attempt,
             agent=agent,
             model=work.model or agent.model or settings.model,
-            prompt=self._prompt(texts.filled(work.prompt), play, placed, goes_on=session is not None),
-            interruption=text_of(play, placed.address, session),
+            prompt=self._prompt(texts.filled(work.prompt), subplan, placed, continues=session is not None),
+            interruption=text_of(subplan, placed.address, session),
             session=session,
             fork=fork,
             read_only=work.read_only,
@@ -156,62 +158,66 @@ class Launcher:
             grace=step.grace if step.grace is not None else settings.grace,
         )
 
-    def _prompt(self, filled: str, play: SubplanState, placed: PlacedStep, *, goes_on: bool) -> str:
-        """Who goes on with a conversation has been told what it is about.
+    def _prompt(self, filled: str, subplan: SubplanState, placed: PlacedStep, *, continues: bool) -> str:
+        """Returns the complete prompt. A continued conversation already contains the context.
 
-        An agent is told of a crash of its last attempt, even if the template reads no feedback.
+        A crash of the last attempt is mentioned even if the template does not read `feedback`.
         """
         work = placed.step.body
         assert isinstance(work, AgentWork)
-        if placed.address in play.crashes and "feedback" not in work.prompt:
-            filled = f"{filled.rstrip()}\n\n{play.crashes[placed.address]}"
-        return filled if goes_on else with_context(filled, self._board.plan, play.row, template=work.prompt)
+        if placed.address in subplan.crashes and "feedback" not in work.prompt:
+            filled = f"{filled.rstrip()}\n\n{subplan.crashes[placed.address]}"
+        return (
+            filled if continues else with_context(filled, self._state.plan, subplan.row, template=work.prompt)
+        )
 
     def _resumed(self, firing: StepFiring, agent: Agent) -> tuple[str | None, bool]:
-        """The conversation to go on with, and whether with a fork of it."""
-        play = firing.play
-        firing.resumes, fork = resumed(play, play.steps[firing.step], agent)
+        """Returns the session to continue, if any, and whether to fork it."""
+        subplan = firing.subplan
+        firing.resumes, fork = resumed(subplan, subplan.steps[firing.step], agent)
         return None if firing.resumes is None else firing.resumes.session, fork
 
     def question(self, firing: StepFiring, placed: PlacedStep, text: str) -> str:
         return self._texts(firing, placed).filled(text)
 
     def _texts(self, firing: StepFiring, placed: PlacedStep) -> Texts:
-        return Texts(self._board, firing.play, placed, firing.attempt)
+        return Texts(self._state, firing.subplan, placed, firing.attempt)
 
     def _env(self, firing: StepFiring, step: Step, texts: Texts) -> dict[str, str]:
         return {name: texts.filled(value) for name, value in step.env.items()} | self._leased(firing)
 
     def _leased(self, firing: StepFiring) -> dict[str, str]:
-        pools = self._board.plan.pools
-        taken = [(pools[name].variable, values) for name, values in firing.leases]
-        each = {f"{name}_{number}": value for name, values in taken for number, value in enumerate(values, 1)}
-        # The name of a pool may end in a number, too; its own variable comes first.
-        return each | {name: "\n".join(values) for name, values in taken}
+        pools = self._state.plan.pools
+        leased = [(pools[name].variable, values) for name, values in firing.leases]
+        each = {
+            f"{name}_{number}": value for name, values in leased for number, value in enumerate(values, 1)
+        }
+        # PORT_1 may also be the variable of a pool named port_1; that one takes precedence.
+        return each | {name: "\n".join(values) for name, values in leased}
 
-    def _commands(self, play: SubplanState, step: Step, texts: Texts) -> tuple[Command, ...]:
+    def _commands(self, subplan: SubplanState, step: Step, texts: Texts) -> tuple[Command, ...]:
         if not isinstance(step.body, RunCommand):
-            return self._board.plan.subplans[play.row].verify
+            return self._state.plan.subplans[subplan.row].verify
         command = step.body.command
         if isinstance(command, str):
             return (texts.filled(command, quote=True),)
         return (tuple(texts.filled(argument) for argument in command),)
 
-    # Things from pools
+    # Leases and further executions
 
     def lease(self, firing: StepFiring, step: Step) -> None:
-        """The things that a step takes from pools whose things have values."""
-        board = self._board
+        """Leases values for a step from the pools that have values."""
+        state = self._state
         firing.leases = tuple(
-            (name, board.leases.take(name, count))
+            (name, state.leases.take(name, count))
             for name, count in step.pools
-            if board.plan.pools[name].values is not None
+            if state.plan.pools[name].values is not None
         )
 
     def again(self, firing: StepFiring) -> Ordered:
-        """The order for another execution; what was leased may be other things now.
+        """Returns the order for another execution, with the present leases.
 
-        An agent that is to resume goes on with what the last one told before its end.
+        An agent with `resume` continues the session that the last execution reported.
         """
         order = firing.order
         assert order is not None
@@ -221,6 +227,6 @@ class Launcher:
             order = replace(order, env={**order.env, **self._leased(firing)})
         if isinstance(order, Launch) and order.agent is not None and firing.step:
             session, fork = self._resumed(firing, order.agent)
-            interruption = text_of(firing.play, firing.step, session)
+            interruption = text_of(firing.subplan, firing.step, session)
             order = replace(order, session=session, fork=fork, interruption=interruption)
         return replace(order, execution=firing.execution)

@@ -1,10 +1,10 @@
-"""Moves of the net: tokens taken and put down, room asked for and given back. What they mean is decided elsewhere.
+"""Moves of the net: taking and placing tokens, requesting and returning room in pools.
 
-One thing is beside the net: what waits lends what it holds. A move that waits for the end of a usage limit, or for
-a person, lends its claims; a slice of which nothing is under way lends its slots, whatever it waits for: a limit,
-a pool, the budget, a person. In the net they are held; in the pools they are with others, until there is room
-again for all that is needed to continue. So nothing is held while something is waited for, but by a slice of which
-a branch is under way.
+The net does not model lending. A firing that waits for the end of a usage limit or for a person lends its
+claims. A slice without a running firing lends its slots, whatever it waits for: a limit, a pool, the budget,
+a person. The net still counts the tokens as held, but the pools give them to others until there is room for
+everything that is needed to continue. So only a slice with a running branch holds tokens while another of its
+branches waits.
 """
 
 from weft.engine.pools.lanes import Claims
@@ -19,248 +19,252 @@ MERGES_FIRST = -(1 << 60)
 
 
 class Moves:
-    def __init__(self, board: EngineState) -> None:
-        self._board = board
-        self._backlog = Backlog(board)
+    """Starts and finishes transitions and keeps the pools in step."""
 
-    # At once
+    def __init__(self, state: EngineState) -> None:
+        self._state = state
+        self._backlog = Backlog(state)
 
-    def passes(self, play: SubplanState, move: ShapeTransition, outcome: str = "done") -> None:
-        """A move that takes no time."""
-        self._board.saw(play, move.name, "")
-        self._put_down(play, move, outcome)
+    # Instantaneous transitions
 
-    def _put_down(self, play: SubplanState, move: ShapeTransition, outcome: str) -> None:
-        board = self._board
-        board.saw(play, move.name, outcome)
+    def passes(self, subplan: SubplanState, move: ShapeTransition, outcome: str = "done") -> None:
+        """Fires a transition without an action."""
+        self._state.saw(subplan, move.name, "")
+        self._put_down(subplan, move, outcome)
+
+    def _put_down(self, subplan: SubplanState, move: ShapeTransition, outcome: str) -> None:
+        state = self._state
+        state.saw(subplan, move.name, outcome)
         way = move.ways[outcome]
         if way.frees:
-            self._give_back_slots(play)
+            self._give_back_slots(subplan)
         for place in way.places:
-            board.arrivals.append((play, place))
+            state.arrivals.append((subplan, place))
         if way.ends:
-            self._forget_pools(play)
-            board.ended.append(play)
+            self._forget_pools(subplan)
+            state.ended.append(subplan)
 
-    def _give_back_slots(self, play: SubplanState) -> None:
-        if play.lent:
-            self._regained(play)
-        elif play.slots:
-            self._board.allocator.give_back(play.slots)
-            play.slots = ()
+    def _give_back_slots(self, subplan: SubplanState) -> None:
+        if subplan.lent:
+            self._regained(subplan)
+        elif subplan.slots:
+            self._state.allocator.give_back(subplan.slots)
+            subplan.slots = ()
 
-    def _forget_pools(self, play: SubplanState) -> None:
-        for pool in play.pools.values():
-            self._board.allocator.drop_pool(pool)
-        play.pools.clear()
+    def _forget_pools(self, subplan: SubplanState) -> None:
+        for pool in subplan.pools.values():
+            self._state.allocator.drop_pool(pool)
+        subplan.pools.clear()
 
-    # With an end that is waited for
+    # Transitions with an action
 
-    def begins(self, play: SubplanState, move: ShapeTransition, claims: Claims) -> StepFiring:
-        board = self._board
-        board.saw(play, move.name, "")
-        board.serial += 1
-        firing = StepFiring(serial=board.serial, play=play, move=move, claims=claims, step=move.act.step)
-        board.firings[firing.serial] = firing
-        play.firings[firing.serial] = firing
-        self._backlog.began(play, move.act.role)
+    def begins(self, subplan: SubplanState, move: ShapeTransition, claims: Claims) -> StepFiring:
+        state = self._state
+        state.saw(subplan, move.name, "")
+        state.serial += 1
+        firing = StepFiring(
+            serial=state.serial, subplan=subplan, move=move, claims=claims, step=move.act.step
+        )
+        state.firings[firing.serial] = firing
+        subplan.firings[firing.serial] = firing
+        self._backlog.began(subplan, move.act.role)
         return firing
 
     def ends(self, firing: StepFiring) -> None:
-        """It is over, and what it held is free; where its token goes is said by `leads`."""
-        board, play = self._board, firing.play
-        del board.firings[firing.serial], play.firings[firing.serial]
-        board.questions.pop(firing.serial, None)
-        board.held.pop(firing.serial, None)
-        board.perhaps_idle[play] = None
+        """Removes a firing and returns its claims. `leads` then places its token."""
+        state, subplan = self._state, firing.subplan
+        del state.firings[firing.serial], subplan.firings[firing.serial]
+        state.questions.pop(firing.serial, None)
+        state.held.pop(firing.serial, None)
+        state.perhaps_idle[subplan] = None
         if firing.lent:
             self.regains(firing, ())
         self.gives_back(firing)
-        self._backlog.left(play)
+        self._backlog.remove(subplan)
 
     def leads(self, firing: StepFiring, outcome: str) -> None:
-        self._put_down(firing.play, firing.move, outcome)
+        self._put_down(firing.subplan, firing.move, outcome)
 
     def gives_back(self, firing: StepFiring) -> None:
-        board = self._board
+        state = self._state
         if firing.claims:
-            board.allocator.give_back(firing.claims)
+            state.allocator.give_back(firing.claims)
             firing.claims = ()
         for pool, values in firing.leases:
-            board.leases.give_back(pool, values)
+            state.leases.give_back(pool, values)
         firing.leases = ()
 
-    # While something is waited for
+    # Lending
 
     def lends(self, firing: StepFiring) -> None:
-        """Gives to others what it holds, until it asks for room again."""
-        self._board.saw(firing.play, firing.move.name, "lent")
+        """Lends the claims of a firing to others until it requests room again."""
+        self._state.saw(firing.subplan, firing.move.name, "lent")
         self.gives_back(firing)
         firing.lent = True
-        self._board.perhaps_idle[firing.play] = None
-        self._backlog.left(firing.play)
+        self._state.perhaps_idle[firing.subplan] = None
+        self._backlog.remove(firing.subplan)
 
     def regains(self, firing: StepFiring, claims: Claims) -> None:
-        self._board.saw(firing.play, firing.move.name, "regained")
+        self._state.saw(firing.subplan, firing.move.name, "regained")
         firing.claims, firing.parked, firing.lent = claims, "", False
-        self._backlog.began(firing.play, firing.move.act.role)
+        self._backlog.began(firing.subplan, firing.move.act.role)
 
     def lend_slots(self) -> bool:
-        """Has each slice of which nothing is under way give its slots to others; whether there was one.
+        """Lends the slots of each slice that has nothing running; returns whether there was any.
 
-        To be called when all that has room has begun: what is not under way then waits.
+        The engine calls this when everything with room has started, so all other work is waiting.
         """
-        board = self._board
-        plays, board.perhaps_idle = board.perhaps_idle, {}
-        idle = [play for play in plays if play.slots and self._is_idle(play)]
-        for play in idle:
-            self._lend_slots(play)
+        state = self._state
+        candidates, state.perhaps_idle = state.perhaps_idle, {}
+        idle = [subplan for subplan in candidates if subplan.slots and self._is_idle(subplan)]
+        for subplan in idle:
+            self._lend_slots(subplan)
         return bool(idle)
 
-    def _is_idle(self, play: SubplanState) -> bool:
-        return not any(firing.is_under_way or firing.claims for firing in play.firings.values()) and (
-            bool(play.firings) or bool(play.tickets)
+    def _is_idle(self, subplan: SubplanState) -> bool:
+        return not any(firing.is_under_way or firing.claims for firing in subplan.firings.values()) and (
+            bool(subplan.firings) or bool(subplan.requests)
         )
 
-    def _lend_slots(self, play: SubplanState) -> None:
-        board = self._board
-        for pool, _ in play.slots:
-            board.lent[pool] = board.lent.get(pool, 0) + 1
-        board.allocator.give_back(play.slots)
-        play.slots, play.lent = (), True
-        board.saw(play, "slots", "lent")
-        self._ask_again(play, with_slots=False)
+    def _lend_slots(self, subplan: SubplanState) -> None:
+        state = self._state
+        for pool, _ in subplan.slots:
+            state.lent[pool] = state.lent.get(pool, 0) + 1
+        state.allocator.give_back(subplan.slots)
+        subplan.slots, subplan.lent = (), True
+        state.saw(subplan, "slots", "lent")
+        self._ask_again(subplan, with_slots=False)
 
-    def _regained(self, play: SubplanState) -> None:
-        board = self._board
-        board.saw(play, "slots", "regained")
-        for pool, _ in board.limits.slots[play.row]:
-            board.lent[pool] -= 1
-        play.lent = False
+    def _regained(self, subplan: SubplanState) -> None:
+        state = self._state
+        state.saw(subplan, "slots", "regained")
+        for pool, _ in state.limits.slots[subplan.row]:
+            state.lent[pool] -= 1
+        subplan.lent = False
 
     # Room in pools
 
-    def asks(self, ticket: PoolRequest) -> None:
-        """What the ticket is for waits until there is all the room it needs."""
-        self._ask(self._add(ticket))
+    def asks(self, request: PoolRequest) -> None:
+        """Adds a request for room."""
+        self._ask(self._add(request))
 
-    def waits(self, ticket: PoolRequest, queue: set[int]) -> None:
-        """What the ticket is for waits for something else, before it asks for room."""
-        queue.add(self._add(ticket))
+    def waits(self, request: PoolRequest, queue: set[int]) -> None:
+        """Adds a request that waits in a queue before it asks for room."""
+        queue.add(self._add(request))
 
     def asks_after(self, queue: set[int]) -> None:
-        """Those in the queue need not wait for that any more."""
+        """Empties a queue; its requests now ask for room."""
         numbers = sorted(queue)
         queue.clear()
         for number in numbers:
             self._ask(number)
 
-    def _add(self, ticket: PoolRequest) -> int:
-        board = self._board
-        board.next_ticket += 1
-        board.tickets[board.next_ticket] = ticket
-        ticket.play.tickets[board.next_ticket] = ticket
-        board.perhaps_idle[ticket.play] = None
-        return board.next_ticket
+    def _add(self, request: PoolRequest) -> int:
+        state = self._state
+        state.next_request += 1
+        state.requests[state.next_request] = request
+        request.subplan.requests[state.next_request] = request
+        state.perhaps_idle[request.subplan] = None
+        return state.next_request
 
     def _ask(self, number: int) -> None:
-        board = self._board
-        ticket = board.tickets[number]
-        play, move = ticket.play, ticket.move
-        if self.is_paused(play, move):
-            self._pause(number, ticket)
+        state = self._state
+        request = state.requests[number]
+        subplan, move = request.subplan, request.move
+        if self.is_paused(subplan, move):
+            self._pause(number, request)
             return
-        self._backlog.waits(ticket)
-        ticket.claims = claims = board.claims(play, move)
-        ticket.slots = play.lent or (move.takes_slot and ticket.firing is None)
-        if ticket.slots:
-            claims = (*board.limits.slots[play.row], *claims)
-        board.allocator.ask(number, claims, self._rank(number, ticket))
-        if play.hurries:
-            board.allocator.hurry(number)
+        self._backlog.waits(request)
+        request.claims = claims = state.claims(subplan, move)
+        request.slots = subplan.lent or (move.takes_slot and request.firing is None)
+        if request.slots:
+            claims = (*state.limits.slots[subplan.row], *claims)
+        state.allocator.ask(number, claims, self._rank(number, request))
+        if subplan.hurries:
+            state.allocator.hurry(number)
 
-    def _pause(self, number: int, ticket: PoolRequest) -> None:
-        board, firing = self._board, ticket.firing
-        board.perhaps_idle[ticket.play] = None
-        if ticket.was_held:  # it is held again, so that people see it and can ask for it
+    def _pause(self, number: int, request: PoolRequest) -> None:
+        state, firing = self._state, request.firing
+        state.perhaps_idle[request.subplan] = None
+        if request.was_held:  # held again, so that people see it and can ask for it
             assert firing is not None
             self._forget(number)
             firing.parked, firing.is_to_retry = "held", True
-            board.held[firing.serial] = firing
+            state.held[firing.serial] = firing
         else:
-            board.paused.add(number)
-            ticket.claims, ticket.slots = (), False
-            self._backlog.left(ticket.play)
+            state.paused.add(number)
+            request.claims, request.slots = (), False
+            self._backlog.remove(request.subplan)
 
-    def is_paused(self, play: SubplanState, move: ShapeTransition) -> bool:
-        """Whether people do not want this to begin. A merge or a landing that a person has asked for may."""
-        board = self._board
-        is_asked_for = move.act.role in MERGING and play.row in board.agreed
-        return play.row in board.restrained and not is_asked_for
+    def is_paused(self, subplan: SubplanState, move: ShapeTransition) -> bool:
+        """Returns whether people keep this from starting. A merge or landing that a person asked for may start."""
+        state = self._state
+        is_asked_for = move.act.role in MERGING and subplan.row in state.agreed
+        return subplan.row in state.restrained and not is_asked_for
 
-    def goes_on(self, number: int) -> None:
-        """It need not wait any more for people to let it go on."""
+    def unpause(self, number: int) -> None:
+        """Repeats a request that is no longer paused."""
         self._ask(number)
 
     def pauses(self, number: int) -> None:
-        """What asked for room does not want it for now."""
-        self._board.allocator.withdraw(number)
+        """Withdraws a request that was paused."""
+        self._state.allocator.withdraw(number)
         self._ask(number)
 
-    def _rank(self, number: int, ticket: PoolRequest) -> tuple[int, int, int]:
-        """Who goes first. What only waits to be merged does: in plan order, or as it comes."""
-        board, row, move = self._board, ticket.play.row, ticket.move
+    def _rank(self, number: int, request: PoolRequest) -> tuple[int, int, int]:
+        """Returns the key of a request. Merges come first, in plan order or in order of arrival."""
+        state, row, move = self._state, request.subplan.row, request.move
         if move.act.role in MERGING:
-            return (MERGES_FIRST, row if board.settings(row).merge_order == "sequential" else number, 0)
-        return (-board.levels[row], row, move.number)
+            return (MERGES_FIRST, row if state.settings(row).merge_order == "sequential" else number, 0)
+        return (-state.levels[row], row, move.number)
 
     def granted(self, number: int) -> PoolRequest:
-        ticket = self._forget(number)
-        play = ticket.play
-        play.hurries = False
-        if ticket.slots:
-            play.slots = self._board.limits.slots[play.row]
-            if play.lent:
-                self._regained(play)
-                self._ask_again(play, with_slots=True)
-        return ticket
+        request = self._forget(number)
+        subplan = request.subplan
+        subplan.hurries = False
+        if request.slots:
+            subplan.slots = self._state.limits.slots[subplan.row]
+            if subplan.lent:
+                self._regained(subplan)
+                self._ask_again(subplan, with_slots=True)
+        return request
 
-    def _ask_again(self, play: SubplanState, *, with_slots: bool) -> None:
-        """What waits for room, with or without the slots, asks for what it needs now.
+    def _ask_again(self, subplan: SubplanState, *, with_slots: bool) -> None:
+        """Repeats the requests of a slice after it lent or regained its slots.
 
-        The first one that has room for it gets the slots for all of the slice.
+        While the slots are lent, each request includes them; the first that is granted regains them for all.
         """
-        board = self._board
-        for number, ticket in list(play.tickets.items()):
+        state = self._state
+        for number, request in list(subplan.requests.items()):
             waits_for_room = not any(
-                number in queue for queue in (board.short, board.throttled, board.paused)
+                number in queue for queue in (state.short, state.throttled, state.paused)
             )
-            if waits_for_room and ticket.slots is with_slots:
-                board.allocator.withdraw(number)
+            if waits_for_room and request.slots is with_slots:
+                state.allocator.withdraw(number)
                 self._ask(number)
 
     def is_merge(self, number: int) -> bool:
-        ticket = self._board.tickets.get(number)
-        return ticket is not None and ticket.move.act.role in MERGING
+        request = self._state.requests.get(number)
+        return request is not None and request.move.act.role in MERGING
 
     def waits_on(self, number: int) -> None:
-        """There is room for what the ticket is for, and it does not take it yet."""
-        board, ticket = self._board, self._board.tickets[number]
-        slots = board.limits.slots[ticket.play.row] if ticket.slots else ()
-        board.allocator.give_back((*slots, *ticket.claims))
+        """Returns room that was granted and requests it again."""
+        state, request = self._state, self._state.requests[number]
+        slots = state.limits.slots[request.subplan.row] if request.slots else ()
+        state.allocator.give_back((*slots, *request.claims))
         self._ask(number)
 
     def withdraws(self, number: int) -> PoolRequest:
-        board = self._board
-        for queue in (board.short, board.throttled, board.paused):
+        state = self._state
+        for queue in (state.short, state.throttled, state.paused):
             if number in queue:
                 queue.remove(number)
                 return self._forget(number)
-        board.allocator.withdraw(number)
+        state.allocator.withdraw(number)
         return self._forget(number)
 
     def _forget(self, number: int) -> PoolRequest:
-        ticket = self._board.tickets.pop(number)
-        del ticket.play.tickets[number]
-        self._backlog.left(ticket.play)
-        return ticket
+        request = self._state.requests.pop(number)
+        del request.subplan.requests[number]
+        self._backlog.remove(request.subplan)
+        return request

@@ -1,12 +1,12 @@
-"""A group goes on without those of its parts that break its verify, if it may.
+"""The exclusion of parts that break the verify of their group.
 
-It may under `continue_on_error`, and where nobody has got their work yet: nothing in the group lands by itself,
-and nothing outside depends on what is left out. So the whole plan never does: what is in it has landed when it is
-verified.
+A group may exclude parts under `continue_on_error`, if their work has not left the group: nothing in the
+group lands by itself, and nothing outside depends on an excluded part. The plan itself never excludes parts,
+since they have landed before it is verified.
 
-The group then counts as completed, and so do those that are left out: they did what they were to do. But the
-group has a gap, and so have those around it. What depends on one of these cannot start, and in the end the run has
-failed.
+The group then counts as completed, and so do the excluded parts, which did their own work. But the group and
+all groups around it have a gap. Subplans that depend on one of them cannot start, and the run fails at its
+end.
 """
 
 from collections.abc import Sequence
@@ -21,46 +21,50 @@ from weft.plan.order.outline import ROOT
 
 
 class PartExclusion:
-    def __init__(self, board: EngineState, telling: EventWriter) -> None:
-        self._board = board
-        self._telling = telling
-        self._outline = board.plan.outline
+    """Decides whether a failed verify of a group counts as passed without some parts."""
 
-    def leaves_out(self, play: SubplanState, how: StepOutcome, fact: Ended) -> bool:
-        """Whether the end of a part of a group is that of a verify that counts as passed, without some."""
-        if how is not StepOutcome.FAILED or not fact.left_out or not self._may(play, fact.left_out):
+    def __init__(self, state: EngineState, events: EventWriter) -> None:
+        self._state = state
+        self._events = events
+        self._outline = state.plan.outline
+
+    def leaves_out(self, subplan: SubplanState, how: StepOutcome, fact: Ended) -> bool:
+        """Excludes the parts that the fact names, if the group may; returns whether verify counts as passed."""
+        if how is not StepOutcome.FAILED or not fact.left_out or not self._may(subplan, fact.left_out):
             return False
-        board = self._board
-        board.left_out[play.row] = fact.left_out
+        state = self._state
+        state.left_out[subplan.row] = fact.left_out
         names = ", ".join(fact.left_out)
         failure = Failure(
-            reason=FailureReason.ERROR, message=f"left out: {names}; {fact.message}", cause=play.path
+            reason=FailureReason.ERROR, message=f"left out: {names}; {fact.message}", cause=subplan.path
         )
-        for group in self._up_from(play.row):
-            board.gaps.setdefault(group, failure)
+        for group in self._up_from(subplan.row):
+            state.gaps.setdefault(group, failure)
         for path in fact.left_out:
-            self._telling.left_out(path, play.path, fact)
+            self._events.left_out(path, subplan.path, fact)
         return True
 
-    def _may(self, play: SubplanState, paths: Sequence[str]) -> bool:
-        row = play.row
-        if play.frame.doomed is not None or self._board.settings(row).failure_mode != "continue_on_error":
+    def _may(self, subplan: SubplanState, paths: Sequence[str]) -> bool:
+        row = subplan.row
+        if subplan.frame.failure is not None or self._state.settings(row).failure_mode != "continue_on_error":
             return False
         inside = self._outline.below(row)
-        if any(landing in inside for landing in self._board.compiled.wiring.landings):
+        if any(landing in inside for landing in self._state.compiled.wiring.landings):
             return False
         return not self._is_needed_outside(inside, set(paths))
 
     def _is_needed_outside(self, inside: range, paths: set[str]) -> bool:
         outline = self._outline
-        gone = {row for row in inside if any(outline.paths[one] in paths for one in self._up_from(row))}
+        excluded = {
+            row for row in inside if any(outline.paths[group] in paths for group in self._up_from(row))
+        }
         others = (row for row in range(len(outline.paths)) if row not in inside)
-        return any(not gone.isdisjoint(outline.depends_on[row]) for row in others)
+        return any(not excluded.isdisjoint(outline.depends_on[row]) for row in others)
 
     def _up_from(self, row: int) -> list[int]:
-        """It and the groups around it."""
-        found = [row]
+        """Returns the row and the groups around it."""
+        rows = [row]
         while row != ROOT:
             row = self._outline.parents[row]
-            found.append(row)
-        return found
+            rows.append(row)
+        return rows

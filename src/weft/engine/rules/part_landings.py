@@ -1,10 +1,10 @@
 """Landings of completed parts, on request: `weft merge ID --now`.
 
-A group that lands as a whole waits for all of its parts. A person may want the completed ones on the target before
-that. The branch of a group holds just the work of its completed parts, so this branch lands as it is, and so does
-that of each group inside that is not completed. Such a landing is no move of the net: the group itself lands
-later, once, and git brings the rest then. It ends in any case, and is not held; to have more landed, a person asks
-again.
+A group that lands as a whole waits for all of its parts. A person may want the completed parts on the target
+earlier. The integration branch of a group holds exactly the work of its completed parts, so it lands as it
+is, and so does the branch of each uncompleted group inside. Such a landing is not part of the net: the group
+itself lands once, later, and the merge then brings the rest. It is never held; to land more parts, the person
+repeats the request.
 """
 
 from collections.abc import Iterator
@@ -19,33 +19,35 @@ from weft.plan.order.outline import ROOT
 
 
 class PartLandings:
-    def __init__(self, board: EngineState, scopes: Scopes, holding: HoldRules) -> None:
-        self._board = board
-        self._outline = board.plan.outline
-        self._scopes = scopes
-        self._holding = holding
+    """Starts and ends landings of completed parts."""
 
-    def asked(self, fact: MergeAsked) -> None:
-        """All that is completed in a group lands: what waits for its turn, and parts of what lands as a whole."""
-        board = self._board
+    def __init__(self, state: EngineState, scopes: Scopes, holds: HoldRules) -> None:
+        self._state = state
+        self._outline = state.plan.outline
+        self._scopes = scopes
+        self._holds = holds
+
+    def merge_asked(self, fact: MergeAsked) -> None:
+        """Lands everything that is completed in a group: waiting results, and parts of groups."""
+        state = self._state
         inside = [row for row, path in enumerate(self._outline.paths) if _is_in(path, fact.subplan)]
-        joins = [board.path(row) for row in self._scopes.release_landings(inside)]
+        joins = [state.path(row) for row in self._scopes.release_landings(inside)]
         rows = list(self._rows_of(fact.subplan))
-        self._holding.asked(fact, joins=joins, parts=[board.path(row) for row in rows])
-        under_way = {order.row for order in board.part_landings.values()}
+        self._holds.merge_asked(fact, joins=joins, parts=[state.path(row) for row in rows])
+        under_way = {order.row for order in state.part_landings.values()}
         for row in rows:
             if row not in under_way:
                 self._start(row)
 
     def _rows_of(self, path: str) -> Iterator[int]:
-        """The subplans whose branches hold all completed work of one that cannot land as a whole yet."""
+        """Yields the subplans whose branches together hold all completed work of an uncompleted one."""
         row = next((row for row, each in enumerate(self._outline.paths) if each == path), ROOT)
         if row != ROOT and self._lands_with_group(row):
             yield from self._branches(row)
 
     def _lands_with_group(self, row: int) -> bool:
-        """Whether it lands with a group that is not completed."""
-        settings = self._board.settings(row)
+        """Returns whether the subplan lands with a group that is not completed."""
+        settings = self._state.settings(row)
         if settings.isolation != "worktree" or settings.merge_when != "milestone":
             return False
         return not self._is_done(self._top(row))
@@ -67,38 +69,38 @@ class PartLandings:
                     yield from self._branches(child)
 
     def _is_done(self, row: int) -> bool:
-        return self._board.tracker.is_completed(row - 1)
+        return self._state.tracker.is_completed(row - 1)
 
     def _start(self, row: int) -> None:
-        board, top = self._board, self._top(row)
-        board.serial += 1
+        state, top = self._state, self._top(row)
+        state.serial += 1
         order = Land(
-            firing=board.serial,
+            firing=state.serial,
             execution=1,
             row=row,
-            path=board.path(row),
-            within=board.path(top),
+            path=state.path(row),
+            within=state.path(top),
         )
-        board.part_landings[order.firing] = order
-        board.order(order)
-        board.tell(Event(kind="parts", subplan=order.path, outcome="started", data=_number(order)))
+        state.part_landings[order.firing] = order
+        state.order(order)
+        state.emit(Event(kind="parts", subplan=order.path, outcome="started", data=_number(order)))
 
     def ended(self, order: Land, fact: Ended) -> None:
-        board = self._board
-        del board.part_landings[order.firing]
+        state = self._state
+        del state.part_landings[order.firing]
         outcome = "landed" if fact.how is StepOutcome.DONE else str(fact.how)
         data = _number(order) | {"parts": list(fact.parts), "moves": [_move(fact)] if fact.moves else []}
         data |= {"message": fact.message} if fact.message else {}
         data |= {"red": True} if fact.red else {}
         if fact.how is StepOutcome.DONE:
             rows = {str(path): row for row, path in enumerate(self._outline.paths)}
-            board.on_target.update(rows[path] for path in fact.parts if path in rows)
-        board.tell(Event(kind="parts", subplan=order.path, outcome=outcome, data=data, fact=fact))
+            state.on_target.update(rows[path] for path in fact.parts if path in rows)
+        state.emit(Event(kind="parts", subplan=order.path, outcome=outcome, data=data, fact=fact))
 
     def stops(self, *, now: bool) -> None:
-        for order in self._board.part_landings.values():
+        for order in self._state.part_landings.values():
             halt = Halt(firing=order.firing, execution=order.execution, how="stopped", now=now)
-            self._board.order(halt)
+            self._state.order(halt)
 
 
 def _is_in(path: str, group: str) -> bool:

@@ -1,4 +1,4 @@
-"""What every agent is told before its task: what it is all for, and which files are its slice's."""
+"""The context that precedes every prompt: the goal of the plan and the files of the slice."""
 
 from collections.abc import Iterator
 
@@ -8,9 +8,9 @@ _GOAL = "plan.goal"
 
 
 def with_context(prompt: str, plan: Plan, row: int, *, template: str) -> str:
-    """The prompt that was made of a template, behind what the template does not tell itself."""
-    told = [*_goal(plan, template), *_files(plan, row)]
-    return "\n\n".join([*told, prompt]) if told else prompt
+    """Returns the prompt, preceded by the context that its template does not contain itself."""
+    context = [*_goal(plan, template), *_files(plan, row)]
+    return "\n\n".join([*context, prompt]) if context else prompt
 
 
 def with_goal(prompt: str, plan: Plan) -> str:

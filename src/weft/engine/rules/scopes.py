@@ -1,14 +1,14 @@
-"""Subplans among each other: who may begin, who failed, and whom that concerns.
+"""The order of subplans, and the spread of failures between them.
 
-- A failed child under `fail_fast` dooms its group: what runs is ended, what waits has failed as `cancelled`. The
-  group is then certain to fail, so the group around it is treated alike at once.
-- Under `continue_on_error` the siblings go on, what depends on the failed one has failed as `blocked`, and the
-  group fails when it closes; only then does the group around it hear of it.
-- A failure for lack of budget cancels nothing, in either mode: what needs no agent continues, and everything else
-  meets the same ceiling itself. So a check of work that is paid for is not lost.
-- A group closes when all in it has ended, and with it every process.
+- Under `fail_fast`, a failed child cancels its group: running steps are stopped, and waiting subplans fail as
+  `cancelled`. The group is then certain to fail, so its own group is treated alike at once.
+- Under `continue_on_error`, the siblings continue, subplans that depend on the failed one fail as `blocked`, and
+  the group fails when it closes. Only then is the group around it affected.
+- A failure for lack of budget cancels nothing, in either mode: steps without agents continue, and all others meet
+  the same ceiling themselves. This way, a check of work that is already paid for still runs.
+- A group closes when everything in it has ended, every process included.
 
-Whatever became of a subplan, it ends once, and whoever waits for it hears of that once.
+Each subplan ends exactly once, and each dependent is notified exactly once.
 """
 
 from collections import deque
@@ -30,12 +30,12 @@ from weft.plan.order.outline import ROOT
 
 
 class Scopes:
-    def __init__(self, board: EngineState, telling: EventWriter) -> None:
-        self._board = board
-        self._telling = telling
-        self._gates = Gates(board)
-        self._outline = board.compiled.plan.outline
-        wiring = self._wiring = board.compiled.wiring
+    def __init__(self, state: EngineState, events: EventWriter) -> None:
+        self._state = state
+        self._events = events
+        self._gates = Gates(state)
+        self._outline = state.compiled.plan.outline
+        wiring = self._wiring = state.compiled.wiring
         rows = len(self._outline.paths)
         self._missing = [0] * rows
         self._missing[ROOT] = 1
@@ -43,24 +43,24 @@ class Scopes:
             for row in children:
                 self._missing[row] += 1
         self._joined = [count > 1 for count in self._missing]
-        self._to_close = [len(ended) for ended in wiring.closes]
-        self._closes = {one: group for group, ended in enumerate(wiring.closes) for one in ended}
+        self._to_close = [len(nodes) for nodes in wiring.closes]
+        self._closes = {node: group for group, nodes in enumerate(wiring.closes) for node in nodes}
         self._landings = {row: number for number, row in enumerate(wiring.landings)}
         self._landing_order = LandingOrder(
-            [board.settings(row).merge_order == "sequential" for row in wiring.landings]
+            [state.settings(row).merge_order == "sequential" for row in wiring.landings]
         )
-        self._dooms: dict[int, Failure] = {}
+        self._cancelled_groups: dict[int, Failure] = {}
         self._culprits: dict[int, int] = {}
         self._has_ended = bytearray(rows)
         self._for_budget: set[int] = set()
         """Rows that are known to have failed only because of a ceiling."""
-        self._numbers: dict[int, int] = {}  # the tickets of slices that wait for their slots
+        self._numbers: dict[int, int] = {}  # the requests of slices that wait for their slots
         self.ready: deque[int] = deque()
-        """Rows for which nothing is missing any more, to be taken up by `begin`."""
+        """Rows whose dependencies have all ended; the engine passes them to `begin`."""
         self.rejected: deque[int] = deque()
-        """Slices that waited for their slots and are not to begin, to be taken up by `reject`."""
-        self.doomed: deque[tuple[SubplanState, Failure]] = deque()
-        """Plays that are to end, to be taken up by whoever knows how."""
+        """Slices that were cancelled while they waited for slots; the engine passes them to `reject`."""
+        self.to_cancel: deque[tuple[SubplanState, Failure]] = deque()
+        """Subplans to cancel; the engine passes them to `Cancellation`."""
 
     @property
     def finished(self) -> bool:
@@ -83,115 +83,115 @@ class Scopes:
             self._open(row)
 
     def _begin_slice(self, row: int) -> None:
-        board = self._board
+        state = self._state
         if self._joined[row]:
-            board.saw_wiring(f"wait {board.path(row)}")
-        if row not in board.failures and (failure := self._blocked(row)) is not None:
+            state.saw_wiring(f"wait {state.path(row)}")
+        if row not in state.failures and (failure := self._blocked(row)) is not None:
             self._fail(row, failure)
             self.spread(row)
-        if row in board.failures or board.path(row) in board.carried:
-            self._play(row, board.compiled.shape_of[row])
+        if row in state.failures or state.path(row) in state.carried:
+            self._start_subplan(row, state.compiled.shape_of[row])
         else:
             self._queue(row)
 
     def _queue(self, row: int) -> None:
-        """A slice waits for its slots. However many do, all there is of each is a number."""
-        board = self._board
-        board.next_ticket += 1
-        board.candidates[board.next_ticket] = row
-        self._numbers[row] = board.next_ticket
-        self._ask_for_slots(board.next_ticket, row)
+        # A waiting slice is only a number, so that many thousands can wait cheaply.
+        state = self._state
+        state.next_request += 1
+        state.candidates[state.next_request] = row
+        self._numbers[row] = state.next_request
+        self._ask_for_slots(state.next_request, row)
 
     def _ask_for_slots(self, number: int, row: int) -> None:
-        board = self._board
-        if row in board.restrained:
-            board.paused.add(number)
+        state = self._state
+        if row in state.restrained:
+            state.paused.add(number)
             return
-        key = (-board.levels[row], row, self._begin_of(row).number)
-        board.allocator.ask(number, self._claims(row), key, self._gates.of(row))
+        key = (-state.levels[row], row, self._begin_of(row).number)
+        state.allocator.ask(number, self._claims(row), key, self._gates.of(row))
 
     def _claims(self, row: int) -> Claims:
-        board = self._board
-        shape = board.scripts[board.compiled.shape_of[row]].shape
-        return (*board.limits.slots[row], *board.shared_claims(row, shape, self._begin_of(row)))
+        state = self._state
+        shape = state.scripts[state.compiled.shape_of[row]].shape
+        return (*state.limits.slots[row], *state.shared_claims(row, shape, self._begin_of(row)))
 
     def _begin_of(self, row: int) -> ShapeTransition:
-        begin = self._board.scripts[self._board.compiled.shape_of[row]].spots[READY].go
+        begin = self._state.scripts[self._state.compiled.shape_of[row]].place_rules[READY].go
         assert begin is not None
         return begin
 
     def pauses(self, number: int) -> None:
-        """A slice does not want its slots for now."""
-        self._board.allocator.withdraw(number)
-        self._ask_for_slots(number, self._board.candidates[number])
+        """Withdraws the request of a slice that was paused."""
+        self._state.allocator.withdraw(number)
+        self._ask_for_slots(number, self._state.candidates[number])
 
-    def goes_on(self, number: int) -> None:
-        self._ask_for_slots(number, self._board.candidates[number])
+    def unpause(self, number: int) -> None:
+        self._ask_for_slots(number, self._state.candidates[number])
 
     def waits_on(self, number: int) -> None:
-        """There are slots for a slice, and it does not take them yet."""
-        row = self._board.candidates[number]
-        self._board.allocator.give_back(self._claims(row))
+        """Returns slots that were granted to a slice and requests them again."""
+        row = self._state.candidates[number]
+        self._state.allocator.give_back(self._claims(row))
         self._ask_for_slots(number, row)
 
     def admits(self, number: int) -> SubplanState:
-        """There are slots for a slice."""
-        board = self._board
-        row = board.candidates.pop(number)
+        """Returns the state of a slice whose slots were granted."""
+        state = self._state
+        row = state.candidates.pop(number)
         del self._numbers[row]
-        play = self._new_play(row, board.compiled.shape_of[row])
-        play.slots = board.limits.slots[row]
-        play.hurries = row in board.overtaken
-        board.overtaken.discard(row)
-        return play
+        subplan = self._new_subplan(row, state.compiled.shape_of[row])
+        subplan.slots = state.limits.slots[row]
+        subplan.hurries = row in state.overtaken
+        state.overtaken.discard(row)
+        return subplan
 
     def reject(self, row: int) -> None:
-        """A slice that is not to begin comes to its end."""
-        self._play(row, self._board.compiled.shape_of[row])
+        """Moves a cancelled slice to its end without running it."""
+        self._start_subplan(row, self._state.compiled.shape_of[row])
 
-    def _play(self, row: int, shape: int, landing: int | None = None) -> None:
-        self._board.arrivals.append((self._new_play(row, shape, landing), READY))
+    def _start_subplan(self, row: int, shape: int, landing: int | None = None) -> None:
+        self._state.arrivals.append((self._new_subplan(row, shape, landing), READY))
 
-    def _new_play(self, row: int, shape: int, landing: int | None = None) -> SubplanState:
-        board = self._board
-        path, failure = board.path(row), board.failures.get(row)
-        play = SubplanState(row=row, path=path, script=board.scripts[shape], landing=landing)
+    def _new_subplan(self, row: int, shape: int, landing: int | None = None) -> SubplanState:
+        state = self._state
+        path, failure = state.path(row), state.failures.get(row)
+        subplan = SubplanState(row=row, path=path, script=state.scripts[shape], landing=landing)
         if landing is None and self._outline.leaves[row]:
-            play.steps = board.steps_of(row)
-        play.frame.doom = failure
-        if landing is None and path in board.continued:
-            play.continuation = continuation_of(board.continued[path])
-        play.carried = failure is None and path in board.carried and not self._may_land(row, landing)
-        board.plays[row if landing is None else len(self._outline.paths) + landing] = play
-        return play
+            subplan.steps = state.steps_of(row)
+        subplan.frame.own_failure = failure
+        if landing is None and path in state.continued:
+            subplan.continuation = continuation_of(state.continued[path])
+        subplan.carried = failure is None and path in state.carried and not self._may_land(row, landing)
+        state.active[row if landing is None else len(self._outline.paths) + landing] = subplan
+        return subplan
 
     def _may_land(self, row: int, landing: int | None) -> bool:
-        """What was completed earlier need not have landed."""
-        if landing is None or row in self._board.landed:
+        """Returns whether a subplan that an earlier run completed still has to land."""
+        if landing is None or row in self._state.landed:
             return False
-        return self._board.settings(row).has_branch
+        return self._state.settings(row).has_branch
 
     def _blocked(self, row: int) -> Failure | None:
-        """Why it cannot start, if something it depends on has failed."""
-        board, paths = self._board, self._outline.paths
-        bad = [dep for dep in self._outline.depends_on[row] if dep in board.failures or dep in board.gaps]
+        """Returns why a subplan cannot start, if a dependency has failed or lacks a part."""
+        state, paths = self._state, self._outline.paths
+        bad = [dep for dep in self._outline.depends_on[row] if dep in state.failures or dep in state.gaps]
         if not bad:
             return None
         names = ", ".join(f"{paths[dep]}{self._gap(dep)}" for dep in bad)
         return Failure(reason=FailureReason.BLOCKED, message=f"blocked by {names}", cause=paths[bad[0]])
 
     def _gap(self, row: int) -> str:
-        return "" if row in self._board.failures else ", of which a part was left out"
+        return "" if row in self._state.failures else ", of which a part was left out"
 
     def _open(self, group: int) -> None:
-        board = self._board
-        board.saw_wiring(f"open {self._outline.paths[group]}".rstrip())
-        if group != ROOT and group not in board.failures:
+        state = self._state
+        state.saw_wiring(f"open {self._outline.paths[group]}".rstrip())
+        if group != ROOT and group not in state.failures:
             failure = self._blocked(group)
             if failure is None:
                 self.started(group)
             else:
-                self._doom(group, failure)
+                self._cancel_group(group, failure)
                 self._fail(group, failure)
                 self.spread(group)
         for child in self._wiring.opens[group]:
@@ -199,92 +199,92 @@ class Scopes:
 
     # Ends
 
-    def ended(self, play: SubplanState) -> None:
-        """A play has come to its end."""
+    def ended(self, subplan: SubplanState) -> None:
+        """Handles the end of a slice, a group or a landing."""
         rows = len(self._outline.paths)
-        if play.landing is None:
-            del self._board.plays[play.row]
-            self._row_ended(play.row)
+        if subplan.landing is None:
+            del self._state.active[subplan.row]
+            self._row_ended(subplan.row)
         else:
-            del self._board.plays[rows + play.landing]
-            self._board.landed.add(play.row)
-            self._heard(rows + play.landing)
+            del self._state.active[rows + subplan.landing]
+            self._state.landed.add(subplan.row)
+            self._notify(rows + subplan.landing)
 
     def _row_ended(self, row: int) -> None:
         if row != ROOT:
             self._settle(row)
-        elif ROOT in self._board.gaps:
-            self._board.failures.setdefault(ROOT, self._board.gaps[ROOT])
+        elif ROOT in self._state.gaps:
+            self._state.failures.setdefault(ROOT, self._state.gaps[ROOT])
         self._has_ended[row] = 1
-        self._heard(row)
+        self._notify(row)
         number = self._landings.get(row)
-        if number is not None and (row in self._board.failures or self._landing_order.ready(number)):
+        if number is not None and (row in self._state.failures or self._landing_order.ready(number)):
             self._land(number)
 
     def _land(self, number: int) -> None:
-        """The result joins the landing queue, unless it has failed; those after it wait no longer."""
+        """Lets a result join the landing queue, unless it has failed, and then those that waited for it."""
         joining = deque([number])
         while joining:
             number = joining.popleft()
-            self._play(self._wiring.landings[number], self._board.compiled.landing_shapes[number], number)
+            shape = self._state.compiled.landing_shapes[number]
+            self._start_subplan(self._wiring.landings[number], shape, number)
             joining.extend(self._landing_order.passed(number))
 
     def release_landings(self, rows: Iterable[int] | None = None) -> list[int]:
-        """Has landings that only wait for their turn join the queue: of these rows, or else the first one."""
+        """Lets landings that wait for their turn join the queue: those of the given rows, or else the first."""
         numbers = None if rows is None else {self._landings.get(row, -1) for row in rows}
-        taken = self._landing_order.take(numbers)
-        for number in taken:
+        released = self._landing_order.take(numbers)
+        for number in released:
             self._land(number)
-        return [self._wiring.landings[number] for number in taken]
+        return [self._wiring.landings[number] for number in released]
 
-    def _heard(self, one: int) -> None:
-        """Those who wait for a row, or for a landing, hear that it has ended."""
-        for later in self._wiring.followers[one]:
-            self._token(later)
-        group = self._closes.get(one)
+    def _notify(self, node: int) -> None:
+        """Notifies the dependents and the group of a row or a landing that has ended."""
+        for follower in self._wiring.followers[node]:
+            self._token(follower)
+        group = self._closes.get(node)
         if group is not None:
             self._to_close[group] -= 1
             if not self._to_close[group]:
                 self._close(group)
 
     def _close(self, group: int) -> None:
-        board = self._board
-        board.saw_wiring(f"close {self._outline.paths[group]}".rstrip())
-        if group not in board.failures and (failure := self._failure_of_group(group)) is not None:
-            board.failures[group] = failure
-        shape = board.compiled.shape_of[group]
+        state = self._state
+        state.saw_wiring(f"close {self._outline.paths[group]}".rstrip())
+        if group not in state.failures and (failure := self._failure_of_group(group)) is not None:
+            state.failures[group] = failure
+        shape = state.compiled.shape_of[group]
         if shape < 0:
             self._row_ended(group)
         else:
-            self._play(group, shape)
+            self._start_subplan(group, shape)
 
     def _failure_of_group(self, group: int) -> Failure | None:
-        """Where all in it is completed it may still be cancelled, if it has something to verify."""
-        board, paths = self._board, self._outline.paths
-        failed = [child for child in self._outline.children(group) if child in board.failures]
+        """Returns why a group fails. One with only completed children may be cancelled before its verify."""
+        state, paths = self._state, self._outline.paths
+        failed = [child for child in self._outline.children(group) if child in state.failures]
         if not failed:
-            return self._who_doomed(group) if board.plan.subplans[group].verify else None
+            return self._cancellation_of(group) if state.plan.subplans[group].verify else None
         culprit = self._culprits.get(group)
         if culprit is None:
-            doom = self._who_doomed(group)
-            return doom or board.failures[failed[0]]
-        own = [child for child in failed if board.failures[child].reason is not FailureReason.CANCELLED]
+            return self._cancellation_of(group) or state.failures[failed[0]]
+        own = [child for child in failed if state.failures[child].reason is not FailureReason.CANCELLED]
         names = ", ".join(paths[child] for child in own[:3]) + (", …" if own[3:] else "")
         return Failure(reason=FailureReason.ERROR, message=f"{names} failed", cause=paths[culprit])
 
     def _settle(self, row: int) -> None:
-        """The state that a subplan is in when it has ended."""
-        board = self._board
-        failure = board.failures.get(row)
+        """Sets the final state of a subplan."""
+        state = self._state
+        failure = state.failures.get(row)
         if failure is None:
-            if board.tracker.is_pending(row - 1):
+            if state.tracker.is_pending(row - 1):
                 self.started(row)
-            before = board.tracker.move(row - 1, states.COMPLETED)
-            if board.path(row) in board.carried:
-                self._telling.state(row, "completed", before, carried=True)
+            before = state.tracker.move(row - 1, states.COMPLETED)
+            if state.path(row) in state.carried:
+                self._events.state(row, "completed", before, carried=True)
             else:
-                self._telling.state(row, "completed", before)
-        elif not board.tracker.is_failed(row - 1):
+                self._events.state(row, "completed", before)
+        elif not state.tracker.is_failed(row - 1):
             self._fail(row, failure)
             if failure.reason is not FailureReason.CANCELLED:
                 self.spread(row)
@@ -292,35 +292,35 @@ class Scopes:
     # States
 
     def started(self, row: int) -> None:
-        self._telling.state(row, "running", self._board.tracker.move(row - 1, states.RUNNING))
+        self._events.state(row, "running", self._state.tracker.move(row - 1, states.RUNNING))
 
     def _fail(self, row: int, failure: Failure) -> None:
-        board = self._board
-        board.failures[row] = failure
-        self._telling.failed(row, board.tracker.move(row - 1, states.FAILED, failure.reason), failure)
+        state = self._state
+        state.failures[row] = failure
+        self._events.failed(row, state.tracker.move(row - 1, states.FAILED, failure.reason), failure)
 
     # Failure
 
     def spread(self, row: int) -> None:
-        """A subplan has failed, or is certain to: its group hears of it and, if it must fail now, the next."""
-        scopes, parents = self._board.compiled.plan.scopes, self._outline.parents
+        """Spreads a failure to the groups around a subplan, as far as `fail_fast` demands."""
+        scopes, parents = self._state.compiled.plan.scopes, self._outline.parents
         while row != ROOT:
             group = parents[row]
             self._culprits.setdefault(group, row)
-            if scopes[group].settings.failure_mode != "fail_fast" or group in self._dooms:
+            if scopes[group].settings.failure_mode != "fail_fast" or group in self._cancelled_groups:
                 return
-            if row in self._board.failures and self._is_for_budget(row):
+            if row in self._state.failures and self._is_for_budget(row):
                 return
             path = self._outline.paths[row]
-            self._doom(
+            self._cancel_group(
                 group,
                 Failure(reason=FailureReason.CANCELLED, message=f"cancelled: {path} failed", cause=path),
             )
             row = group
 
     def _is_for_budget(self, row: int) -> bool:
-        """Whether a ceiling is the only cause of a failure, near or far."""
-        seen, waiting = {row}, [row]
+        """Returns whether ceilings are the only direct and indirect causes of a failure."""
+        visited, waiting = {row}, [row]
         while waiting:
             failed = waiting.pop()
             if failed in self._for_budget:
@@ -328,14 +328,14 @@ class Scopes:
             causes = self._causes(failed)
             if causes is None:
                 return False
-            waiting += (cause for cause in causes if cause not in seen)
-            seen.update(causes)
-        self._for_budget |= seen
+            waiting += (cause for cause in causes if cause not in visited)
+            visited.update(causes)
+        self._for_budget |= visited
         return True
 
     def _causes(self, row: int) -> list[int] | None:
-        """The rows because of which a row failed; none if it was for lack of budget; None for another reason."""
-        failures, outline = self._board.failures, self._outline
+        """Returns the rows that made a row fail; empty if it lacked budget; None for any other reason."""
+        failures, outline = self._state.failures, self._outline
         reason = failures[row].reason
         if reason is FailureReason.BUDGET:
             return []
@@ -344,56 +344,57 @@ class Scopes:
             related = outline.depends_on[row]
         elif not outline.is_leaf(row):
             related = outline.children(row)
-        return [other for other in related if other in failures] or None
+        return [cause for cause in related if cause in failures] or None
 
-    def _doom(self, group: int, failure: Failure) -> None:
-        """Nothing below may start any more; what runs there is to end."""
-        board = self._board
-        self._dooms[group] = failure
+    def _cancel_group(self, group: int, failure: Failure) -> None:
+        """Keeps everything in a group from starting and stops what runs there."""
+        state = self._state
+        self._cancelled_groups[group] = failure
         groups: list[int] = []
         for row in self._outline.below(group):
-            if not board.tracker.is_pending(row - 1):
-                self._doom_play(row, failure)
+            if not state.tracker.is_pending(row - 1):
+                self._cancel_row(row, failure)
             elif self._outline.is_leaf(row):
                 self._fail(row, failure)
-                self._doom_play(row, failure)
+                self._cancel_row(row, failure)
             else:
                 groups.append(row)
-        for row in reversed(groups):  # a group after what is in it
+        for row in reversed(groups):  # children fail before their group
             self._fail(row, failure)
 
-    def _doom_play(self, row: int, failure: Failure) -> None:
-        board = self._board
+    def _cancel_row(self, row: int, failure: Failure) -> None:
+        state = self._state
         number = self._numbers.pop(row, None)
         if number is not None:
-            if number in board.paused:
-                board.paused.remove(number)
+            if number in state.paused:
+                state.paused.remove(number)
             else:
-                board.allocator.withdraw(number)
-            del board.candidates[number]
+                state.allocator.withdraw(number)
+            del state.candidates[number]
             self.rejected.append(row)
-        play = board.plays.get(row)
-        if play is not None and play.frame.doom is None:
-            self.doomed.append((play, failure))
+        subplan = state.active.get(row)
+        if subplan is not None and subplan.frame.own_failure is None:
+            self.to_cancel.append((subplan, failure))
 
-    def _who_doomed(self, row: int) -> Failure | None:
+    def _cancellation_of(self, row: int) -> Failure | None:
         while row != ROOT:
             row = self._outline.parents[row]
-            if row in self._dooms:
-                return self._dooms[row]
+            if row in self._cancelled_groups:
+                return self._cancelled_groups[row]
         return None
 
-    # For people
+    # Diagnosis
 
     def unfinished(self) -> Iterator[str]:
-        """What has not ended, and where its tokens are."""
-        for row in self._board.candidates.values():
-            yield f"{self._board.path(row)}: ready"
-        for play in self._board.plays.values():
-            names = play.script.shape.net.place_ids
-            places = play.tokens | {ticket.place for ticket in play.tickets.values() if ticket.firing is None}
+        """Yields each unfinished subplan with the places of its tokens."""
+        for row in self._state.candidates.values():
+            yield f"{self._state.path(row)}: ready"
+        for subplan in self._state.active.values():
+            names = subplan.script.shape.net.place_ids
+            requests = subplan.requests.values()
+            places = subplan.tokens | {request.place for request in requests if request.firing is None}
             where = ", ".join(sorted(names[place] for place in places)) or "under way"
-            yield f"{play.path or 'the plan'}: {where}"
+            yield f"{subplan.path or 'the plan'}: {where}"
         for row, missing in enumerate(self._missing):
             if missing > 0:
-                yield f"{self._board.path(row) or 'the plan'}: waits for {missing} more to end"
+                yield f"{self._state.path(row) or 'the plan'}: waits for {missing} more to end"

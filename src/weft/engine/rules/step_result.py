@@ -1,4 +1,4 @@
-"""From what a driver reported to what it means for a step, in words for people."""
+"""The translation of reported ends into outputs, failures and feedback."""
 
 import shlex
 
@@ -29,12 +29,12 @@ TAIL_CHARACTERS = 2_000
 
 
 def part_name(move: ShapeTransition) -> str:
-    """The step that a move is about, or the name of what Weft does itself."""
+    """Returns the address of the step, or the @-name of an action of Weft itself."""
     return move.act.step or f"@{move.act.kind}"
 
 
 def shown(command: Command) -> str:
-    """A command as one would type it."""
+    """Returns a command as a person would type it."""
     return command if isinstance(command, str) else shlex.join(command)
 
 
@@ -46,7 +46,7 @@ def output_of(fact: Ended) -> StepOutput:
     if fact.how is StepOutcome.DONE:
         return StepOutput(
             status="done",
-            result=fact.result.removesuffix("\n"),  # as `$(…)` does it: nobody compares with a line break
+            result=fact.result.removesuffix("\n"),  # as `$(…)` does, so that conditions can compare the text
             stdout=fact.result,
             stderr=fact.errors,
             exit_code=fact.exit_code,
@@ -68,19 +68,19 @@ def failed(output: StepOutput, failure: Failure) -> StepOutput:
 
 
 def failure_of(firing: StepFiring, fact: Ended) -> Failure:
-    """Why it failed, if it did."""
+    """Returns the failure that a reported end describes."""
     order, name = firing.order, part_name(firing.move)
     reason = _REASONS.get(fact.how, FailureReason.ERROR)
-    placed = firing.play.steps.get(firing.step)
+    placed = firing.subplan.steps.get(firing.step)
     if placed is not None and reason not in _NOT_THE_WORK:
         reason = exhausted(placed.step, firing.attempt) or reason
     agent = firing.launch.agent if firing.launch is not None else None
     command = _command(order, fact.command) if agent is None else ""
-    said = fact.message or str(fact.how)
-    who = command or (f"agent {agent.name}" if agent is not None else "")
+    detail = fact.message or str(fact.how)
+    actor = command or (f"agent {agent.name}" if agent is not None else "")
     return Failure(
         reason=reason,
-        message=f"{name}: {said}" + (f" ({who})" if who else ""),
+        message=f"{name}: {detail}" + (f" ({actor})" if actor else ""),
         step=name,
         attempt=firing.attempt,
         command=command,
@@ -88,28 +88,28 @@ def failure_of(firing: StepFiring, fact: Ended) -> Failure:
         exit_code=fact.exit_code,
         signal=fact.signal,
         timeout=order.timeout if fact.how is StepOutcome.TIMEOUT and isinstance(order, Launch) else None,
-        detail=said,
+        detail=detail,
         tail=output_tail(fact.result, fact.errors),
     )
 
 
 def _command(order: object, number: int) -> str:
-    """Which command it was that ended; nothing for what is no process."""
+    """Returns the last command that ran; empty without commands."""
     if not isinstance(order, Launch) or not order.commands:
         return ""
     return shown(order.commands[min(number, len(order.commands) - 1)])
 
 
 def exhausted(step: Step, attempt: int) -> FailureReason | None:
-    """The reason of a failure after which nothing is left to try, if there was something."""
+    """Returns `EXHAUSTED` for a failure after all retries; None if the step was not retried."""
     again = step.max_retries or step.retries_crashes or step.on_fail is not None
     return FailureReason.EXHAUSTED if again and attempt > 1 else None
 
 
-def said_of(
+def step_failure(
     placed: PlacedStep, attempt: int, message: str, reason: FailureReason = FailureReason.ERROR
 ) -> Failure:
-    """A failure that is no process's: of a question, a join, a result that does not fit."""
+    """Returns the failure of a step without a failed process: a question, a join, a rejected result."""
     return Failure(
         reason=exhausted(placed.step, attempt) or reason,
         message=f"{placed.address}: {message}",
@@ -122,9 +122,10 @@ def said_of(
 def feedback_of(
     failure: Failure, placed: PlacedStep, output: StepOutput, *, rejected_by: str, idle: tuple[str, ...] = ()
 ) -> str:
-    """The feedback for the next attempt; `rejected_by`: what turned the result down, if the step ran well.
+    """Returns the feedback for the next attempt.
 
-    `idle` are the steps that were to change files and did not.
+    `rejected_by` names the check that rejected the result of a successful step. `idle` holds the steps that should
+    have changed files and did not.
     """
     process_says = failure.timeout is not None or (
         not failure.agent and (failure.exit_code or failure.signal is not None)

@@ -14,52 +14,52 @@ _MARKS = ("{{", "{%", "{#")
 
 
 def template_values(
-    board: EngineState, play: SubplanState, placed: PlacedStep, attempt: int
+    state: EngineState, subplan: SubplanState, placed: PlacedStep, attempt: int
 ) -> Mapping[str, object]:
-    plan = board.plan
-    subplan = plan.subplans[play.row]
-    verify = [command if isinstance(command, str) else " ".join(command) for command in subplan.verify]
+    plan = state.plan
+    definition = plan.subplans[subplan.row]
+    verify = [command if isinstance(command, str) else " ".join(command) for command in definition.verify]
     return {
         "slice": {
-            "id": subplan.id,
-            "path": play.path,
-            "prompt": subplan.prompt or subplan.title,
-            "title": subplan.title,
+            "id": definition.id,
+            "path": subplan.path,
+            "prompt": definition.prompt or definition.title,
+            "title": definition.title,
             "verify": "\n".join(verify),
         },
         "plan": {"id": plan.id, "goal": plan.goal or ""},
-        "run": {"id": board.run},
-        "env": board.env,
-        "feedback": "\n\n".join(filter(None, (play.crashes.get(placed.address), play.feedback))),
+        "run": {"id": state.run},
+        "env": state.env,
+        "feedback": "\n\n".join(filter(None, (subplan.crashes.get(placed.address), subplan.feedback))),
         "attempt": attempt,
-        "step": step_values(placed.beside, play.outputs, plan.pipelines, within=placed.within),
+        "step": step_values(placed.beside, subplan.outputs, plan.pipelines, within=placed.within),
     }
 
 
 class Texts:
-    """Templates of one step; what they can read is put together when the first of them reads something."""
+    """The templates of one step. Their values are computed when the first template needs them."""
 
-    def __init__(self, board: EngineState, play: SubplanState, placed: PlacedStep, attempt: int) -> None:
-        self._board = board
-        self._play = play
+    def __init__(self, state: EngineState, subplan: SubplanState, placed: PlacedStep, attempt: int) -> None:
+        self._state = state
+        self._subplan = subplan
         self._placed = placed
         self._attempt = attempt
         self._values: Mapping[str, object] | None = None
         self._filled: list[str] = []
 
     def filled(self, text: str, *, quote: bool = False) -> str:
-        """Raises `RenderError`."""
+        """Returns the rendered text; raises `RenderError`."""
         if not any(mark in text for mark in _MARKS):
             return text
         if self._values is None:
-            self._values = template_values(self._board, self._play, self._placed, self._attempt)
+            self._values = template_values(self._state, self._subplan, self._placed, self._attempt)
         filled = render(text, self._values, quote=quote)
         self._filled.append(filled)
         return filled
 
     @property
     def digest(self) -> str:
-        """Of all that the templates came to so far; empty without templates."""
+        """The digest of all texts rendered so far; empty without templates."""
         if not self._filled:
             return ""
         return blake2b(json_text(self._filled).encode(errors="surrogatepass"), digest_size=16).hexdigest()

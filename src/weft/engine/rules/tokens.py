@@ -1,8 +1,8 @@
-"""Tokens in the shapes of subplans: where one arrives, it is decided what happens to it.
+"""The decision about a token that arrives at a place.
 
-First whether it stops: the pipeline has failed, the slice is cancelled, or a branch that is to be joined has made
-it useless. Then whether it is skipped: its condition is false. Else it goes on, and what that is the move's role
-says. What needs room in pools asks for it and waits; all else passes at once.
+A token stops if its pipeline has failed, its slice is cancelled, or its branch has become useless. It skips a
+step whose condition is false. Otherwise it continues with the transition of the place. Transitions that need
+room in pools request it and wait; all others fire at once.
 """
 
 from weft.engine.messages.failures import Failure
@@ -11,7 +11,7 @@ from weft.engine.rules.completion import Completion
 from weft.engine.rules.event_writer import EventWriter
 from weft.engine.rules.moves import Moves
 from weft.engine.rules.start import Starter
-from weft.engine.rules.step_result import said_of
+from weft.engine.rules.step_result import step_failure
 from weft.engine.rules.template_values import template_values
 from weft.engine.state.engine_state import EngineState
 from weft.engine.state.outputs import SKIPPED
@@ -25,149 +25,155 @@ from weft.plan.templates.values import RenderError
 
 
 class TokenRules:
+    """Decides whether a token stops, skips, waits or continues."""
+
     def __init__(
         self,
-        board: EngineState,
+        state: EngineState,
         moves: Moves,
-        starting: Starter,
-        ending: Completion,
-        dooming: Cancellation,
-        telling: EventWriter,
+        starter: Starter,
+        completion: Completion,
+        cancellation: Cancellation,
+        events: EventWriter,
     ) -> None:
-        self._board = board
+        self._state = state
         self._moves = moves
-        self._starting = starting
-        self._ending = ending
-        self._dooming = dooming
-        self._telling = telling
+        self._starter = starter
+        self._completion = completion
+        self._cancellation = cancellation
+        self._events = events
 
-    def arrives(self, play: SubplanState, place: int) -> None:
-        spot = play.script.spots[place]
-        go = spot.go
+    def arrives(self, subplan: SubplanState, place: int) -> None:
+        rules = subplan.script.place_rules[place]
+        go = rules.go
         if go is not None and len(go.inputs) > 1:
-            self._wait(play, place, go)
-        elif spot.stop is not None and self._stops(play, spot.stop, play.script.frames[place]):
-            self._dooming.stops(play, spot.stop)
-        elif go is None or (spot.skip is not None and self._is_skipped(play, spot.skip)):
-            assert spot.skip is not None
-            self._skip(play, spot.skip)
+            self._wait(subplan, place, go)
+        elif rules.stop is not None and self._stops(subplan, rules.stop, subplan.script.frames[place]):
+            self._cancellation.stops(subplan, rules.stop)
+        elif go is None or (rules.skip is not None and self._is_skipped(subplan, rules.skip)):
+            assert rules.skip is not None
+            self._skip(subplan, rules.skip)
         else:
-            self._go(play, place, spot, go)
+            self._go(subplan, place, rules, go)
 
-    def _wait(self, play: SubplanState, place: int, move: ShapeTransition) -> None:
-        """It comes together with others; the last one to arrive takes them on."""
-        play.tokens.add(place)
-        arrived = play.arrived[move.number] = play.arrived.get(move.number, 0) + 1
+    def _wait(self, subplan: SubplanState, place: int, move: ShapeTransition) -> None:
+        """Holds a token until the other inputs of the transition have arrived; the last one fires it."""
+        subplan.tokens.add(place)
+        arrived = subplan.arrived[move.number] = subplan.arrived.get(move.number, 0) + 1
         if arrived == len(move.inputs):
-            del play.arrived[move.number]
-            play.tokens.difference_update(move.inputs)
-            self._moves.passes(play, move)
+            del subplan.arrived[move.number]
+            subplan.tokens.difference_update(move.inputs)
+            self._moves.passes(subplan, move)
 
-    def _stops(self, play: SubplanState, stop: ShapeTransition, frame: str) -> bool:
-        if play.carried or play.frames[frame].doomed is not None:
+    def _stops(self, subplan: SubplanState, stop: ShapeTransition, frame: str) -> bool:
+        if subplan.carried or subplan.frames[frame].failure is not None:
             return True
-        return bool(play.cancelled) and stop.act.step in play.cancelled
+        return bool(subplan.cancelled) and stop.act.step in subplan.cancelled
 
     # Conditions and dependencies
 
-    def _is_skipped(self, play: SubplanState, skip: ShapeTransition) -> bool:
-        """A step that depends on a failed one is not skipped, but fails: else nobody would hear of the failure."""
-        placed = play.steps[skip.act.step]
-        if self._broken(play, placed) is not None:
+    def _is_skipped(self, subplan: SubplanState, skip: ShapeTransition) -> bool:
+        """Returns whether the condition of a step is false.
+
+        A step that depends on a failed one is never skipped: it fails, so that the failure is reported.
+        """
+        placed = subplan.steps[skip.act.step]
+        if self._broken(subplan, placed) is not None:
             return False
         assert placed.step.condition is not None
-        attempt = play.attempts.get(placed.address, 0) + 1
+        attempt = subplan.attempts.get(placed.address, 0) + 1
         try:
-            return not holds(placed.step.condition, template_values(self._board, play, placed, attempt))
+            return not holds(placed.step.condition, template_values(self._state, subplan, placed, attempt))
         except RenderError as error:
-            play.faults[placed.address] = f"condition: {error}"
+            subplan.faults[placed.address] = f"condition: {error}"
             return False
 
-    def _skip(self, play: SubplanState, skip: ShapeTransition) -> None:
-        placed = play.steps[skip.act.step]
-        failure = self._broken(play, placed)
-        play.outputs[placed.address] = SKIPPED
-        self._telling.skipped(play, placed.address, "condition")
+    def _skip(self, subplan: SubplanState, skip: ShapeTransition) -> None:
+        placed = subplan.steps[skip.act.step]
+        failure = self._broken(subplan, placed)
+        subplan.outputs[placed.address] = SKIPPED
+        self._events.skipped(subplan, placed.address, "condition")
         if failure is not None:
-            self._dooming.step_failed(play, placed, play.frames[skip.act.frame], failure)
-        self._moves.passes(play, skip)
+            self._cancellation.step_failed(subplan, placed, subplan.frames[skip.act.frame], failure)
+        self._moves.passes(subplan, skip)
 
-    def _broken(self, play: SubplanState, placed: PlacedStep) -> Failure | None:
-        """Why a step that depends on others cannot be done, if one of them failed."""
+    def _broken(self, subplan: SubplanState, placed: PlacedStep) -> Failure | None:
+        """Returns why a step cannot run, if one of its dependencies failed."""
         if placed.waits_for_all:
             return None
         for name in placed.step.depends_on:
             address = f"{placed.prefix}{name}"
-            if not play.outputs[address].is_in_order:
-                said = f"it depends on {name}, which failed"
-                return play.failures.get(address) or said_of(placed, 1, said)
+            if not subplan.outputs[address].is_in_order:
+                message = f"it depends on {name}, which failed"
+                return subplan.failures.get(address) or step_failure(placed, 1, message)
         return None
 
-    # Going on
+    # Continuing
 
-    def _go(self, play: SubplanState, place: int, spot: PlaceRules, move: ShapeTransition) -> None:
+    def _go(self, subplan: SubplanState, place: int, rules: PlaceRules, move: ShapeTransition) -> None:
         match move.act.role:
-            case Role.RUN | Role.ENTER | Role.LEAVE if play.steps:
-                self._step(play, place, spot, move)
+            case Role.RUN | Role.ENTER | Role.LEAVE if subplan.steps:
+                self._step(subplan, place, rules, move)
             case Role.RUN | Role.BEGIN | Role.RETURN | Role.MERGE | Role.RESOLVE | Role.LAND:
-                self._starting.wants(play, place, move)
+                self._starter.wants(subplan, place, move)
             case Role.SETTLE:
-                self._ending.settles_nested(play, move)
+                self._completion.settles_nested(subplan, move)
             case Role.LAUNCH:
-                self._launch(play, move)
+                self._launch(subplan, move)
             case _:
-                self._moves.passes(play, move)
+                self._moves.passes(subplan, move)
 
-    def _step(self, play: SubplanState, place: int, spot: PlaceRules, move: ShapeTransition) -> None:
-        placed = play.steps[move.act.step]
+    def _step(self, subplan: SubplanState, place: int, rules: PlaceRules, move: ShapeTransition) -> None:
+        placed = subplan.steps[move.act.step]
         body, is_question = placed.step.body, move.act.kind == "ask" or move.act.role is Role.LEAVE
-        is_new = spot.stop is not None and (not is_question or isinstance(body, Ask))
-        if is_new and self._cannot_run(play, spot, placed):
+        is_new = rules.stop is not None and (not is_question or isinstance(body, Ask))
+        if is_new and self._cannot_run(subplan, rules, placed):
             return
         if move.act.role is Role.LEAVE:
-            self._moves.passes(play, move)
+            self._moves.passes(subplan, move)
         elif is_question:
-            self._starting.asks_a_person(play, move)
+            self._starter.asks_a_person(subplan, move)
         elif move.act.role is Role.ENTER:
-            self._enter(play, move)
+            self._enter(subplan, move)
         elif isinstance(body, Join):
-            self._starting.counts(play, move)
-            self._ending.joins(play, move)
+            self._starter.counts(subplan, move)
+            self._completion.joins(subplan, move)
         else:
-            self._starting.wants(play, place, move)
+            self._starter.wants(subplan, place, move)
 
-    def _cannot_run(self, play: SubplanState, spot: PlaceRules, placed: PlacedStep) -> bool:
-        """Whether its condition could not be evaluated, or it depends on something that failed."""
-        assert spot.stop is not None
-        fault = play.faults.pop(placed.address, "") if play.faults else ""
+    def _cannot_run(self, subplan: SubplanState, rules: PlaceRules, placed: PlacedStep) -> bool:
+        """Fails a step with an invalid condition or a failed dependency; returns whether it did."""
+        assert rules.stop is not None
+        fault = subplan.faults.pop(placed.address, "") if subplan.faults else ""
         if fault:
-            failure = said_of(placed, play.attempts.get(placed.address, 0) + 1, fault)
-            self._telling.concluded(play, placed.address, "failed", fault)
-            self._ending.not_run(play, spot.stop, failure)
+            failure = step_failure(placed, subplan.attempts.get(placed.address, 0) + 1, fault)
+            self._events.concluded(subplan, placed.address, "failed", fault)
+            self._completion.not_run(subplan, rules.stop, failure)
             return True
         if not placed.step.depends_on or isinstance(placed.step.body, Join):
             return False
-        broken = self._broken(play, placed)
+        broken = self._broken(subplan, placed)
         if broken is None:
             return False
-        self._telling.skipped(play, placed.address, "dependency", broken.message)
-        self._ending.not_run(play, spot.stop, broken)
+        self._events.skipped(subplan, placed.address, "dependency", broken.message)
+        self._completion.not_run(subplan, rules.stop, broken)
         return True
 
-    def _enter(self, play: SubplanState, move: ShapeTransition) -> None:
-        """A nested pipeline begins."""
+    def _enter(self, subplan: SubplanState, move: ShapeTransition) -> None:
+        """Opens the frame of a nested pipeline."""
         prefix = f"{move.name.removeprefix('enter ')}."
-        play.frames[prefix] = PipelineFrame(prefix, play.frames[move.act.frame])
-        self._starting.counts(play, move)
-        self._moves.passes(play, move)
+        subplan.frames[prefix] = PipelineFrame(prefix, subplan.frames[move.act.frame])
+        self._starter.counts(subplan, move)
+        self._moves.passes(subplan, move)
 
-    def _launch(self, play: SubplanState, move: ShapeTransition) -> None:
-        """Async steps are on their way, those that stand together as one group."""
-        group = f"{play.path}:{move.name.removeprefix('launch ')}"
-        for address in play.steps[move.act.step].launched:
-            play.launched[address] = (group, self._board.at)
-            play.cancelled.pop(address, None)
-            play.failures.pop(address, None)
-            for each in [each for each in play.outputs if f"{each}.".startswith(f"{address}.")]:
-                del play.outputs[each]
-        self._moves.passes(play, move)
+    def _launch(self, subplan: SubplanState, move: ShapeTransition) -> None:
+        """Launches consecutive async steps as one group and forgets their earlier results."""
+        group = f"{subplan.path}:{move.name.removeprefix('launch ')}"
+        for address in subplan.steps[move.act.step].launched:
+            subplan.launched[address] = (group, self._state.at)
+            subplan.cancelled.pop(address, None)
+            subplan.failures.pop(address, None)
+            outdated = [output for output in subplan.outputs if f"{output}.".startswith(f"{address}.")]
+            for output in outdated:
+                del subplan.outputs[output]
+        self._moves.passes(subplan, move)

@@ -1,13 +1,13 @@
-"""What a run has spent and may still spend, over the rows of a plan: whole micro-dollars, or tokens.
+"""The amounts that a run has spent and reserved, per row of the plan, in micro-dollars or tokens.
 
-Each row counts all that is below it, so an amount at one row is an amount at every group around it. A step
-reserves what it may cost before it starts; what it is heard to have spent meanwhile takes the place of what was
-reserved for it, and when it ends, what it did cost takes the place of both. As long as nothing costs more than was
-reserved for it, what fits when it starts never takes any row past its ceiling.
+Each row includes everything below it: an amount at a row also counts at every group around it. A step reserves its
+estimated cost before it starts. Spending reported while the step runs replaces a part of the reservation, and the
+final cost replaces the rest. As long as no step costs more than its reservation, a step that fits when it starts
+never takes a row past its ceiling.
 
-A step that ends without a report of its cost may have cost all that was reserved for it, however it ended: done,
-failed, stopped, cancelled, lost or limited. So that amount stays taken, and its next execution reserves another:
-otherwise each stop and resume would spend the same amount again below the ceiling. It is not called spent.
+A step that ends without reporting its cost may have spent its whole reservation, whatever its outcome. That
+amount stays in `assumed`, and the next execution makes a reservation of its own. Otherwise each stop and
+resume could spend the same amount again below the ceiling. Assumed amounts are not reported as spent.
 """
 
 from bisect import insort
@@ -16,41 +16,41 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 ALERTS = (75, 90, 100)
-"""Parts of a ceiling, in percent, at which people are told."""
+"""Percentages of a ceiling at which the run raises an alert."""
 
 ENOUGH = 3
-"""So many costs of a kind must be known before more is inferred from them."""
+"""The number of known costs of a kind that an estimate needs."""
 
 
 class SettledCost(Struct, frozen=True):
-    """What a step that has ended counts as."""
+    """The amounts that count for a step that has ended."""
 
     amount: int = 0
-    """What it cost; at least, if that is not known."""
+    """The cost, or a lower bound if the cost is unknown."""
     is_known: bool = True
     kept: int = 0
-    """What stays reserved for it, as it did not report its cost."""
+    """The reservation that stays, because the step did not report its cost."""
 
     @property
     def reported(self) -> int | None:
-        """None if nothing at all is known."""
+        """The amount to report; None if nothing is known."""
         return self.amount if self.is_known or self.amount else None
 
 
 class Bill(Struct, frozen=True):
-    """What an execution of an agent that has ended counts as, in money and in tokens."""
+    """The amounts that count for an ended execution of an agent, in money and in tokens."""
 
     money: SettledCost = SettledCost()
     tokens: SettledCost = SettledCost()
 
 
 class _Account(Struct):
-    """A step under way."""
+    """The estimate and the spending of a running step."""
 
     row: int
     estimate: int
     spent: int = 0
-    """What it is known to have spent so far."""
+    """The reported spending so far."""
 
     @property
     def reserved(self) -> int:
@@ -58,38 +58,38 @@ class _Account(Struct):
 
 
 class Budget:
-    """What is spent and reserved, and whether there is room for more."""
+    """The amounts spent and reserved per row, and the ceilings that limit them."""
 
     def __init__(self, parents: Sequence[int], ceilings: Sequence[int | None]) -> None:
-        """The parent of the whole is -1."""
+        """`parents` holds the parent of each row, -1 for the plan itself."""
         self._parents = parents
         self._ceilings = {row: ceiling for row, ceiling in enumerate(ceilings) if ceiling is not None}
-        self._costs: dict[str, list[int]] = {}  # of each kind, sorted
-        self._alerted = dict.fromkeys(self._ceilings, 0)  # how many of the alerts of a row were told
+        self._costs: dict[str, list[int]] = {}  # by kind, sorted
+        self._alerted = dict.fromkeys(self._ceilings, 0)  # by row, how many of ALERTS were raised
         self._alerts: list[tuple[int, int]] = []
         self._accounts: dict[int, _Account] = {}
         self.spent = [0] * len(parents)
         self.reserved = [0] * len(parents)
         self.assumed = [0] * len(parents)
-        """What was reserved for steps that have ended and of which nobody knows what they cost."""
+        """Reservations of steps that ended without reporting their cost."""
         self.unknown = [0] * len(parents)
-        """How many steps have ended whose cost nobody knows; it is not in `spent`."""
+        """The number of steps that ended with an unknown cost. Their cost is not in `spent`."""
         self._not_own = [0] * len(parents)
-        """Of `spent`: what is not of this run. Negative if this run spent more before a reset."""
+        """The part of `spent` that other runs spent. Negative if this run spent more before a reset."""
         self._unknown_not_own = 0
 
     def ceiling(self, row: int) -> int | None:
         return self._ceilings.get(row)
 
     def lowest_ceiling(self, row: int) -> int | None:
-        """Of all that count what is spent at this row."""
-        found = (self._ceilings.get(group) for group in self._around(row))
-        return min((one for one in found if one is not None), default=None)
+        """Returns the lowest of the ceilings of a row and the groups around it."""
+        ceilings = (self._ceilings.get(group) for group in self._around(row))
+        return min((ceiling for ceiling in ceilings if ceiling is not None), default=None)
 
     def estimate(self, kind: str, most: int | None = None, default: int = 0) -> int:
-        """What to reserve for a step: what it may cost at most, or what nine of ten of its kind did not pass.
+        """Returns the amount to reserve for a step: its limit, or else the 90th percentile of its kind.
 
-        `default` is for where nothing is known of that.
+        Returns `default` while fewer than `ENOUGH` costs of the kind are known.
         """
         if most is not None:
             return most
@@ -99,25 +99,26 @@ class Budget:
         return costs[(len(costs) * 9 + 9) // 10 - 1]
 
     def fits(self, row: int, amount: int) -> int | None:
-        """The innermost row whose ceiling would be passed; None if there is none.
+        """Returns the innermost row whose ceiling the amount would exceed, or None.
 
-        Where nothing is reserved in that row, waiting does not help. An amount of 0 is one that nobody knows: it
-        does not fit where all is spent or reserved already.
+        If that row has no reservations, waiting does not help. An amount of 0 means an unknown cost, which fits
+        only where the ceiling is not yet reached.
         """
         least = amount or 1
         for group in self._around(row):
             ceiling = self._ceilings.get(group)
-            if ceiling is not None and self.taken(group) + least > ceiling:
+            if ceiling is not None and self.committed(group) + least > ceiling:
                 return group
         return None
 
-    def taken(self, row: int) -> int:
+    def committed(self, row: int) -> int:
+        """Returns the amount that is not available any more: spent, reserved or assumed."""
         return self.spent[row] + self.reserved[row] + self.assumed[row]
 
     # Earlier runs
 
     def carry(self, row: int, *, spent: int, assumed: int, unknown: int) -> None:
-        """Counts what earlier runs spent at a row. Alerts about it were raised by those runs."""
+        """Adds the spending of earlier runs at a row. Those runs have raised the alerts for it."""
         for group in self._around(row):
             self.spent[group] += spent
             self.assumed[group] += assumed
@@ -128,7 +129,7 @@ class Budget:
         self._alerts.clear()
 
     def reset(self) -> None:
-        """Counts from zero; what is under way counts with all that it has spent."""
+        """Restarts the count at zero. Running steps count with everything that they have spent."""
         self._alerts.clear()
         own, unknown = [self.own(row) for row in range(len(self.spent))], self.own_unknown
         for counts in (self.spent, self.assumed, self.unknown):
@@ -142,28 +143,28 @@ class Budget:
         self._unknown_not_own = -unknown
 
     def own(self, row: int) -> int:
-        """What this run spent, whatever counts against the ceilings."""
+        """Returns the spending of this run alone."""
         return self.spent[row] - self._not_own[row]
 
     @property
     def own_unknown(self) -> int:
-        """How many steps of this run have ended without a known cost."""
+        """The number of steps of this run that ended with an unknown cost."""
         return self.unknown[0] - self._unknown_not_own
 
     def earlier(self, row: int) -> int:
-        """What counts at a row of what earlier runs spent."""
+        """Returns the spending of earlier runs that counts at a row."""
         return max(0, self._not_own[row])
 
-    # A step, by a number of its own
+    # Steps, by the serial number of their firing
 
     def open(self, step: int, row: int, amount: int) -> None:
-        """A step starts, for which this is reserved."""
+        """Reserves the amount for a step that starts."""
         self._accounts[step] = _Account(row, amount)
         for group in self._around(row) if amount else ():
             self.reserved[group] += amount
 
-    def heard(self, step: int, total: int) -> None:
-        """What a step under way has spent so far, all in all; that only ever grows."""
+    def record(self, step: int, total: int) -> None:
+        """Records the total that a running step has spent so far. A lower total than before is ignored."""
         account = self._accounts[step]
         more, before = total - account.spent, account.reserved
         if more <= 0:
@@ -172,27 +173,28 @@ class Budget:
         self._change(account.row, more, account.reserved - before)
 
     def so_far(self, step: int) -> int:
+        """Returns the reported spending of a running step."""
         return self._accounts[step].spent
 
     def is_open(self, step: int) -> bool:
         return step in self._accounts
 
     def settle(self, step: int, cost: int | None, *, kind: str = "") -> SettledCost:
-        """Counts a step that has ended; None is a cost that it did not report.
+        """Replaces the reservation of an ended step by its cost; None is an unreported cost.
 
-        `kind` is that of steps which may be expected to cost as much.
+        `kind` groups steps whose costs are expected to be similar; it is used for estimates.
         """
         account = self._accounts.pop(step)
-        kept = account.reserved if cost is None else 0
-        known = account.spent if cost is None else cost
-        self._change(account.row, known - account.spent, -account.reserved)
+        assumed = account.reserved if cost is None else 0
+        spent = account.spent if cost is None else cost
+        self._change(account.row, spent - account.spent, -account.reserved)
         if cost is None:
             for group in self._around(account.row):
                 self.unknown[group] += 1
-                self.assumed[group] += kept
+                self.assumed[group] += assumed
         elif kind:
             insort(self._costs.setdefault(kind, []), cost)
-        return SettledCost(known, is_known=cost is not None, kept=kept)
+        return SettledCost(spent, is_known=cost is not None, kept=assumed)
 
     def _change(self, row: int, spent: int, reserved: int) -> None:
         for group in self._around(row):
@@ -203,9 +205,9 @@ class Budget:
     # Alerts
 
     def alerts(self) -> list[tuple[int, int]]:
-        """Rows, each with the percentage of its ceiling that was spent since the last call; each is told once."""
-        told, self._alerts = self._alerts, []
-        return told
+        """Returns the alerts since the last call: rows, each with the percentage of its ceiling."""
+        alerts, self._alerts = self._alerts, []
+        return alerts
 
     def _look_for_alerts(self, row: int) -> None:
         ceiling = self._ceilings.get(row)
@@ -218,7 +220,7 @@ class Budget:
             self._alerts.append((row, percent))
 
     def _around(self, row: int) -> Iterator[int]:
-        """The row, and the groups around it from the inside out."""
+        """Yields the row and the groups around it, from the inside out."""
         while row >= 0:
             yield row
             row = self._parents[row]

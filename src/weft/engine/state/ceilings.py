@@ -8,17 +8,17 @@ from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
 
 Budgets = tuple[Budget, Budget]
-"""Of money, and of tokens."""
+"""The budget in money and the budget in tokens."""
 
 
 def budgets_of(plan: Plan) -> Budgets:
-    """With nothing spent."""
+    """Returns the budgets of a plan with nothing spent."""
     parents = plan.outline.parents
     return Budget(parents, _ceilings(plan, "budget")), Budget(parents, _ceilings(plan, "budget.tokens"))
 
 
 def _ceilings(plan: Plan, setting: str) -> list[int | None]:
-    """Of each row that sets one itself; that of the whole plan may come from elsewhere."""
+    """Returns the ceiling of each row that sets one. That of the plan may come from the configuration."""
     return [
         plan.scopes[row].find(setting)[0] if row == ROOT or setting in subplan.settings else None
         for row, subplan in enumerate(plan.subplans)
@@ -26,7 +26,7 @@ def _ceilings(plan: Plan, setting: str) -> list[int | None]:
 
 
 def carry(plan: Plan, budgets: Budgets, earlier: Iterable[EarlierSpending]) -> None:
-    """Counts what earlier runs spent. What a subplan spent that is gone counts for the group that it was in."""
+    """Adds the spending of earlier runs. That of a subplan that was removed counts for its former group."""
     rows = {str(path): row for row, path in enumerate(plan.outline.paths)}
     money, tokens = budgets
     for spending in earlier:

@@ -1,13 +1,13 @@
 """A slice that continues where an earlier run of the plan was cut off.
 
-The new run plays the pipeline of the slice from its beginning. A step whose end the earlier run recorded is not
-launched: it ends at once as it ended then, and costs nothing. So loops, conditions, conversations and feedback
-come out as they were, and the first step without a recorded end is launched.
+The new run starts the pipeline of the slice from its beginning. A step with a recorded end is not launched:
+it ends at once with the recorded result and costs nothing. Loops, conditions, conversations and feedback
+therefore take the same course again, up to the first step without a recorded end, which is launched.
 
-A recorded end holds only for the same inputs. The definition of the slice is the same, or it would not continue;
-what the templates of a step come to is compared here; whether the workspace holds what the earlier steps left, and
-what the slice depends on, is for the workspace to say. Once a step is launched that the earlier run did not leave
-open, nothing that comes after it holds; what was on its way before, in another branch, does.
+A recorded end is valid only for the same inputs. A slice whose definition changed does not continue. This
+module compares the rendered templates of each step; the workspace checks that it still holds the changes of
+the earlier steps and of the dependencies. Once a step is launched that the earlier run had not left open,
+recorded ends of later steps are invalid. Recorded ends of steps in parallel branches stay valid.
 """
 
 from collections.abc import Callable, Collection
@@ -23,40 +23,45 @@ Key = tuple[str, int, bool]
 
 
 class Continuation(Struct, eq=False):
+    """The recorded ends of a slice that are still valid."""
+
     slice: EarlierSlice
     _ends: dict[Key, EarlierStep]
     _open: Collection[Key]
 
     def end_of(self, key: Key, inputs: str) -> EarlierStep | None:
-        """How a step ended that is about to be launched with these inputs; None if it has to be launched."""
+        """Removes and returns the recorded end of a step with these inputs; None if there is none."""
         end = self._ends.get(key)
         if end is not None and end.inputs == inputs:
             return self._ends.pop(key)
         return None
 
     def launches(self, key: Key, is_beside: Callable[[Key], bool]) -> None:
-        """A step is launched. What was recorded beside one that was cut off did not depend on its end."""
+        """Drops the recorded ends that a launch of this step makes invalid."""
+        # Ends recorded after a step that was cut off cannot depend on its result: it had none.
         if key not in self._open:
-            self._ends = {other: end for other, end in self._ends.items() if is_beside(other)}
+            self._ends = {recorded: end for recorded, end in self._ends.items() if is_beside(recorded)}
 
     def reopen(self, key: Key) -> None:
-        """The recorded end of a step does not count, and what was recorded beside it does."""
+        """Drops the recorded end of a step and keeps the ends recorded in parallel branches."""
         self._ends.pop(key, None)
         self._open = {*self._open, key}
 
-    def has(self, key: Key) -> EarlierStep | None:
+    def recorded_end(self, key: Key) -> EarlierStep | None:
+        """Returns the recorded end of a step, whatever its inputs."""
         return self._ends.get(key)
 
 
 def continuation_of(earlier: EarlierSlice) -> Continuation:
+    """Returns the continuation with all ends that the earlier run recorded."""
     ends = {(step.step, step.attempt, not isinstance(step.end, Ended)): step for step in earlier.steps}
     return Continuation(earlier, ends, frozenset(earlier.open))
 
 
 def is_final_failure(end: EarlierStep, step: Step, move: ShapeTransition) -> bool:
-    """Whether the end of a step would fail its slice: a step that failed is run again."""
+    """Returns whether the recorded end would fail the slice. Such a step is run again instead."""
     if not isinstance(end.end, Ended) or end.end.how is StepOutcome.DONE:
         return False
     if "crashed" in move.ways and not end.end.lasting:
-        return False  # an agent that crashed has made an attempt, and another follows
+        return False  # a crash of an agent uses up one attempt; the next one follows
     return "failed" in move.final and step.on_error != "continue"

@@ -1,4 +1,7 @@
-"""What people want of the parts of a run. What is said of a subplan holds for all in it; the last word counts."""
+"""The requests of people to pause, freeze, stop or resume subplans.
+
+A request for a subplan applies to everything in it. The latest request counts.
+"""
 
 from collections.abc import Iterator
 
@@ -6,40 +9,49 @@ from weft.engine.messages.facts import ControlState
 
 
 class ControlRequests:
+    """The requests in force, by path; the path of the whole run is empty."""
+
     def __init__(self) -> None:
-        self._words: dict[str, ControlState] = {}
-        """Of a subplan that has one, it came after those about what it is in."""
+        # A request for a group removes those inside it, so an entry is always newer than the entries around it.
+        self._by_path: dict[str, ControlState] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._words)
+        return bool(self._by_path)
 
-    def says(self, path: str, wanted: ControlState) -> None:
-        """The path is empty for the whole run. What was said before of anything in it does not count any more."""
+    def says(self, path: str, requested: ControlState) -> None:
+        """Records a request, which replaces earlier requests for anything inside the subplan."""
         inside = f"{path}/" if path else ""
-        self._words = {one: word for one, word in self._words.items() if not one.startswith(inside)}
-        if path or wanted is not ControlState.GO:
-            self._words[path] = wanted
+        self._by_path = {
+            subplan: state for subplan, state in self._by_path.items() if not subplan.startswith(inside)
+        }
+        if path or requested is not ControlState.GO:
+            self._by_path[path] = requested
 
     def forget_stops(self) -> None:
-        """Whoever starts the run again wants it to go on."""
-        self._words = {path: word for path, word in self._words.items() if word is not ControlState.STOP}
+        """Drops all stops: a person who restarts the run wants it to continue."""
+        self._by_path = {
+            path: state for path, state in self._by_path.items() if state is not ControlState.STOP
+        }
 
     def restraints(self) -> dict[str, ControlState]:
-        """What people have paused, frozen or stopped, by path; the path of the whole run is empty."""
-        return {path: word for path, word in self._words.items() if word is not ControlState.GO}
+        """Returns the subplans that are paused, frozen or stopped, by path."""
+        return {path: state for path, state in self._by_path.items() if state is not ControlState.GO}
 
-    def holds(self, path: str, wanted: ControlState) -> bool:
-        """Whether this is wanted of the subplan and of all that is in it."""
+    def holds(self, path: str, requested: ControlState) -> bool:
+        """Returns whether this state is requested for the subplan and for everything in it."""
         inside = f"{path}/" if path else ""
-        words = (word for subplan, word in self._words.items() if subplan.startswith(inside))
-        return self.of(path) is wanted and all(word is wanted for word in words)
+        states = (state for subplan, state in self._by_path.items() if subplan.startswith(inside))
+        return self.of(path) is requested and all(state is requested for state in states)
 
     def of(self, path: str) -> ControlState:
-        return next((self._words[one] for one in _around(path) if one in self._words), ControlState.GO)
+        """Returns the state requested for a subplan, or for the nearest group around it that has a request."""
+        return next(
+            (self._by_path[group] for group in _around(path) if group in self._by_path), ControlState.GO
+        )
 
 
 def _around(path: str) -> Iterator[str]:
-    """The subplan, the groups around it, and the whole."""
+    """Yields the path, those of the groups around it, and the empty path of the run."""
     while path:
         yield path
         path = path.rpartition("/")[0]

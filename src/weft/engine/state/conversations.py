@@ -1,12 +1,13 @@
-"""Conversations of agents: which one a step with `resume` goes on with.
+"""The choice of the conversation that a step with `resume` continues.
 
-It is the last one that its agent has held in the slice before the step: of the steps that are certain to have
-ended when it begins, the last in the order of the plan. What only happens to have ended does not count, or it
-would depend on time what an agent knows. A step that has been tried before goes on with its own conversation, as
-far as that has got by now, unless a step before it was done again since.
+A step continues the latest conversation of its agent in the slice. Only steps that are certain to have ended
+before it starts are considered, and the last of them in plan order is chosen. A step in a parallel branch
+that merely happens to have ended is ignored, since the choice would then depend on timing. A later attempt
+continues the conversation of the attempt before it, unless an earlier step was repeated in between.
 
-Most agents go on with a conversation in place, so that it is another one for whoever goes on with it later. So a
-step gets a fork if the conversation is from outside of its branch, or if a branch beside it may want it as it is.
+Most agents continue a conversation in place, which changes it for every later step. A step therefore gets a
+fork if the conversation comes from outside its branch, or if a parallel branch may continue the same
+conversation.
 """
 
 from collections.abc import Iterator
@@ -19,57 +20,57 @@ from weft.plan.model import Agent, AgentWork
 from weft.plan.pipelines.flow import Flow, flow
 
 
-def resumed(play: SubplanState, placed: PlacedStep, agent: Agent) -> tuple[Conversation | None, bool]:
-    """What a step goes on with, if there is anything, and whether with a fork of it."""
+def resumed(subplan: SubplanState, placed: PlacedStep, agent: Agent) -> tuple[Conversation | None, bool]:
+    """Returns the conversation that a step continues, if any, and whether it continues a fork."""
     if not _resumes(placed):
         return None, False
-    levels = [_Level(play, one) for one in _around(play, placed)]
-    found = _last(play, placed, agent, levels)
-    if found is None:
+    levels = [_Level(subplan, step) for step in _around(subplan, placed)]
+    conversation = _last(subplan, placed, agent, levels)
+    if conversation is None:
         return None, False
-    is_foreign = not _is_within(found.branch, branch_of(play, placed))
+    is_foreign = not _is_within(conversation.branch, branch_of(subplan, placed))
     within = takewhile(lambda level: not level.is_async, levels)
-    return found, is_foreign or any(level.overlaps for level in within)
+    return conversation, is_foreign or any(level.overlaps for level in within)
 
 
 def note(firing: StepFiring, fact: Ended) -> None:
-    """An agent has told its conversation, which can be gone on with, however this execution has ended."""
-    play, launch = firing.play, firing.launch
+    """Records the conversation that an execution reported. Later steps can continue it, whatever its outcome."""
+    subplan, launch = firing.subplan, firing.launch
     if not fact.session or launch is None or launch.agent is None or not firing.step:
         return
     if launch.fork and fact.session == launch.session:
-        return  # then there is no fork, and no other conversation than before
-    branch = branch_of(play, play.steps[firing.step])
+        return  # the agent did not fork; the conversation stays that of the earlier step
+    branch = branch_of(subplan, subplan.steps[firing.step])
     conversation = None if launch.fork else firing.resumes
     if conversation is None:
         conversation = Conversation(agent=launch.agent.name, session=fact.session, branch=branch)
     conversation.session, conversation.branch = fact.session, branch
-    play.conversations.pop(firing.step, None)  # who was heard last is at the end
-    play.conversations[firing.step] = conversation
+    subplan.conversations.pop(firing.step, None)  # moves the step to the end: dict order is order of report
+    subplan.conversations[firing.step] = conversation
 
 
 def _last(
-    play: SubplanState, placed: PlacedStep, agent: Agent, levels: list["_Level"]
+    subplan: SubplanState, placed: PlacedStep, agent: Agent, levels: list["_Level"]
 ) -> Conversation | None:
-    held = play.conversations
+    held = subplan.conversations
     since = takewhile(lambda address: address != placed.address, reversed(held))
     before = {
         address
         for address in since
         if held[address].agent == agent.name and any(level.is_behind(address) for level in levels)
     }
-    last = [address for address in play.steps if address in before]
+    last = [address for address in subplan.steps if address in before]
     return held.get(last[-1] if last else placed.address)
 
 
-# Where a step stands
+# The position of a step
 
 
 class _Level:
-    """A step among those beside it: one that resumes, or a pipeline that such a step stands in."""
+    """A step in the order of its own pipeline: a step with `resume`, or a step whose pipeline contains it."""
 
-    def __init__(self, play: SubplanState, placed: PlacedStep) -> None:
-        self._play = play
+    def __init__(self, subplan: SubplanState, placed: PlacedStep) -> None:
+        self._subplan = subplan
         self._prefix = placed.prefix
         self._ids = [step.id for step in placed.beside]
         self._number = self._ids.index(placed.step.id)
@@ -77,20 +78,20 @@ class _Level:
         self.is_async = placed.step.is_async
 
     def is_behind(self, address: str) -> bool:
-        """Whether that step is certain to have ended, or is in a pipeline that is."""
+        """Returns whether the step, or the nested pipeline that contains it, is certain to have ended."""
         number = self._beside(address)
         return number is not None and self._flow.has_ended(number, self._number)
 
     def _beside(self, address: str) -> int | None:
-        """The number of the step of this level that is meant, or has that one in it."""
+        """Returns the position of the step at this level that has the address or contains it."""
         if not address.startswith(self._prefix):
             return None
         return self._ids.index(address.removeprefix(self._prefix).partition(".")[0])
 
     @property
     def overlaps(self) -> bool:
-        """Whether another step of this level that resumes, or one in it, may be under way meanwhile."""
-        resuming = (address for address, one in self._play.steps.items() if _resumes(one))
+        """Whether another step with `resume` at this level, or inside one, can run at the same time."""
+        resuming = (address for address, step in self._subplan.steps.items() if _resumes(step))
         return any(self._is_meanwhile(self._beside(address)) for address in resuming)
 
     def _is_meanwhile(self, number: int | None) -> bool:
@@ -100,17 +101,17 @@ class _Level:
         return not self._flow.has_ended(first, second)
 
 
-def _around(play: SubplanState, placed: PlacedStep) -> Iterator[PlacedStep]:
-    """The step, then the one whose pipeline it stands in, and so on."""
+def _around(subplan: SubplanState, placed: PlacedStep) -> Iterator[PlacedStep]:
+    """Yields the step, then the step whose pipeline contains it, and so on outwards."""
     yield placed
     while placed.within:
-        placed = play.steps[placed.within]
+        placed = subplan.steps[placed.within]
         yield placed
 
 
-def branch_of(play: SubplanState, placed: PlacedStep) -> str:
-    """The address of the async step that a step is, or is in; empty if there is none."""
-    return next((one.address for one in _around(play, placed) if one.step.is_async), "")
+def branch_of(subplan: SubplanState, placed: PlacedStep) -> str:
+    """Returns the address of the innermost async step that is or contains the step; empty if there is none."""
+    return next((step.address for step in _around(subplan, placed) if step.step.is_async), "")
 
 
 def _resumes(placed: PlacedStep) -> bool:

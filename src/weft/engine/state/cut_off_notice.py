@@ -1,8 +1,8 @@
-"""What an agent is told of an earlier execution of its step that was cut off.
+"""The notice to an agent that an earlier execution of its step was cut off.
 
-An execution is cut off if it ends before its work does: its end is unknown, the run is stopped, or a usage limit
-is reached. The next one starts in the same directory, with the same task. Without a word about it, the agent takes
-the unfinished changes for the state that it was given.
+An execution is cut off if the run is stopped, a usage limit is reached, or its end is unknown. The next
+execution starts in the same directory with the same prompt. Without a notice, the agent would take the
+unfinished changes for the intended state of the files.
 """
 
 from weft.engine.messages.facts import Ended, StepOutcome
@@ -13,27 +13,27 @@ CUT_OFF = {
     StepOutcome.STOPPED: "the run was stopped",
     StepOutcome.LIMITED: "a usage limit was reached",
 }
-"""Ends after which another execution of the same attempt follows, and why."""
+"""The outcomes after which another execution of the same attempt follows, each with its explanation."""
 MOST_FILES = 40
 
 
 def note(firing: StepFiring, how: StepOutcome, fact: Ended) -> None:
-    """An execution of a step has ended: what is to be said of it to the next one."""
-    interruptions = firing.play.interruptions
+    """Stores the notice for the next execution, or removes it if this execution was not cut off."""
+    interruptions = firing.subplan.interruptions
     if how in CUT_OFF and fact.left is not None:
         interruptions[firing.step] = (_text(how, fact.left), fact.session)
     elif interruptions:
         interruptions.pop(firing.step, None)
 
 
-def text_of(play: SubplanState, address: str, session: str | None) -> str:
-    """What the next execution of a step is told; nothing if it continues the conversation that was cut off."""
-    text, cut_off = play.interruptions.get(address, ("", None))
+def text_of(subplan: SubplanState, address: str, session: str | None) -> str:
+    """Returns the notice for the next execution. Empty if it continues the conversation that was cut off."""
+    text, cut_off = subplan.interruptions.get(address, ("", None))
     return "" if session is not None and session == cut_off else text
 
 
-def _text(how: StepOutcome, left: str) -> str:
-    files = left.splitlines()
+def _text(how: StepOutcome, changes: str) -> str:
+    files = changes.splitlines()
     lines = [f"An earlier attempt at this task was cut off before it ended: {CUT_OFF[how]}."]
     if files:
         lines.append("It left these changes in the directory (A: added, M: modified, D: deleted):")

@@ -1,7 +1,7 @@
-"""All that the engine of a run knows, for its parts to share.
+"""The state of the engine, shared by its rules.
 
-Where a token is put is noted in `arrivals`; who ended, in `ended`; the engine takes both up one by one, so that no
-part of it has to call another that may call it back.
+A rule that moves a token appends to `arrivals`; a rule that ends a subplan appends to `ended`. The engine
+works both queues off one entry at a time, so that rules need not call each other recursively.
 """
 
 from collections import deque
@@ -34,12 +34,15 @@ class PoolNumbers(Struct, frozen=True, kw_only=True):
 
     sizes: list[int]
     slots: list[Claims]
-    """For each row, the slots that it takes: one of each limit around it."""
+    """The slots that each row takes: one of each `max_parallel` limit around it."""
     turns: list[tuple[int, ...]]
+    """The pool of size 1 that serializes each row under `policy: serial`; empty without one."""
     named: dict[str, int]
 
 
 class EngineState(Struct, eq=False, kw_only=True):
+    """The complete state of a run, as it follows from its facts."""
+
     compiled: CompiledPlan
     tracker: SubplanTracker
     scripts: list[Script]
@@ -50,73 +53,73 @@ class EngineState(Struct, eq=False, kw_only=True):
     budget: Budget
     token_budget: Budget
     branches: dict[int, int] = {}
-    """For each group, the pool that stands for the branch that its parts are merged into."""
+    """By group: the pool of size 1 that lets one merge at a time into its integration branch."""
     run: str = ""
     env: dict[str, str] = {}
     at: float = 0.0
     started_at: float = 0.0
     stopping: bool = False
     stop_asked: bool = False
-    """Whether that is because a person has said so."""
+    """Whether the run stops because a person asked for it."""
     quiet: bool = False
-    """Whether nobody wants to hear the events and orders."""
+    """Whether events and orders are discarded, as in a replay."""
     carried: frozenset[str] = frozenset()
     continued: dict[str, EarlierSlice] = {}
-    """Slices that continue where an earlier run was cut off."""
+    """Slices that continue work of an earlier run, by path."""
     serial: int = 0
-    tickets: dict[int, PoolRequest] = {}
-    next_ticket: int = 0
+    requests: dict[int, PoolRequest] = {}
+    next_request: int = 0
     short: set[int] = set()
-    """Tickets that wait for money that is reserved elsewhere."""
+    """Requests that wait for money that other steps have reserved, by number."""
     throttled: set[int] = set()
-    """Tickets that wait for the end of a usage limit."""
+    """Requests that wait for the end of a usage limit, by number."""
     limited: dict[str, float] = {}
-    """Accounts of agents that have met a usage limit, and until when."""
+    """Accounts of agents that have met a usage limit, each with the time at which it ends."""
     paused: set[int] = set()
-    """Tickets, and slices that are ready, that wait until people let them go on."""
+    """Requests and candidates that a person has paused, by number."""
     restrained: dict[int, ControlState] = {}
-    """Rows that people do not want to go on."""
+    """Rows that a person has paused, frozen or stopped."""
     lent: dict[int, int] = {}
-    """By the pool of a limit: how many slices have lent their slots of it to others."""
+    """By the pool of a limit: the number of waiting slices that have lent their slot of it."""
     perhaps_idle: dict[SubplanState, None] = {}
-    """Slices that may have come to wait, in the order in which that was noticed."""
+    """Slices that may have nothing running any more, in the order of detection."""
     backlog: dict[SubplanState, None] = {}
-    """Slices whose steps have ended and that are about to be merged, in the order in which they came."""
+    """Slices whose steps have ended and that are about to be merged, in order of arrival."""
     overtaken: set[int] = set()
-    """Rows of slices that were passed over so often that their first step waits no longer than it must."""
+    """Rows of slices that others have overtaken too often; their first request gets a hold-back."""
     candidates: dict[int, int] = {}
-    """Slices that are ready and wait for their slots: their rows, by ticket."""
-    plays: dict[int, SubplanState] = {}
-    """The plays under way, by row; landings by the number of rows plus their own."""
+    """The rows of slices that are ready and wait for their slots, by the number of the request."""
+    active: dict[int, SubplanState] = {}
+    """The subplans that have started and not ended, by row. Landings have the number of rows plus their own."""
     firings: dict[int, StepFiring] = {}
     questions: dict[int, StepFiring] = {}
-    """Those among the firings that wait for a person."""
+    """The firings that wait for the answer of a person."""
     held: dict[int, StepFiring] = {}
-    """Those that wait for a person to do something, before they are tried again."""
+    """The firings that are held: a person has to act before the next try."""
     agreed: set[int] = set()
-    """Rows that a person wants to land."""
+    """Rows whose landing a person has approved."""
     landed: set[int] = set()
     """Rows whose landing is over."""
     on_target: set[int] = set()
-    """Rows whose work the target has."""
+    """Rows whose work is on the target."""
     part_landings: dict[int, Land] = {}
-    """Landings of completed parts that are under way, by number. They are no moves of the net."""
+    """Running landings of completed parts, by serial number. They are not part of the net."""
     joins_queue: bool = False
-    """Whether a result has joined the landing queue since results with a failed verify were last tried."""
+    """Whether a result has joined the landing queue since the last try of results with a failed verify."""
     merges_only: bool = False
-    """Whether nothing but merges may begin, while the run is stopped."""
+    """Whether only merges and landings may start, while the run is otherwise stopped."""
     failures: dict[int, Failure] = {}
-    """Of rows: those that have failed, or are certain to."""
+    """By row: why it has failed or is certain to fail."""
     left_out: dict[int, tuple[str, ...]] = {}
-    """Of groups that go on without some of what is in them: the paths of these."""
+    """By group: the paths of the parts that it excludes because they break its verify."""
     gaps: dict[int, Failure] = {}
-    """Of these groups and those around them: why something is missing."""
+    """By group with an excluded part inside: why that part is missing."""
     arrivals: deque[tuple[SubplanState, int]] = field(default_factory=deque[tuple[SubplanState, int]])
     ended: deque[SubplanState] = field(default_factory=deque[SubplanState])
     events: list[Event] = []
     orders: list[AnyOrder] = []
     moves: list[tuple[str, str]] | None = None
-    """Where someone wants to see every move of the net: the transition and the outcome; empty as it begins."""
+    """A trace of the net, if requested: transitions and outcomes. An empty outcome is a start."""
     _placed: dict[tuple[int, bool], Mapping[str, PlacedStep]] = {}
     _claims: dict[tuple[ShapeTransition, tuple[int, ...]], Claims] = {}
 
@@ -128,14 +131,14 @@ class EngineState(Struct, eq=False, kw_only=True):
         return self.compiled.plan.outline.paths[row]
 
     def results_in_trouble(self) -> tuple[str, ...]:
-        """The results that cannot land before a person has helped."""
-        held = (firing for firing in self.held.values() if firing.play.landing is not None)
-        return tuple(firing.play.path for firing in held if not firing.asks and not firing.waits_for)
+        """Returns the paths of the results that cannot land before a person acts."""
+        held = (firing for firing in self.held.values() if firing.subplan.landing is not None)
+        return tuple(firing.subplan.path for firing in held if not firing.asks and not firing.waits_for)
 
     def settings(self, row: int) -> Settings:
         return self.compiled.plan.scopes[row].settings
 
-    def tell(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
         if not self.quiet:
             self.events.append(event)
 
@@ -143,22 +146,22 @@ class EngineState(Struct, eq=False, kw_only=True):
         if not self.quiet:
             self.orders.append(order)
 
-    # For whoever wants to see the moves of the one net
+    # The trace
 
-    def saw(self, play: SubplanState, name: str, outcome: str) -> None:
-        """Notes a move; an empty outcome is its beginning.
+    def saw(self, subplan: SubplanState, name: str, outcome: str) -> None:
+        """Adds a transition to the trace; an empty outcome is its start.
 
-        What is lent while something is waited for is no move: `lent` and `regained` tell of it.
+        Lending slots is not a transition of the net; the trace shows it as `lent` and `regained`.
         """
         if self.moves is not None:
-            landing = " landing" if play.landing is not None else ""
-            self.moves.append((f"{play.path or 'the plan'}{landing}: {name}", outcome))
+            landing = " landing" if subplan.landing is not None else ""
+            self.moves.append((f"{subplan.path or 'the plan'}{landing}: {name}", outcome))
 
     def saw_wiring(self, name: str) -> None:
         if self.moves is not None:
             self.moves += [(name, ""), (name, "done")]
 
-    # What slices share
+    # Data that slices share
 
     def steps_of(self, row: int) -> Mapping[str, PlacedStep]:
         plan = self.compiled.plan
@@ -168,16 +171,16 @@ class EngineState(Struct, eq=False, kw_only=True):
             self._placed[key] = placed_steps(pipeline.steps, plan.pipelines, verifies=verifies)
         return self._placed[key]
 
-    def claims(self, play: SubplanState, move: ShapeTransition) -> Claims:
-        """What a move takes from the pools for as long as it lasts; slots left out."""
+    def claims(self, subplan: SubplanState, move: ShapeTransition) -> Claims:
+        """Returns the tokens that a transition takes from pools while it runs, without slots."""
         if not move.claims:
             return ()
         if move.is_shared:
-            return self.shared_claims(play.row, play.script.shape, move)
-        return tuple((pool, weight) for place, weight in move.claims for pool in self._pools(play, place))
+            return self.shared_claims(subplan.row, subplan.script.shape, move)
+        return tuple((pool, weight) for place, weight in move.claims for pool in self._pools(subplan, place))
 
     def shared_claims(self, row: int, shape: Shape, move: ShapeTransition) -> Claims:
-        """The same, for a move that claims nothing of a slice's or a group's own."""
+        """Returns the claims of a transition that uses no pool of a single slice or group; they are cached."""
         key = (move, self.limits.turns[row])
         if key not in self._claims:
             self._claims[key] = tuple(
@@ -186,7 +189,7 @@ class EngineState(Struct, eq=False, kw_only=True):
         return self._claims[key]
 
     def pool_claims(self, shape: Shape, move: ShapeTransition) -> Claims:
-        """What a move takes of the pools of the plan and of its agents."""
+        """Returns the tokens that a transition takes from the pools of the plan and of its agents."""
         pools = range(MERGE + 1, shape.own)
         return tuple(
             (self.limits.named[shape.pools[place - pools.start]], weight)
@@ -199,20 +202,21 @@ class EngineState(Struct, eq=False, kw_only=True):
             return self.limits.turns[row]
         return (self.limits.named[shape.pools[place - MERGE - 1]],)
 
-    def _pools(self, play: SubplanState, place: int) -> tuple[int, ...]:
-        shape = play.script.shape
+    def _pools(self, subplan: SubplanState, place: int) -> tuple[int, ...]:
+        shape = subplan.script.shape
         if place == MERGE:
-            return (self._branch(play),)
-        return (play.pools[place],) if place >= shape.own else self._shared(play.row, shape, place)
+            return (self._branch(subplan),)
+        return (subplan.pools[place],) if place >= shape.own else self._shared(subplan.row, shape, place)
 
-    def _branch(self, play: SubplanState) -> int:
-        group = self.compiled.plan.outline.parents[play.row]
+    def _branch(self, subplan: SubplanState) -> int:
+        group = self.compiled.plan.outline.parents[subplan.row]
         if group not in self.branches:
             self.branches[group] = self.allocator.add_pool(1, ordered=True)
         return self.branches[group]
 
 
-def board(compiled: CompiledPlan) -> EngineState:
+def initial_state(compiled: CompiledPlan) -> EngineState:
+    """Returns the state of a run that has not started."""
     plan = compiled.plan
     limits = _limits(compiled)
     budget, token_budget = budgets_of(plan)
@@ -232,24 +236,24 @@ def board(compiled: CompiledPlan) -> EngineState:
 
 def _limits(compiled: CompiledPlan) -> PoolNumbers:
     plan, outline = compiled.plan, compiled.plan.outline
-    found = PoolNumbers(sizes=[], slots=[], turns=[], named={})
+    numbers = PoolNumbers(sizes=[], slots=[], turns=[], named={})
 
     def pool(size: int) -> int:
-        found.sizes.append(size)
-        return len(found.sizes) - 1
+        numbers.sizes.append(size)
+        return len(numbers.sizes) - 1
 
     for row, subplan in enumerate(plan.subplans):
         settings, parent = plan.scopes[row].settings, outline.parents[row]
-        slots = found.slots[parent] if row else ()
-        turn = found.turns[parent] if row else ()
+        slots = numbers.slots[parent] if row else ()
+        turn = numbers.turns[parent] if row else ()
         if not row or ("max_parallel" in subplan.settings and not outline.is_leaf(row)):
             slots = (*slots, (pool(settings.max_parallel), 1))
         if settings.policy != "serial":
             turn = ()
         elif not turn:
             turn = (pool(1),)
-        found.slots.append(slots)
-        found.turns.append(turn)
+        numbers.slots.append(slots)
+        numbers.turns.append(turn)
     for name, size in compiled.pools.items():
-        found.named[name] = pool(size)
-    return found
+        numbers.named[name] = pool(size)
+    return numbers

@@ -1,4 +1,4 @@
-"""Feedback: what the next attempt is told of the failure of the last one. Short, whatever the failure wrote."""
+"""Feedback: a text of limited length that describes a failure to the next attempt."""
 
 from collections.abc import Iterator, Mapping
 from signal import Signals
@@ -18,31 +18,31 @@ _REASONS = ("reasons", "reason", "message")
 
 
 class FailureReport(Struct, frozen=True, kw_only=True):
-    """What is known of a failure."""
+    """The details of a failure from which feedback is written."""
 
     step: str
     """The address of the step."""
     command: Command | None = None
-    """The command that failed, as it was run; None for an agent and for what runs nothing."""
+    """The rendered command that failed; None for an agent and for steps without a process."""
     agent: str | None = None
     """The name of the agent."""
     exit_code: int | None = None
     signal: int | None = None
     timeout: float | None = None
-    """The seconds it had, if it took longer."""
+    """The limit in seconds, if the step exceeded it."""
     message: str = ""
     is_rejected: bool = False
-    """Whether the step ran well, and its result was turned down; the message says by what."""
+    """Whether the step succeeded but its result was rejected; the message says why."""
     stdout: str = ""
     stderr: str = ""
     verdict: object = UNSET
-    """The JSON by which a step told that it does not accept the work."""
+    """The JSON result with which a reviewing step rejected the work."""
     idle: tuple[str, ...] = ()
-    """The addresses of steps that were to change files, and did not."""
+    """The addresses of steps that should have changed files and did not."""
 
 
 def feedback(failure: FailureReport) -> str:
-    """The text that templates read as `feedback`."""
+    """Returns the text that templates read as `feedback`."""
     if failure.verdict is not UNSET:
         by = f" ({_cut(failure.message, LONGEST_COMMAND)})" if failure.message else ""
         head = f"Step '{failure.step}' looked at the work and did not accept it{by}. What it said:"
@@ -58,10 +58,10 @@ def _head(failure: FailureReport) -> str:
     message = _beginning(failure.message.strip())
     if failure.is_rejected:
         return f"The result of step '{failure.step}' was rejected: {message}"
-    return f"{_who(failure)} {_how(failure)}{f': {message}' if message else '.'}"
+    return f"{_subject(failure)} {_how(failure)}{f': {message}' if message else '.'}"
 
 
-def _who(failure: FailureReport) -> str:
+def _subject(failure: FailureReport) -> str:
     if failure.command is not None:
         command = failure.command if isinstance(failure.command, str) else " ".join(failure.command)
         return f"The command `{_cut(command.strip(), LONGEST_COMMAND)}` of step '{failure.step}'"
@@ -81,7 +81,7 @@ def _how(failure: FailureReport) -> str:
 
 
 def _signal_name(number: int) -> str:
-    names = {one.value: one.name for one in Signals}
+    names = {signal.value: signal.name for signal in Signals}
     return f"signal {number} ({names[number]})" if number in names else f"signal {number}"
 
 
@@ -93,10 +93,10 @@ def _tails(failure: FailureReport) -> Iterator[str]:
 
 
 def _reasons(verdict: object) -> str:
-    found = next(filter(None, map(_fields(verdict).get, _REASONS)), None)
-    if isinstance(found, list):
-        return "\n".join(f"- {text_of(reason)}" for reason in cast("list[object]", found))
-    return found if isinstance(found, str) else json_text(verdict)
+    reasons = next(filter(None, map(_fields(verdict).get, _REASONS)), None)
+    if isinstance(reasons, list):
+        return "\n".join(f"- {text_of(reason)}" for reason in cast("list[object]", reasons))
+    return reasons if isinstance(reasons, str) else json_text(verdict)
 
 
 def _fields(value: object) -> Mapping[str, object]:
@@ -105,8 +105,8 @@ def _fields(value: object) -> Mapping[str, object]:
 
 def _beginning(text: str) -> str:
     lines = text.split("\n", MOST_LINES)
-    kept = "\n".join(lines[:MOST_LINES])
-    return _cut(kept if len(lines) <= MOST_LINES else f"{kept}\n…", MOST_CHARACTERS)
+    beginning = "\n".join(lines[:MOST_LINES])
+    return _cut(beginning if len(lines) <= MOST_LINES else f"{beginning}\n…", MOST_CHARACTERS)
 
 
 def _cut(text: str, most: int) -> str:
@@ -114,7 +114,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def tail_of(text: str, lines: int = MOST_LINES, characters: int = MOST_CHARACTERS) -> str:
-    """The last lines of a text, as many as fit; says if there are more. Of a line that is too long, its end."""
+    """Returns as many of the last lines as fit, or the end of one long line, and says how much was left out."""
     text = text.rstrip()
     start = max(0, len(text) - characters)
     if start and text[start - 1] != "\n":
@@ -130,6 +130,6 @@ def tail_of(text: str, lines: int = MOST_LINES, characters: int = MOST_CHARACTER
 
 
 def last_line(text: str) -> str:
-    """The last line with something on it; the end of it, if it is long."""
+    """Returns the last line that is not blank, shortened from the front if it is long."""
     line = text[-10 * LONGEST_LINE :].rstrip().rpartition("\n")[2].rpartition("\r")[2].strip()
     return line if len(line) <= LONGEST_LINE else f"…{line[1 - LONGEST_LINE :]}"

@@ -1,8 +1,7 @@
-"""In which order results join the landing queue: that of the plan, or as they come.
+"""The order in which results join the landing queue: plan order, or order of completion.
 
-Where the order of the plan is wanted, a result waits until each one before it has joined the queue, is held, or
-never will join. That must not hold up everything for ever: when nothing is under way but people are waited for,
-the first of those that wait joins.
+In plan order, a result waits until each result before it has joined the queue, is held, or never will join.
+To avoid waiting forever, the first waiting result joins when the run would otherwise only wait for people.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -10,8 +9,10 @@ from heapq import heapify, heappop, heappush
 
 
 class LandingOrder:
+    """The landings that wait for their turn, by their number in plan order."""
+
     def __init__(self, in_order: Sequence[bool]) -> None:
-        """For each landing, in plan order, whether it waits for those before it."""
+        """`in_order` says for each landing, in plan order, whether it waits for those before it."""
         self._in_order = in_order
         self._passed = bytearray(len(in_order))
         self._first = 0
@@ -34,9 +35,9 @@ class LandingOrder:
             yield heappop(self._waiting)
 
     def take(self, landings: Collection[int] | None = None) -> list[int]:
-        """Those of the landings that wait, or else the first that does: they join now."""
+        """Removes and returns the given landings that wait; without an argument, the first that waits."""
         chosen = self._waiting[:1] if landings is None else landings
-        taken = sorted(landing for landing in self._waiting if landing in chosen)
-        self._waiting = [landing for landing in self._waiting if landing not in taken]
+        released = sorted(landing for landing in self._waiting if landing in chosen)
+        self._waiting = [landing for landing in self._waiting if landing not in released]
         heapify(self._waiting)
-        return taken
+        return released

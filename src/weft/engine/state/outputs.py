@@ -1,4 +1,4 @@
-"""What a step of a slice gave, and what is made of it: by templates, by joins, by the schema that it must fit."""
+"""The outputs of steps: as templates read them, as joins combine them, and checked against a schema."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -18,39 +18,39 @@ Schema = Mapping[str, Any]
 Status = Literal["done", "failed", "skipped", "cancelled"]
 
 MOST_CHECKED = 1 << 20
-"""Characters of a result that is held against a schema."""
+"""The longest result, in characters, that is checked against a schema."""
 MOST_FAULTS = 100
-"""So many ways in which a result does not fit are looked at, to tell the one that says most."""
+"""The number of schema errors among which the most helpful one is chosen."""
 JOIN_LINES, JOIN_CHARACTERS = 20, 2_000
-"""Of the end of the error output of a failed command, in a join."""
-MOST_TOLD = 500
-"""Characters of a message about a result."""
+"""The limits for the error output of a failed command in a join."""
+LONGEST_MESSAGE = 500
+"""In characters."""
 
 
 class StepError(Struct, frozen=True, kw_only=True):
     kind: str
-    """One of the reasons that a subplan fails for: `error`, `timeout`, `cancelled`, …"""
+    """A `FailureReason`: `error`, `timeout`, `cancelled`, …"""
     message: str
 
 
 class StepOutput(Struct, frozen=True, kw_only=True):
-    """How a step of a slice ended."""
+    """The status and the output of a step that has ended."""
 
     status: Status
     result: str = ""
-    """The final text of an agent, the standard output of a command, what a join made."""
+    """The final text of an agent, the standard output of a command, or the result of a join."""
     stdout: str = ""
     stderr: str = ""
     exit_code: int | None = None
     json: object = UNSET
-    """The result as JSON, where there is a schema for it; else it is looked for when somebody asks."""
+    """The parsed result, if the step has a schema; otherwise a template that reads it parses `result`."""
     error: StepError | None = None
     tolerated: bool = False
-    """Whether it failed and that is to be taken as it is: `on_error: continue`."""
+    """Whether the step failed and has `on_error: continue`."""
 
     @property
     def is_in_order(self) -> bool:
-        """Whether what depends on it can go on."""
+        """Whether dependents may start."""
         return self.status in {"done", "skipped"} or self.tolerated
 
 
@@ -61,7 +61,7 @@ class NotJsonError(ValueError):
     """A result is not JSON."""
 
 
-# As templates see it
+# Templates
 
 
 def step_values(
@@ -71,9 +71,9 @@ def step_values(
     *,
     within: str = "",
 ) -> dict[str, "TemplateStep"]:
-    """The steps that have ended, for templates of the same pipeline.
+    """Returns the steps that have ended, by id, for templates of the same pipeline.
 
-    Outputs are by address, as `outer.inner`. `within` is the address of the step that these steps stand in.
+    The keys of `outputs` are addresses, as `outer.inner`. `within` is the address of the step that contains these.
     """
     addresses = [(step, f"{within}.{step.id}" if within else step.id) for step in steps]
     return {
@@ -84,16 +84,17 @@ def step_values(
 def _view(
     step: Step, address: str, outputs: Mapping[str, StepOutput], pipelines: Mapping[str, Pipeline]
 ) -> "TemplateStep":
-    """Where a nested pipeline has ended, a step of it without an output has not run."""
+    """Returns a step as templates read it, nested steps included."""
+    # The nested pipeline has ended, so a step of it without an output did not run: it counts as skipped.
     inner: dict[str, TemplateStep] = {}
     if isinstance(step.body, Nested):
-        for one in pipelines[step.body.pipeline].steps:
-            inner[one.id] = _view(one, f"{address}.{one.id}", outputs, pipelines)
+        for nested in pipelines[step.body.pipeline].steps:
+            inner[nested.id] = _view(nested, f"{address}.{nested.id}", outputs, pipelines)
     return TemplateStep(step, outputs.get(address, SKIPPED), inner)
 
 
 class TemplateStep(Mapping[str, object]):
-    """A step as `step.ID`; what can be read from it is what `weft.plan.templates.names` lets pass."""
+    """A step as templates read it: `step.ID`. `weft.plan.templates.names` checks which names a plan may use."""
 
     def __init__(self, step: Step, output: StepOutput, inner: dict[str, "TemplateStep"]) -> None:
         self.step = step
@@ -123,17 +124,17 @@ class TemplateStep(Mapping[str, object]):
     def _without(self, key: object) -> str:
         ended = {"skipped": "was skipped", "failed": "failed", "cancelled": "was cancelled"}
         how = ended.get(self.output.status)
-        who = f"step '{self.step.id}' {how}, and" if how else f"step '{self.step.id}'"
-        return f"{who} has no '{key}'; {known_keys(self, key)}"
+        subject = f"step '{self.step.id}' {how}, and" if how else f"step '{self.step.id}'"
+        return f"{subject} has no '{key}'; {known_keys(self, key)}"
 
     @property
     def _last(self) -> "TemplateStep | None":
-        """Of a nested pipeline, the step whose result is that of the whole."""
+        """The last step of a nested pipeline; its result is the result of the pipeline."""
         return next(reversed(self._inner.values()), None)
 
     @property
     def _fields(self) -> object:
-        """The JSON that fields are read from; None if the result is only a text."""
+        """The JSON from which fields are read; None if the result is plain text."""
         if self.output.json is not UNSET:
             return self.output.json
         return self._last._fields if self._last is not None else None
@@ -153,21 +154,23 @@ class TemplateStep(Mapping[str, object]):
 
 
 def nested_output(steps: Sequence[Step], outputs: Mapping[str, StepOutput], *, within: str) -> StepOutput:
-    """What a nested pipeline gave: what its last step did, or the failure that ended it."""
-    found = [outputs.get(f"{within}.{step.id}", SKIPPED) for step in steps]
-    broken = [one for one in found if not one.is_in_order]
-    return min(broken, key=lambda one: one.status != "failed", default=found[-1])
+    """Returns the output of a nested pipeline: that of the step that failed, or else that of its last step."""
+    ends = [outputs.get(f"{within}.{step.id}", SKIPPED) for step in steps]
+    broken = [output for output in ends if not output.is_in_order]
+    # Cancelled steps are a consequence of the failed one, which explains more.
+    return min(broken, key=lambda output: output.status != "failed", default=ends[-1])
 
 
 # JSON in results
 
 
 def json_in(step: Step, text: str) -> object:
+    """Returns the JSON in the result of a step; raises `NotJsonError` if there is none."""
     return json_of(text, of_agent=isinstance(step.body, AgentWork | Nested))
 
 
 def json_of(text: str, *, of_agent: bool) -> object:
-    """The JSON that a result is; an agent may have put it into a block of its own, with words around it."""
+    """Returns the JSON in a text. An agent may surround it with prose and put it into a ```json block."""
     if not text.strip():
         raise NotJsonError("the result is empty, not JSON")
     try:
@@ -190,22 +193,22 @@ def _parsed(text: str) -> object:
 
 
 def _last_block(text: str) -> str | None:
-    """What stands between the last lines ```json and ```."""
-    found: list[str] | None = None
+    """Returns the contents of the last complete ```json block."""
+    last: list[str] | None = None
     block: list[str] | None = None
     for line in text.split("\n"):
         mark = line.strip()
         if block is None:
             block = [] if mark.lower() == "```json" else None
         elif mark == "```":
-            found, block = block, None
+            last, block = block, None
         else:
             block.append(line)
-    return None if found is None else "\n".join(found)
+    return None if last is None else "\n".join(last)
 
 
 def check_result(step: Step, output: StepOutput) -> StepOutput:
-    """The output with its JSON, or as failed, if the step has a schema that the result does not fit."""
+    """Returns the output with its JSON, or as failed if the result does not fit the schema of the step."""
     schema = step.output_schema
     if schema is None or output.status != "done":
         return output
@@ -222,13 +225,13 @@ def check_result(step: Step, output: StepOutput) -> StepOutput:
 
 
 def _misfit(value: object, schema: Schema) -> str | None:
-    """Where and why the value does not fit."""
+    """Returns where and why the value does not fit the schema; None if it fits."""
     from jsonschema import exceptions  # noqa: PLC0415 - slow to import
 
-    # Any: the types told for them go on without end.
-    told: Any = exceptions
+    # Any: the declared types are recursive and partly unknown, which strict checking rejects.
+    untyped: Any = exceptions
     try:
-        fault: Any = told.best_match(islice(validator(schema).iter_errors(value), MOST_FAULTS))
+        fault: Any = untyped.best_match(islice(validator(schema).iter_errors(value), MOST_FAULTS))
     except RecursionError:
         return "it is nested too deeply"
     except TooManyStepsError:
@@ -237,17 +240,17 @@ def _misfit(value: object, schema: Schema) -> str | None:
 
 
 def _failed(output: StepOutput, message: str) -> StepOutput:
-    told = message if len(message) <= MOST_TOLD else f"{message[: MOST_TOLD - 1]}…"
-    return replace(output, status="failed", error=StepError(kind="error", message=told))
+    shortened = message if len(message) <= LONGEST_MESSAGE else f"{message[: LONGEST_MESSAGE - 1]}…"
+    return replace(output, status="failed", error=StepError(kind="error", message=shortened))
 
 
 # Joins
 
 
 def join(step: Step, members: Mapping[str, StepOutput], schemas: Mapping[str, Schema | None]) -> StepOutput:
-    """What a join makes of the steps that it depends on, all of which have ended.
+    """Returns the output of a join whose dependencies have all ended.
 
-    `schemas` are those of their results, as `weft.plan.results.result_types` tells them: None for text.
+    `schemas` holds the schemas of their results (see `weft.plan.results.result_types`); None for text.
     """
     assert isinstance(step.body, Join)
     broken = None if step.body.wait_for_all else _broken(step.depends_on, members)
@@ -263,7 +266,7 @@ def join(step: Step, members: Mapping[str, StepOutput], schemas: Mapping[str, Sc
 
 
 def _broken(depends_on: Iterable[str], members: Mapping[str, StepOutput]) -> str | None:
-    """Which dependency keeps the join from being done: one that failed, rather than one cancelled for that."""
+    """Returns a message about the dependency that fails the join: a failed one before a cancelled one."""
     broken = [name for name in depends_on if not members[name].is_in_order]
     if not broken:
         return None
@@ -286,7 +289,7 @@ def _as_text(output: StepOutput) -> str:
 
 
 def join_object(depends_on: Iterable[str], outputs: Mapping[str, StepOutput]) -> dict[str, object]:
-    """Raises `NotJsonError` if one of the results is not JSON."""
+    """Returns the results by step id; raises `NotJsonError` if a result is not JSON."""
     return {name: _as_json(name, outputs[name]) for name in depends_on}
 
 
@@ -298,7 +301,7 @@ def _as_json(name: str, output: StepOutput) -> object:
     try:
         return _parsed(output.result) if output.json is UNSET else output.json
     except NotJsonError as error:
-        if output.tolerated:  # there is nothing else to tell of it
+        if output.tolerated:  # a failed command has no result to parse
             return _envelope(output)
         raise NotJsonError(f"the result of step '{name}' is not JSON: {error}") from None
 

@@ -1,4 +1,4 @@
-"""The steps of a slice by address, each with what is known of its place among the others."""
+"""The steps of a slice by address, each with its position in its pipeline."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
@@ -11,29 +11,31 @@ from weft.plan.results.result_types import Results, Schema
 
 
 class PlacedStep(Struct, frozen=True, eq=False, kw_only=True):
+    """A step with its address and its relations to the other steps of its pipeline."""
+
     address: str
     step: Step
     prefix: str
-    """What the addresses of the steps beside it begin with, as `outer.`; empty in the slice's own pipeline."""
+    """The common prefix of the addresses in its pipeline, as `outer.`; empty in the slice's own pipeline."""
     beside: Sequence[Step]
     """All steps of the same pipeline."""
     waiters: tuple[Step, ...]
-    """Of an async step: the steps that wait for it."""
+    """The steps that wait for this one, if it is async."""
     launched: tuple[str, ...]
     """The addresses of the async steps from this one up to the next that is not async."""
     inner: Sequence[Step]
-    """Of a nested pipeline: its steps."""
+    """The steps of its nested pipeline, if it has one."""
     schemas: Mapping[str, Schema | None]
-    """Of a join: the schemas of what it joins, None for text."""
+    """The schemas of the results that a join combines; None for text."""
 
     @property
     def within(self) -> str:
-        """The address of the step that its pipeline stands for."""
+        """The address of the step that contains its pipeline."""
         return self.prefix.removesuffix(".")
 
     @property
     def is_judged(self) -> bool:
-        """Whether its result has to be looked at."""
+        """Whether its result is checked by a schema or by `on_result`."""
         return self.step.output_schema is not None or bool(self.step.on_result)
 
     @property
@@ -45,8 +47,9 @@ class PlacedStep(Struct, frozen=True, eq=False, kw_only=True):
 def placed_steps(
     steps: Sequence[Step], pipelines: Mapping[str, Pipeline], *, verifies: bool
 ) -> Mapping[str, PlacedStep]:
+    """Returns the steps of a slice, nested ones included, by address."""
     places = _Places(pipelines, Results(pipelines), verifies)
-    return {one.address: one for one in places.of(steps, "")}
+    return {placed.address: placed for placed in places.of(steps, "")}
 
 
 class _Places(Struct, frozen=True):
@@ -54,8 +57,8 @@ class _Places(Struct, frozen=True):
     results: Results
     verifies: bool
 
-    def of(self, given: Sequence[Step], prefix: str) -> Iterator[PlacedStep]:
-        steps = effective(given, verifies=self.verifies)
+    def of(self, declared: Sequence[Step], prefix: str) -> Iterator[PlacedStep]:
+        steps = effective(declared, verifies=self.verifies)
         waiters, schemas = _waiters(steps), self._schemas(steps)
         for number, step in enumerate(steps):
             address = f"{prefix}{step.id}"
@@ -82,12 +85,12 @@ class _Places(Struct, frozen=True):
 def _waiters(steps: Sequence[Step]) -> Mapping[int, tuple[Step, ...]]:
     if not any(step.is_async for step in steps):
         return {}
-    heard_by = flow(steps).waiters
-    return {number: tuple(steps[other] for other in others) for number, others in enumerate(heard_by)}
+    waiters = flow(steps).waiters
+    return {number: tuple(steps[waiter] for waiter in numbers) for number, numbers in enumerate(waiters)}
 
 
 def _launched(steps: Sequence[Step], number: int, prefix: str) -> tuple[str, ...]:
     if not steps[number].is_async:
         return ()
-    together = takewhile(lambda one: one.is_async, steps[number:])
-    return tuple(f"{prefix}{one.id}" for one in together)
+    together = takewhile(lambda step: step.is_async, steps[number:])
+    return tuple(f"{prefix}{step.id}" for step in together)

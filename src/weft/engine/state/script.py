@@ -1,10 +1,9 @@
-"""A shape made ready to be played, many times over and by each slice for itself.
+"""A shape in the form in which the engine runs it, shared by all slices of that shape.
 
-The one net of a plan holds a copy of a shape for each subplan; that net is for proofs and pictures. To run a
-plan, the copies need not exist: what a slice has of its own is where its tokens are, and all else it shares with
-the others of its shape. A token at a place meets a free choice, as the compiler made it: to go on, to stop, or to
-skip. Which of them it is, the engine decides when the token arrives, so no search for enabled transitions is ever
-needed.
+The net of a whole plan has a copy of a shape for each subplan; it exists for proofs and pictures. The engine
+does not need the copies: a slice owns only the positions of its tokens and shares everything else. The
+compiler makes each place a free choice: a token there can continue, stop or skip. The engine decides which
+when the token arrives, so it never searches for enabled transitions.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,13 +18,13 @@ _STOPS = frozenset({Role.STOP, Role.DROP})
 
 
 class OutcomeRoute(Struct, frozen=True):
-    """Where an outcome leads."""
+    """The effect of an outcome on the tokens of a slice."""
 
     places: tuple[int, ...] = ()
     ends: bool = False
-    """The subplan has ended."""
+    """Whether the subplan ends."""
     frees: bool = False
-    """The slots of the slice are given back."""
+    """Whether the slice returns its slots."""
 
 
 class ShapeTransition(Struct, frozen=True, eq=False, kw_only=True):
@@ -35,24 +34,24 @@ class ShapeTransition(Struct, frozen=True, eq=False, kw_only=True):
     name: str
     act: Act
     inputs: tuple[int, ...]
-    """The places whose tokens it takes, those of pools left out."""
+    """The places from which it takes tokens, without pools."""
     takes_slot: bool
     claims: Arcs
-    """What it takes from pools and brings back, by the shape's own numbers and in their order; slots left out."""
+    """The tokens that it takes from pools and returns, by the place numbers of the shape, without slots."""
     is_shared: bool
-    """Whether what it claims is the same for all who have the same turn: nothing of a slice's or a group's own."""
+    """Whether slices with the same turn share its claims: it uses no pool of a single slice or group."""
     ways: dict[str, OutcomeRoute]
     final: frozenset[str]
-    """The outcomes after which nothing is tried again: they lead where success leads, or to the end.
+    """The outcomes after which there is no retry: they lead to the end, or to where success leads.
 
-    However an agent's try to resolve a conflict ends, the merge is tried again.
+    Empty for the resolution of a conflict: the merge is retried, whatever its outcome.
     """
     again: bool
-    """Whether it is a further try of what was lost or could not be started."""
+    """Whether it repeats an execution that was lost or could not be started."""
 
 
 class PlaceRules(Struct, frozen=True):
-    """What can happen to a token at a place."""
+    """The transitions that a token at a place can take."""
 
     go: ShapeTransition | None = None
     stop: ShapeTransition | None = None
@@ -62,8 +61,8 @@ class PlaceRules(Struct, frozen=True):
     def frame(self) -> str:
         """The pipeline whose failure stops a token here.
 
-        What comes back from a question goes on to where its own pipeline ends, if that has failed; only where the
-        whole slice has failed it need not come back.
+        A token that returns from a question must regain its slots and reach the end of its own pipeline even if
+        that pipeline has failed. Only a failure of the whole slice stops it.
         """
         stop = self.stop
         if stop is None or (self.go is not None and self.go.act.role is Role.RETURN):
@@ -72,34 +71,37 @@ class PlaceRules(Struct, frozen=True):
 
 
 class Script(Struct, frozen=True, eq=False):
+    """A shape with the rules for each of its places."""
+
     shape: Shape
-    spots: tuple[PlaceRules, ...]
+    place_rules: tuple[PlaceRules, ...]
     """By place."""
     frames: tuple[str, ...]
-    """By place, the pipeline whose failure stops a token there."""
+    """By place: the pipeline whose failure stops a token there."""
     local_pools: tuple[tuple[int, int], ...]
-    """Pools that each slice has for itself: place and size."""
+    """The pools that each slice has to itself: place and size."""
 
 
 def script(shape: Shape) -> Script:
+    """Returns the script of a shape."""
     net = shape.net
     pools = {place for place, kind in enumerate(net.place_kinds) if kind is PlaceKind.POOL}
-    spots = [PlaceRules() for _ in net.place_ids]
+    place_rules = [PlaceRules() for _ in net.place_ids]
     for number in range(len(shape.acts)):
         move = _move(shape, number, pools)
         for place in move.inputs:
-            spots[place] = _with(spots[place], move)
+            place_rules[place] = _add_transition(place_rules[place], move)
     local = tuple((place, net.initial[place]) for place in sorted(pools) if place >= shape.own)
-    return Script(shape, tuple(spots), tuple(spot.frame for spot in spots), local)
+    return Script(shape, tuple(place_rules), tuple(rules.frame for rules in place_rules), local)
 
 
-def _with(spot: PlaceRules, move: ShapeTransition) -> PlaceRules:
+def _add_transition(rules: PlaceRules, move: ShapeTransition) -> PlaceRules:
     if move.act.role in _STOPS:
-        return replace(spot, stop=move)
+        return replace(rules, stop=move)
     if move.act.role is Role.SKIP:
-        return replace(spot, skip=move)
-    assert spot.go is None, "what a token can go on with is one thing"
-    return replace(spot, go=move)
+        return replace(rules, skip=move)
+    assert rules.go is None, "a place has at most one transition that continues"
+    return replace(rules, go=move)
 
 
 def _move(shape: Shape, number: int, pools: set[int]) -> ShapeTransition:

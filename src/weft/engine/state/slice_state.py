@@ -1,8 +1,8 @@
-"""What a run consists of while it is under way.
+"""The state of a subplan that has started and not ended.
 
-A *play* is one subplan's own go through its shape: a slice through its steps, a group through what it does when
-all in it has ended, a result on its way to the target. A *firing* is a move of it that has begun and whose end is
-waited for; a *ticket* is one that waits for room.
+A `SubplanState` follows one subplan through its shape: a slice through its steps, a group through the work
+after its parts have ended, or a result through its landing. A `StepFiring` is a transition that has started
+and not finished. A `PoolRequest` is one that waits for room in the pools.
 """
 
 from collections.abc import Mapping
@@ -18,167 +18,173 @@ from weft.engine.state.pipelines import PlacedStep
 from weft.engine.state.script import Script, ShapeTransition
 
 Amounts = tuple[int, int]
-"""Micro-dollars, and tokens."""
+"""Micro-dollars and tokens."""
 
 
 class PipelineFrame(Struct, eq=False):
-    """A pipeline under way: the slice's own, or one nested in it."""
+    """A running pipeline: that of the slice, or one nested in it."""
 
     prefix: str
     around: "PipelineFrame | None" = None
-    doom: Failure | None = None
-    """Why nothing of it may start any more."""
+    own_failure: Failure | None = None
+    """Why no step of this pipeline may start any more."""
 
     @property
-    def doomed(self) -> Failure | None:
+    def failure(self) -> Failure | None:
+        """The failure that stops this pipeline: its own, or that of a pipeline around it."""
         frame: PipelineFrame | None = self
         while frame is not None:
-            if frame.doom is not None:
-                return frame.doom
+            if frame.own_failure is not None:
+                return frame.own_failure
             frame = frame.around
         return None
 
-    def is_within(self, other: "PipelineFrame") -> bool:
+    def is_within(self, outer: "PipelineFrame") -> bool:
+        """Returns whether this pipeline is `outer` or nested in it."""
         frame: PipelineFrame | None = self
-        while frame is not None and frame is not other:
+        while frame is not None and frame is not outer:
             frame = frame.around
-        return frame is other
+        return frame is outer
 
     @property
     def address(self) -> str:
-        """What the addresses of its steps begin with: for `outer#2.inner#1.` that is `outer.inner.`."""
+        """The common prefix of the addresses of its steps: `outer.inner.` for `outer#2.inner#1.`."""
         return "".join(f"{part.partition('#')[0]}." for part in self.prefix.split(".")[:-1])
 
 
 class Conversation(Struct, eq=False, kw_only=True):
-    """What an agent and a model have said to each other, over one step or several."""
+    """The session of an agent, which one or several steps have continued."""
 
     agent: str
     session: str
-    """By which name it can be gone on with now."""
+    """The id with which it can be continued; it may change with each execution."""
     branch: str
-    """The address of the async step that it was last held in; empty outside of any."""
+    """The address of the async step that last continued it; empty outside of async steps."""
 
 
 class SubplanState(Struct, eq=False, kw_only=True):
+    """The progress of a slice, a group or a landing through its shape."""
+
     row: int
     path: str
     script: Script
     landing: int | None = None
-    """The number of the landing, if this is one."""
+    """The number of the landing; None for a slice or a group."""
     carried: bool = False
-    """Whether an earlier run has done it."""
+    """Whether an earlier run has completed it."""
     steps: Mapping[str, PlacedStep] = {}
-    """Those of a slice, by address, in the order of the plan."""
+    """The steps of a slice, by address, in plan order."""
     frames: dict[str, PipelineFrame] = field(default_factory=lambda: {"": PipelineFrame("")})
     tokens: set[int] = set()
-    """Places where a token waits for others."""
+    """Places at which a token waits for other tokens."""
     arrived: dict[int, int] = {}
-    """Of moves that wait for several tokens: how many are there."""
+    """By transition with several inputs: the number of tokens that have arrived."""
     outputs: dict[str, StepOutput] = {}
     failures: dict[str, Failure] = {}
-    """Why the steps failed that did, by address, the first one first."""
+    """The failures of steps, by address, in order of time."""
     attempts: dict[str, int] = {}
     launched: dict[str, tuple[str, float]] = {}
-    """Of async steps: with whom they were launched, and when."""
+    """By address of an async step: the group with which it was launched, and when."""
     cancelled: dict[str, str] = {}
-    """Steps that a failed branch beside them ends: their addresses, and the step that failed."""
+    """Steps that are cancelled because a parallel branch failed: address, and the step that failed."""
     faults: dict[str, str] = {}
-    """Steps whose condition could not be evaluated, by address."""
+    """Errors in the conditions of steps, by address."""
     feedback: str = ""
     crashes: dict[str, str] = {}
-    """Of steps whose agent has crashed and is tried again, by address: the feedback on that."""
+    """The feedback about a crash of an agent that is retried, by address."""
     asked: dict[str, str] = {}
-    """The question about the result of a step, by its address, where `on_result` says `ask`."""
+    """The questions about results that `on_result: ask` demands, by address."""
     changes: dict[str, tuple[int, bool | None]] = {}
-    """Of steps that are to change files, by address: their last attempt, and whether it has changed any."""
+    """By address of a step that should change files: its last attempt, and whether that changed any."""
     continuation: Continuation | None = None
-    """What an earlier run did of it, and is not done again."""
+    """The steps that an earlier run completed and that are not repeated."""
     interruptions: dict[str, tuple[str, str | None]] = {}
-    """Of steps whose last execution was cut off, by address: what the next one is told, and the conversation."""
+    """By address of a step that was cut off: the notice for its next execution, and the conversation."""
     conversations: dict[str, Conversation] = {}
-    """That of each step that has held one, by address; the last one to be heard of is at the end."""
+    """The conversation of each step, by address, in order of their last report."""
     slots: Claims = ()
-    """What it holds of the limits around it."""
+    """The slots that it holds in the limits around it."""
     lent: bool = False
-    """Whether its slots are with others while it waits."""
+    """Whether it has lent its slots to others while it waits."""
     hurries: bool = False
-    """Whether what it asks for first is to wait no longer than it must."""
+    """Whether its first request gets a hold-back, since others have overtaken it too often."""
     pools: dict[int, int] = {}
-    """Its own pools: place in the shape, number in the allocator."""
+    """Its own pools: by place in the shape, the number in the allocator."""
     firings: dict[int, "StepFiring"] = {}
-    tickets: dict[int, "PoolRequest"] = {}
+    requests: dict[int, "PoolRequest"] = {}
 
     @property
     def frame(self) -> PipelineFrame:
+        """The frame of the slice's own pipeline."""
         return self.frames[""]
 
 
 class StepFiring(Struct, eq=False, kw_only=True):
+    """A transition with an action that has started and not finished, over all its executions."""
+
     serial: int
-    play: SubplanState
+    subplan: SubplanState
     move: ShapeTransition
     claims: Claims
     execution: int = 1
     order: Ordered | None = None
-    """What was ordered; None for a question."""
+    """The last order for it; None for a question."""
     step: str = ""
     attempt: int = 0
     resumes: Conversation | None = None
-    """What it goes on with."""
+    """The conversation that it continues."""
     halted: str = ""
-    """`cancelled` or `stopped` once it was told to end so; `revoked` if it was stopped and the run goes on."""
+    """`cancelled` or `stopped` after such an order to end; `revoked` if the run was resumed after a stop."""
     parked: str = ""
-    """Why another execution is to follow: the last one was `stopped`, `limited` or `held`; `asking`: it waits for
-    room."""
+    """Why another execution follows: the last was `stopped`, `limited` or `held`. `asking`: waits for room."""
     lent: bool = False
-    """Whether what it claims is with others while it waits."""
+    """Whether it has lent its claims to others while it waits."""
     frozen: bool | None = None
-    """Whether its processes were told to stand still, or to go on; None: neither."""
+    """Whether its processes were last frozen (True) or thawed (False); None: neither."""
     until: float = 0.0
     """When its usage limit ends."""
     reserved: Amounts = (0, 0)
-    """For each execution of it."""
+    """The reservation for each of its executions."""
     leases: tuple[tuple[str, tuple[str, ...]], ...] = ()
     question: str = ""
     waits_for: tuple[str, ...] = ()
-    """Of what is held: the subplans that must land first."""
+    """If held: the subplans that must land first."""
     tried_with: frozenset[str] = frozenset()
-    """Of what waits for others that wait for it in turn: the results with which it was last tried."""
+    """If it and others wait for each other: the results with which it was last tried."""
     red: bool = False
-    """Of what is held: whether a verify failed on the tree that would have landed."""
+    """If held: whether verify failed on the tree that would have landed."""
     asks: bool = False
-    """Of what is held: whether a person is only to agree."""
+    """If held: whether only the approval of a person is missing."""
     is_to_retry: bool = False
-    """Of what is held: whether it is tried again as soon as people let its subplan continue."""
+    """If held: whether it is retried as soon as its subplan is no longer paused."""
     presented: bool = False
-    """Whether it was verified together with all others about which a person is asked."""
+    """Whether it was verified together with all other results that need approval."""
     preview: bool = False
     """Whether the next execution only verifies."""
 
     @property
     def is_under_way(self) -> bool:
-        """Whether an execution has been ordered whose end was not reported."""
+        """Whether an execution was ordered and has not been reported as ended."""
         return self.order is not None and not self.parked
 
     @property
     def launch(self) -> Launch | None:
-        """What was ordered, if it is an agent."""
+        """The order, if it launches an agent."""
         order = self.order
         return order if isinstance(order, Launch) and order.agent is not None else None
 
 
 class PoolRequest(Struct, eq=False, kw_only=True):
-    """What is to happen when the pools have room."""
+    """A transition, or another execution of a firing, that waits for room in the pools."""
 
-    play: SubplanState
+    subplan: SubplanState
     move: ShapeTransition
     place: int = -1
-    """Where the token is that waits."""
+    """The place of the token that waits."""
     firing: StepFiring | None = None
-    """What has begun already and is to go on."""
+    """The firing that needs another execution; None for a transition that has not started."""
     was_held: bool = False
-    """Whether it was held, and is to be tried again."""
+    """Whether the firing was held and is retried."""
     claims: Claims = ()
     slots: bool = False
-    """Whether the slots of the slice are asked for, too."""
+    """Whether it requests the slots of the slice as well."""

@@ -1,7 +1,8 @@
-"""Agents that were to change files, and did not: that is no failure, but people and the next attempt are told.
+"""Agent steps that should have changed files and did not.
 
-An attempt may take several executions, as after a usage limit. It has changed files if one of them has; if it is
-not known of one, it is not known of the attempt.
+This is not a failure, but the events and the feedback for the next attempt mention it. An attempt may take several
+executions, for example after a usage limit. It has changed files if any of them has. If that is unknown for one
+execution and no other changed files, it is unknown for the attempt.
 """
 
 from weft.engine.messages.facts import Ended
@@ -9,26 +10,28 @@ from weft.engine.state.slice_state import StepFiring, SubplanState
 
 
 def note(firing: StepFiring, fact: Ended) -> None:
-    """An execution has ended."""
+    """Records whether an execution that has ended changed files."""
     if firing.step and firing.launch is not None and firing.launch.is_to_change:
-        attempt, before = firing.play.changes.get(firing.step, (0, False))
-        known = (fact.changed, before if attempt == firing.attempt else False)
-        changed = True if True in known else None if None in known else False
-        firing.play.changes[firing.step] = (firing.attempt, changed)
+        attempt, before = firing.subplan.changes.get(firing.step, (0, False))
+        executions = (fact.changed, before if attempt == firing.attempt else False)
+        changed = True if True in executions else None if None in executions else False
+        firing.subplan.changes[firing.step] = (firing.attempt, changed)
 
 
 def changed(firing: StepFiring) -> bool | None:
-    """Whether the attempt has changed files so far; None: that is not known, or it was not to."""
-    attempt, changed = firing.play.changes.get(firing.step, (0, None))
+    """Returns whether the attempt has changed files so far; None if unknown, or if it need not change any."""
+    attempt, changed = firing.subplan.changes.get(firing.step, (0, None))
     return changed if attempt == firing.attempt else None
 
 
-def taken(play: SubplanState) -> tuple[str, ...]:
-    """The steps that were done without a change, each told once; those that failed have said so themselves."""
-    idle = [address for address, (_, changed) in play.changes.items() if changed is False]
-    told = tuple(
-        address for address in idle if address in play.outputs and play.outputs[address].status == "done"
+def take_unchanged(subplan: SubplanState) -> tuple[str, ...]:
+    """Removes and returns the successful steps that changed nothing. Failed steps are reported as failures."""
+    idle = [address for address, (_, changed) in subplan.changes.items() if changed is False]
+    reported = tuple(
+        address
+        for address in idle
+        if address in subplan.outputs and subplan.outputs[address].status == "done"
     )
-    for address in told:
-        del play.changes[address]
-    return told
+    for address in reported:
+        del subplan.changes[address]
+    return reported

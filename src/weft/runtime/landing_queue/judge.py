@@ -52,7 +52,7 @@ class ChainJudge:
             return ChainJudgement(chain=chain)
         name = self._target.name
         text = (
-            f"{_whose(base)} already fails on {name} at {chain.base[:7]}: {base.message}\n"
+            f"{_verify_name(base)} already fails on {name} at {chain.base[:7]}: {base.message}\n"
             f"{_indented(base.tail)}fix {name}, then type: weft merge"
         )
         held = {link.path: HeldError(text, red=True, tail=base.tail) for link in chain.links}
@@ -73,14 +73,14 @@ class ChainJudge:
                 continue
             parts[paths] = part
             again = len(step.names) == len(suspects)
-            asked = await self._verifier.verify(part, on_target, again=again)
-            verdict = asked if asked.answer is VerifyAnswer.RED else verdict
-            answers.append(asked.answer)
+            tried = await self._verifier.verify(part, on_target, again=again)
+            verdict = tried if tried.answer is VerifyAnswer.RED else verdict
+            answers.append(tried.answer)
         if step.why is SearchEnd.UNRELIABLE and answers[-1] is VerifyAnswer.GREEN:
             return ChainJudgement(chain=chain)  # this very tree has passed, at the second try
-        return self._found(chain, step, parts, verdict)
+        return self._judgement(chain, step, parts, verdict)
 
-    def _found(
+    def _judgement(
         self,
         chain: Chain,
         finding: BisectionResult,
@@ -94,7 +94,7 @@ class ChainJudge:
         lands = bool(left_out) and rest in parts
         held: dict[str, HeldError] = {}
         for path in left_out if lands else paths:
-            along = [other for other in culprits if other in chain.built_on[path]]
+            along = [culprit for culprit in culprits if culprit in chain.built_on[path]]
             if path in culprits or not along:
                 held[path] = self._red(path, verdict, culprits)
             else:
@@ -121,7 +121,7 @@ class ChainJudge:
         others = [each for each in culprits if each != path]
         together = f" together with {' and '.join(others)}" if others and path in culprits else ""
         return HeldError(
-            f"{path} does not land on {self._target.name}: {_whose(verdict)} fails with it{together}: "
+            f"{path} does not land on {self._target.name}: {_verify_name(verdict)} fails with it{together}: "
             f"{verdict.message}\n{_indented(verdict.tail)}commit a fix to branch {self._target.branch(path)}, "
             f"then type: weft merge {path}",
             red=True,
@@ -137,15 +137,15 @@ def _units(chain: Chain) -> dict[str, tuple[str, ...]]:
 
 def _built_on(chain: Chain, unit: Sequence[str]) -> tuple[str, ...]:
     """The first link of each unit whose work this one holds."""
-    others = (other for path in unit for other in chain.built_on[path] if other not in unit)
-    return tuple(dict.fromkeys(chain.together.get(other, (other,))[0] for other in others))
+    bases = (base for path in unit for base in chain.built_on[path] if base not in unit)
+    return tuple(dict.fromkeys(chain.together.get(base, (base,))[0] for base in bases))
 
 
 def _members(units: Mapping[str, tuple[str, ...]], names: Sequence[str]) -> tuple[str, ...]:
     return tuple(path for name in names for path in units[name])
 
 
-def _whose(verdict: TreeVerdict) -> str:
+def _verify_name(verdict: TreeVerdict) -> str:
     return f"`verify` of {verdict.owner}" if verdict.owner else "`verify`"
 
 

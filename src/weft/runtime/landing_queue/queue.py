@@ -204,7 +204,7 @@ class LandingQueue:
         for link in chain.links:
             order = self._order_of(link.path)
             ref = f"refs/heads/{self._target.name}"
-            self._done(order, (RefMove(ref=ref, before=link.before, after=link.commit),), chain)
+            self._report_landed(order, (RefMove(ref=ref, before=link.before, after=link.commit),), chain)
         return True
 
     async def absorb(self, remote: str) -> None:
@@ -260,11 +260,11 @@ class LandingQueue:
 
     def _question(self, path: str, chain: Chain) -> HeldError:
         unit = chain.together.get(path, (path,))
-        along = list(dict.fromkeys(other for each in unit for other in chain.built_on.get(each, ())))
-        along = [other for other in along if other not in unit]
+        along = list(dict.fromkeys(base for member in unit for base in chain.built_on.get(member, ())))
+        along = [base for base in along if base not in unit]
         if along:
             return waits_for(path, along)
-        others = [other for other in unit if other != path]
+        others = [member for member in unit if member != path]
         together = f" together with {' and '.join(others)}: they hold each other's work" if others else ""
         return HeldError(
             f"{path} is ready to land on {self._target.name}{together}; type: weft merge {' '.join(unit)}",
@@ -290,7 +290,7 @@ class LandingQueue:
         chain = await run_sync(partial(self._target.build, entries, is_to_land=is_to_land, onto=onto))
         if not parts:
             return chain
-        both = {path: (*done, *chain.parts.get(path, ())) for path, done in parts.items()}
+        both = {path: (*completed, *chain.parts.get(path, ())) for path, completed in parts.items()}
         return replace(chain, parts={path: tuple(dict.fromkeys(paths)) for path, paths in both.items()})
 
     def _entry(self, order: Land) -> LandingEntry:
@@ -310,7 +310,7 @@ class LandingQueue:
         for path, moves in chain.landed.items():
             if moves:
                 self._landed(moves[-1].after)
-            self._done(self._order_of(path), moves, chain)
+            self._report_landed(self._order_of(path), moves, chain)
         self._hold(chain.held)
 
     # Ends of orders
@@ -336,7 +336,7 @@ class LandingQueue:
         row = self._lineage.row(path)
         return self._lineage.is_slice(row) or self._lineage.is_completed(row)
 
-    def _done(self, order: Land, moves: Sequence[RefMove], chain: Chain) -> None:
+    def _report_landed(self, order: Land, moves: Sequence[RefMove], chain: Chain) -> None:
         fact = replace(self._fact(order, StepOutcome.DONE), moves=tuple(moves))
         if order.within:
             rows = self._lineage.slices(chain.parts[order.path])

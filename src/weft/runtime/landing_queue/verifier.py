@@ -337,12 +337,12 @@ def _verdict(work: VerifyWork, fact: Ended) -> TreeVerdict:
         return GREEN
     number = fact.command - len(work.setup)
     last = min(number, len(work.commands) - 1)
-    what = f" ({shown(work.commands[last])})" if number >= 0 else " (setup)"
+    part = f" ({shown(work.commands[last])})" if number >= 0 else " (setup)"
     return TreeVerdict(
         how=fact.how,
         owner=work.owners[last] if number >= 0 else "",
         exit_code=fact.exit_code,
-        message=f"{fact.message or fact.how}{what}",
+        message=f"{fact.message or fact.how}{part}",
         tail=output_tail(fact.result, fact.errors),
     )
 

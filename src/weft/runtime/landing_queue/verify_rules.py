@@ -1,4 +1,4 @@
-"""Which verifies apply to a tree that is to land.
+"""The verifies that apply to a tree before it lands.
 
 A tree must pass the verify of every slice whose work it holds, of every group whose slices it holds all, and of
 the plan. Slices that have landed before count as well: a later result may break them. A command that several
@@ -50,7 +50,7 @@ class VerifyRules:
         """The verifies of the tree that holds the entries, all that has landed, and the slices `parts`."""
         slices = self._slices_in({*entries, *on_target}) | set(parts)
         works: dict[int, VerifyWork] = {}
-        seen: set[Command] = set()
+        covered: set[Command] = set()
         personal: list[VerifyWork] = []
         for row in self._owners(slices):
             commands = self._plan.subplans[row].verify
@@ -58,8 +58,8 @@ class VerifyRules:
                 work = self._with(None, row, list(commands))
                 personal.append(replace(work, path=str(self._outline.paths[row])))
                 continue
-            fresh = [command for command in commands if command not in seen]
-            seen.update(fresh)
+            fresh = [command for command in commands if command not in covered]
+            covered.update(fresh)
             if fresh:
                 scope = id(self._plan.scopes[row])
                 works[scope] = self._with(works.get(scope), row, fresh)

@@ -36,11 +36,11 @@ def as_told(ended: JobEnded) -> JobEnded:
 
     Bubblewrap says so in one line of its own, before anybody inside could say anything.
     """
-    said = (ended.stderr or "").removesuffix("\n")
-    is_own = said.startswith("bwrap: ") and "\n" not in said and ended.stdout == ""
+    errors = (ended.stderr or "").removesuffix("\n")
+    is_own = errors.startswith("bwrap: ") and "\n" not in errors and ended.stdout == ""
     if ended.why is not EndReason.EXITED or ended.exit_code != _OWN_FAILURE or not is_own:
         return ended
-    trouble = said.removeprefix("bwrap: ")
+    trouble = errors.removeprefix("bwrap: ")
     missing = _NO_PROGRAM.fullmatch(trouble)
     if missing is None:
         message = f"bubblewrap cannot make its sandbox: {trouble}"

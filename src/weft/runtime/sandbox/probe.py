@@ -51,8 +51,8 @@ def probe(
     program = find_program(PROGRAM, environ)
     if program is None:
         return Probe(trouble="bubblewrap is not installed: there is no program `bwrap`", command=INSTALL)
-    said = _run((program, "--version"))
-    version = said.stdout.strip()
+    reply = _run((program, "--version"))
+    version = reply.stdout.strip()
     places = tuple(SandboxPath(str(place), PathAccess.SCRATCH) for place in PRIVATE if place.is_dir())
     tried = _run(bwrap_argv(SandboxCall(program=program, places=places, network=network, cwd="/"), _TRIAL))
     if tried.returncode == 0:

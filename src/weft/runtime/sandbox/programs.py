@@ -24,20 +24,24 @@ def program_folders(search: str, programs: Sequence[str], hidden: Collection[Pat
 
     What would uncover a hidden place as a whole is not among them.
     """
-    found: list[Path] = []
+    folders: list[Path] = []
     for folder in map(Path, search.split(":")):
         if folder.is_absolute() and is_hidden(folder, hidden):
-            found += [folder, *_installation(folder.resolve(), hidden)]
+            folders += [folder, *_installation(folder.resolve(), hidden)]
     called = (find_program(name, {"PATH": search}) for name in programs)
     for program in (*filter(None, called), sys.executable):
-        found += _of_program(Path(program).resolve(), hidden)
-    found += [Path(sys.prefix), Path(sys.base_prefix), _WEFT]
-    return [one for one in dict.fromkeys(found) if is_hidden(one, hidden) and not _uncovers(one, hidden)]
+        folders += _of_program(Path(program).resolve(), hidden)
+    folders += [Path(sys.prefix), Path(sys.base_prefix), _WEFT]
+    return [
+        folder
+        for folder in dict.fromkeys(folders)
+        if is_hidden(folder, hidden) and not _uncovers(folder, hidden)
+    ]
 
 
 def is_hidden(path: Path, hidden: Collection[Path]) -> bool:
     """Whether it lies in one of these places, or the way to it leads through one."""
-    return any(one.is_relative_to(place) for place in hidden for one in (path, path.resolve()))
+    return any(form.is_relative_to(place) for place in hidden for form in (path, path.resolve()))
 
 
 def _uncovers(path: Path, hidden: Collection[Path]) -> bool:
@@ -45,7 +49,7 @@ def _uncovers(path: Path, hidden: Collection[Path]) -> bool:
 
 
 def _of_program(program: Path, hidden: Collection[Path]) -> Iterator[Path]:
-    outermost = next((one for one in reversed(program.parents) if one.name == _PACKAGES), None)
+    outermost = next((folder for folder in reversed(program.parents) if folder.name == _PACKAGES), None)
     if outermost is None:
         yield from _installation(program.parent, hidden)
     else:

@@ -64,10 +64,10 @@ class StepNeeds(Struct, frozen=True, kw_only=True):
 
 def users_homes(environ: Mapping[str, str]) -> tuple[Path, ...]:
     """Where they really are. One that holds everything hides nothing."""
-    said = [environ.get("HOME", "")]
+    candidates = [environ.get("HOME", "")]
     with suppress(KeyError):  # a user whom the system does not know
-        said.append(pwd.getpwuid(os.getuid()).pw_dir)
-    homes = (Path(one).resolve() for one in said if one.startswith("/"))
+        candidates.append(pwd.getpwuid(os.getuid()).pw_dir)
+    homes = (Path(home).resolve() for home in candidates if home.startswith("/"))
     return tuple(dict.fromkeys(home for home in homes if home != Path("/") and home.is_dir()))
 
 
@@ -77,7 +77,7 @@ def view(grounds: SandboxContext, needs: StepNeeds, sandbox: Sandbox) -> tuple[S
     visible = (grounds.project, grounds.plan_dir)
     top = top_of(needs.workspace.resolve())
     writable = (top, needs.home, needs.output)
-    asked = tuple(_asked(sandbox, needs.workspace, grounds.homes))
+    requested = tuple(_requested(sandbox, needs.workspace, grounds.homes))
     places = [
         *_real(grounds.homes, PathAccess.EMPTY),
         *_real(PRIVATE, PathAccess.SCRATCH),
@@ -85,41 +85,41 @@ def view(grounds: SandboxContext, needs: StepNeeds, sandbox: Sandbox) -> tuple[S
         *_real((*_OF_RUN, *_apart(programs, writable), *visible), PathAccess.READ),
         *_real((grounds.weft,), PathAccess.EMPTY),
         *_real(writable, PathAccess.WRITE),
-        *_there(git_places(top)),
-        *(place for path, seen in asked for place in _real((path,), _hiding(path, seen))),
-        *_there(place for place in git_places(top) if place.seen is not PathAccess.READ),
+        *_existing(git_places(top)),
+        *(place for path, access in requested for place in _real((path,), _hiding(path, access))),
+        *_existing(place for place in git_places(top) if place.seen is not PathAccess.READ),
     ]
-    ways = (*programs, *visible, needs.workspace, *writable, *(path for path, _ in asked))
+    ways = (*programs, *visible, needs.workspace, *writable, *(path for path, _ in requested))
     return (*places, *_links(ways, places, grounds.hidden))
 
 
 def _apart(paths: Iterable[Path], from_these: Sequence[Path]) -> Iterator[Path]:
     """What is in none of these: what may be written stays so."""
     for path in paths:
-        if not any(path.resolve().is_relative_to(one.resolve()) for one in from_these):
+        if not any(path.resolve().is_relative_to(folder.resolve()) for folder in from_these):
             yield path
 
 
-def _real(paths: Iterable[Path], seen: PathAccess) -> Iterator[SandboxPath]:
-    return _there(SandboxPath(str(path.resolve()), seen) for path in paths)
+def _real(paths: Iterable[Path], access: PathAccess) -> Iterator[SandboxPath]:
+    return _existing(SandboxPath(str(path.resolve()), access) for path in paths)
 
 
-def _there(places: Iterable[SandboxPath]) -> Iterator[SandboxPath]:
+def _existing(places: Iterable[SandboxPath]) -> Iterator[SandboxPath]:
     return (place for place in places if os.path.lexists(place.path))
 
 
-def _asked(sandbox: Sandbox, workspace: Path, homes: Sequence[Path]) -> Iterator[tuple[Path, PathAccess]]:
+def _requested(sandbox: Sandbox, workspace: Path, homes: Sequence[Path]) -> Iterator[tuple[Path, PathAccess]]:
     """What the plan says; of one path the strictest counts, as it comes last."""
-    for seen, paths in (
+    for access, paths in (
         (PathAccess.WRITE, sandbox.write),
         (PathAccess.READ, sandbox.read),
         (PathAccess.EMPTY, sandbox.hide),
     ):
         for written in paths:
             if written.startswith("~"):
-                yield from ((home / written[1:].lstrip("/"), seen) for home in homes[:1])
+                yield from ((home / written[1:].lstrip("/"), access) for home in homes[:1])
             elif written.startswith("/") or _stays_in(workspace, written):
-                yield workspace / written, seen
+                yield workspace / written, access
 
 
 def _stays_in(workspace: Path, written: str) -> bool:
@@ -127,8 +127,8 @@ def _stays_in(workspace: Path, written: str) -> bool:
     return (workspace / written).resolve().is_relative_to(workspace.resolve())
 
 
-def _hiding(path: Path, seen: PathAccess) -> PathAccess:
-    return PathAccess.BLANK if seen is PathAccess.EMPTY and not path.is_dir() else seen
+def _hiding(path: Path, access: PathAccess) -> PathAccess:
+    return PathAccess.BLANK if access is PathAccess.EMPTY and not path.is_dir() else access
 
 
 def _links(
