@@ -154,7 +154,7 @@ def _tell_of_new_files(git: Git, files: Sequence[str], env: Mapping[str, str]) -
     command = ("add", "--intent-to-add", "--sparse", "--ignore-errors", "--", *files)
     answer = git.ask(*command, env=env)
     if answer.exit_code not in {0, 1}:  # 1: a file is gone again
-        raise GitError(command, answer.exit_code, answer.said)
+        raise GitError(command, answer.exit_code, answer.message)
 
 
 # Finding

@@ -68,7 +68,7 @@ def _entries(repository: Repository, base: str) -> list[bytes]:
     listed = repository.git.ask("ls-tree", "-r", "-z", "--full-tree", base)
     if listed.exit_code:
         raise InputError(
-            f"git cannot list the files of the commit {base[:12]} in {repository.top} ({listed.said}); "
+            f"git cannot list the files of the commit {base[:12]} in {repository.top} ({listed.message}); "
             f"to see what is damaged, type: git fsck"
         )
     return listed.out.split(b"\0")[:-1]

@@ -375,7 +375,7 @@ def test_a_lock_that_goes_is_waited_for(git: Git, before: str, after: str) -> No
             self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
         ) -> GitOutput:
             answer = super().ask(*command, stdin=stdin, env=env)
-            if "index.lock" in answer.said:
+            if "index.lock" in answer.message:
                 lock.unlink()
             return answer
 

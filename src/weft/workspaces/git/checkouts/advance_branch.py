@@ -212,8 +212,8 @@ def _finish(checkout: _Checkout, git_dir: Path) -> None:
     try:
         settled = settle(git, git_dir, forward)
     except GitError as error:
-        lock = lock_in_the_way(error.said)
-        reason = f"a fast-forward that was cut off there cannot be finished ({error.said})"
+        lock = lock_in_the_way(error.message)
+        reason = f"a fast-forward that was cut off there cannot be finished ({error.message})"
         raise (_locked(checkout, lock) if lock else checkout.held(reason, _MEND)) from error
     if settled is Settled.FORWARD and now == forward.before:
         # Not by git's merge: it refuses where a file has become a directory, though only the ref is missing.
@@ -333,7 +333,7 @@ def _changes(checkout: _Checkout) -> Iterator[tuple[str, tuple[str, str] | None]
     """The files that are not as in the last commit, with mode and id in the index; None where that has several."""
     answer = checkout.git.ask(*_STATUS)
     if answer.exit_code:
-        raise checkout.held(f"git cannot tell what has changed there ({answer.said})", _MEND)
+        raise checkout.held(f"git cannot tell what has changed there ({answer.message})", _MEND)
     for field in os.fsdecode(answer.out).split("\0")[:-1]:
         if field.startswith("u "):
             yield field.split(" ", 10)[10], None
@@ -346,7 +346,7 @@ def _forward(git: Git, after: str, reason: str) -> GitOutput:
     """Editors and prompts ask git all the time, and while they do, it does nothing else: that is waited for."""
     for pause in _PAUSES:
         answer = git.ask(*_FORWARD, after, env={"GIT_REFLOG_ACTION": reason})
-        if lock_in_the_way(answer.said) is None:
+        if lock_in_the_way(answer.message) is None:
             return answer
         sleep(pause)
     return git.ask(*_FORWARD, after, env={"GIT_REFLOG_ACTION": reason})
@@ -355,13 +355,13 @@ def _forward(git: Git, after: str, reason: str) -> GitOutput:
 def _refusal(checkout: _Checkout, before: str, after: str, answer: GitOutput) -> Exception:
     if not is_ancestor(checkout.git, before, after):
         return GitError((*_FORWARD, after), answer.exit_code, f"{after} does not follow on {before}")
-    lock = lock_in_the_way(answer.said)
+    lock = lock_in_the_way(answer.message)
     if lock:
         return _locked(checkout, lock)
-    files = [line.removeprefix("\t") for line in answer.said.splitlines() if line.startswith("\t")]
+    files = [line.removeprefix("\t") for line in answer.message.splitlines() if line.startswith("\t")]
     if not files:
-        return checkout.held(f"git does not bring it forward there ({answer.said})", _MEND)
-    if "untracked" in answer.said:
+        return checkout.held(f"git does not bring it forward there ({answer.message})", _MEND)
+    if "untracked" in answer.message:
         return _in_the_way(checkout, files, "are not tracked, or hold what is not tracked,", _MOVE)
     return _in_the_way(checkout, files, "have changes that are not committed", _COMMIT)
 

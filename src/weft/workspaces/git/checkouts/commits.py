@@ -29,7 +29,7 @@ from weft.safe_files import open_file, remove_file, replace_file
 from weft.workspaces.errors import WorkspaceError, listed, shown
 from weft.workspaces.git.base.commit_object import CommitDraft, SigningFailure, write_commit
 from weft.workspaces.git.base.lock_files import Pause
-from weft.workspaces.git.base.locks import free, locks_explained
+from weft.workspaces.git.base.locks import explain_lock_errors, remove_stale_locks
 from weft.workspaces.git.base.names import RefNames
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.refs import move, tips_below, tips_of, tree_of
@@ -81,8 +81,8 @@ def record(
     `git` is at the worktree, in which nothing may work any more. Asked again for the same work it tells the same.
     """
     git_dir = git_dir_of(git.directory)
-    free(git.directory, git_dir, pause=pause)
-    with locks_explained():
+    remove_stale_locks(git.directory, git_dir, pause=pause)
+    with explain_lock_errors():
         one = _slice(git, git_dir, work, names, message_of(work, plan), identity)
         _keep_undone(one)
         refuse_repositories(git.directory, git_dir, one.status)
@@ -104,8 +104,8 @@ def keep(
 ) -> None:
     """Give a name to all that is in a worktree and that its branch does not lead to; nothing there changes."""
     git_dir = git_dir_of(git.directory)
-    free(git.directory, git_dir, pause=pause)
-    with locks_explained():
+    remove_stale_locks(git.directory, git_dir, pause=pause)
+    with explain_lock_errors():
         one = _slice(git, git_dir, work, names, message_of(work, plan), identity)
         _keep_undone(one)
         refuse_repositories(git.directory, git_dir, one.status)

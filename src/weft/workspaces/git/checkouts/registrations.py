@@ -119,7 +119,7 @@ class Registrations:
         whole = ("-c", "core.logAllRefUpdates=true", "worktree", *command)
         answer = self._git.ask(*whole)
         for _ in range(_LOOKS):
-            half = _HALF_WRITTEN.search(answer.said) if answer.exit_code else None
+            half = _HALF_WRITTEN.search(answer.message) if answer.exit_code else None
             if half is None:
                 break
             self._forget(self._common / "worktrees" / half[1])
@@ -138,9 +138,9 @@ class Registrations:
         shutil.rmtree(entry)
 
     def _error(self, command: Sequence[str], answer: GitOutput) -> WorkspaceError | GitError:
-        half = _HALF_WRITTEN.search(answer.said)
+        half = _HALF_WRITTEN.search(answer.message)
         if half is None:
-            return GitError(command, answer.exit_code, answer.said)
+            return GitError(command, answer.exit_code, answer.message)
         entry = self._common / "worktrees" / half[1]
         return WorkspaceError(
             f"git cannot read its entry of a worktree, {entry}, which somebody else left half written; "
@@ -168,12 +168,12 @@ def read_listed(git: Git, *, pause: Pause = time.sleep) -> Sequence[ListedWorktr
     command = ("worktree", "list", "--porcelain", "-z")
     answer = git.ask(*command)
     for _ in range(_LOOKS):
-        if not (answer.exit_code and _HALF_WRITTEN.search(answer.said)):
+        if not (answer.exit_code and _HALF_WRITTEN.search(answer.message)):
             break
         pause(_MOMENT)
         answer = git.ask(*command)
     if answer.exit_code:
-        raise GitError(command, answer.exit_code, answer.said)
+        raise GitError(command, answer.exit_code, answer.message)
     return [_listed(os.fsdecode(entry)) for entry in answer.out.split(b"\0\0") if entry]
 
 

@@ -103,7 +103,7 @@ def _included(top: Path) -> list[bytes]:
     command = ("check-ignore", "-z", "--stdin")
     answer = git.ask(*command, stdin=named)
     if answer.exit_code not in {0, 1}:  # 1: none of them
-        raise GitError(command, answer.exit_code, answer.said)
+        raise GitError(command, answer.exit_code, answer.message)
     return [path for path in answer.out.split(b"\0") if path and not path.endswith(b"/")]
 
 

@@ -251,6 +251,6 @@ def _results(fields: Iterator[str], count: int) -> Iterator[_Files]:
 def _single(git: Git, pair: _Pair, env: Mapping[str, str]) -> _Files:
     answer = git.ask(*_MERGE, *pair, env=env)
     if answer.exit_code not in {0, 1} or not answer.out:
-        raise GitError((*_MERGE, *pair), answer.exit_code, answer.said)
+        raise GitError((*_MERGE, *pair), answer.exit_code, answer.message)
     files = os.fsdecode(answer.out).split("\0")[1:]
     return tuple(file for file in files if file) if answer.exit_code else None

@@ -24,7 +24,7 @@ from weft.ports.workspaces import ClosedConflict, HeldError, MergeRequest, OpenC
 from weft.safe_files import replace_file
 from weft.workspaces.errors import WorkspaceError, listed, shown
 from weft.workspaces.git.base.commit_object import SigningFailure
-from weft.workspaces.git.base.locks import locks_explained
+from weft.workspaces.git.base.locks import explain_lock_errors
 from weft.workspaces.git.base.merge_tree import MergeTrial, commit_merge, try_merge
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.refs import is_ancestor, move, tips_of, tree_of
@@ -42,7 +42,12 @@ from weft.workspaces.git.merges.conflict_note import (
 )
 from weft.workspaces.git.merges.unresolved_files import unmerged_in, unsettled, versions_at
 from weft.workspaces.git.plan_repository import PlanRepository, around, changes, wish
-from weft.workspaces.git.worktrees.reset import WorktreeSnapshot, bring_back, look_at, quit_operations
+from weft.workspaces.git.worktrees.reset import (
+    WorktreeSnapshot,
+    abort_operations,
+    reset_worktree,
+    snapshot_worktree,
+)
 from weft.workspaces.git.worktrees.unsaved_work import unsaved
 from weft.workspaces.git.worktrees.worktrees import Worktrees
 
@@ -122,7 +127,7 @@ class WorktreeConflicts:
         note = self._names.told(path)
         self._ground.move([wish(tips_of(self._git, note), note, head)], f"{path} goes on")
         note_opened(place.git_dir, opened)
-        with locks_explained():
+        with explain_lock_errors():
             git.ask("update-index", "-q", "--refresh", env=place.env)  # a copy looks as if all had changed
             git.do("read-tree", "-m", "-u", head, trial.tree, env=place.env)
             self._refuse_hidden(place)
@@ -165,9 +170,11 @@ class WorktreeConflicts:
             case ConflictState.UNDOING:
                 return self._told(self._restore(place, self._look(place)))
             case ConflictState.OPEN:
-                look = self._look(place)
-                said = failed or self._refusal(place, look)
-                return self._told(self._undo(place, look, said) if said else self._settle(place, look, work))
+                snapshot = self._look(place)
+                said = failed or self._refusal(place, snapshot)
+                return self._told(
+                    self._undo(place, snapshot, said) if said else self._settle(place, snapshot, work)
+                )
 
     def abandon(self, path: str) -> None:
         """Undo a conflict that nobody works on any more."""
@@ -192,13 +199,13 @@ class WorktreeConflicts:
             yield
         except HeldError as error:
             is_slice = path not in self._ground.groups
-            said = self.said(path) if is_slice and error.conflict and request.resolved else ""
+            said = self.describe_conflict(path) if is_slice and error.conflict and request.resolved else ""
             if not said:
                 raise
             text = f"{error}\nAn agent was to resolve it, and did not: {said}"
             raise HeldError(text, error.files, conflict=True) from error
 
-    def said(self, path: str) -> str:
+    def describe_conflict(self, path: str) -> str:
         """Why the last conflict was not resolved, and where that is, for people; empty if it was."""
         place = self._place(path)
         if place is None or not place.opened.message:
@@ -219,58 +226,58 @@ class WorktreeConflicts:
         return _Place(path=path, git=self._git.at(worktree), git_dir=git_dir, opened=opened)
 
     def _look(self, place: _Place) -> WorktreeSnapshot:
-        return look_at(place.git, place.git_dir, head=place.opened.head)
+        return snapshot_worktree(place.git, place.git_dir, fallback_head=place.opened.head)
 
-    def _refusal(self, place: _Place, look: WorktreeSnapshot) -> str:
+    def _refusal(self, place: _Place, snapshot: WorktreeSnapshot) -> str:
         """Why what is there is no resolution of the conflict; empty if it is one."""
         operation = operation_in(place.git_dir)
         if operation not in {None, "merge"}:
             return f"it left a `git {operation}` unfinished"
-        if look.status.branch != self._names.head(place.path):
+        if snapshot.status.branch != self._names.head(place.path):
             return f"it left the branch {self._names.branch(place.path)}"
-        if not look.status.head:
+        if not snapshot.status.head:
             return f"it removed the branch {self._names.branch(place.path)}"
-        if not is_ancestor(self._git, place.opened.head, look.head):
+        if not is_ancestor(self._git, place.opened.head, snapshot.head):
             return "it changed commits that were there before"
         clone, unmerged = clone_of(place.git_dir), unmerged_in(place.git)
         if clone is not None:
-            unmerged &= unmerged_in_clone(clone, digits=len(look.head))
-        left = [shown(file) for file in unsettled(place.git, place.opened, look.tree, unmerged)]
+            unmerged &= unmerged_in_clone(clone, digits=len(snapshot.head))
+        left = [shown(file) for file in unsettled(place.git, place.opened, snapshot.tree, unmerged)]
         return f"it left the conflict in {listed(left)}" if left else ""
 
-    def _settle(self, place: _Place, look: WorktreeSnapshot, work: StepWork) -> _Place:
-        ref, now = self._names.head(place.path), look.head
-        made = self._made(place, look, message_of(work, self._ground.plan))
+    def _settle(self, place: _Place, snapshot: WorktreeSnapshot, work: StepWork) -> _Place:
+        ref, now = self._names.head(place.path), snapshot.head
+        made = self._made(place, snapshot, message_of(work, self._ground.plan))
         if not move(place.git, changes([RefMove(ref=ref, before=now, after=made)]), reason="weft: @resolve"):
             raise WorkspaceError(f"the branch {self._names.branch(place.path)} was moved by somebody else")
-        with locks_explained():
+        with explain_lock_errors():
             stage(place.git, place.git_dir, status(place.git, place.git_dir), {})
-        quit_operations(place.git, place.git_dir)
+        abort_operations(place.git, place.git_dir)
         return _noted(place, state=ConflictState.CLOSED)
 
-    def _made(self, place: _Place, look: WorktreeSnapshot, message: bytes) -> str:
+    def _made(self, place: _Place, snapshot: WorktreeSnapshot, message: bytes) -> str:
         """The merge; the agent may have made it just so."""
-        git, head, into = place.git, look.head, place.opened.into
+        git, head, into = place.git, snapshot.head, place.opened.into
         lines = os.fsencode(git.line("log", "-1", "--no-show-signature", "--format=%P%n%B", head))
         parents, _, said = lines.partition(b"\n")
         is_made = into.encode() in parents.split(b" ") and said.strip() == message.strip()
-        if is_made and tree_of(git, head) == look.tree:
+        if is_made and tree_of(git, head) == snapshot.tree:
             return head
         identity = self._ground.repository.identity
         text, sign = os.fsdecode(message), SigningFailure.PREFERRED
-        return commit_merge(git, look.tree, (head, into), text, identity=identity, sign=sign)
+        return commit_merge(git, snapshot.tree, (head, into), text, identity=identity, sign=sign)
 
     # Undoing
 
-    def _undo(self, place: _Place, look: WorktreeSnapshot, message: str) -> _Place:
+    def _undo(self, place: _Place, snapshot: WorktreeSnapshot, message: str) -> _Place:
         if place.opened.state is ConflictState.OPEN:
-            kept = self._kept(place, look)
+            kept = self._kept(place, snapshot)
             place = _noted(place, state=ConflictState.UNDOING, message=message, kept=kept)
-        return self._restore(place, look)
+        return self._restore(place, snapshot)
 
-    def _kept(self, place: _Place, look: WorktreeSnapshot) -> str:
+    def _kept(self, place: _Place, snapshot: WorktreeSnapshot) -> str:
         """What is there gets a name, if it is neither what was there before, nor what was put there."""
-        opened, head, tree = place.opened, look.head, look.tree
+        opened, head, tree = place.opened, snapshot.head, snapshot.tree
         if head == opened.head and tree in {opened.tree, tree_of(place.git, opened.head)}:
             return ""
         made = head
@@ -283,18 +290,20 @@ class WorktreeConflicts:
         self._ground.move([wish(tips_of(self._git, ref), ref, made)], f"{place.path} left it behind")
         return made
 
-    def _restore(self, place: _Place, look: WorktreeSnapshot) -> _Place:
+    def _restore(self, place: _Place, snapshot: WorktreeSnapshot) -> _Place:
         """All is as it was before the conflict was opened."""
         keep_logged(self._git, place.git_dir, place.path, self._names)
         ref, reason = self._names.head(place.path), "weft: @resolve is undone"
-        bring_back(place.git, place.git_dir, look, ref=ref, head=place.opened.head, reason=reason)
+        reset_worktree(place.git, place.git_dir, snapshot, ref=ref, commit=place.opened.head, reason=reason)
         return _noted(place, state=ConflictState.CLOSED)
 
     def _told(self, place: _Place) -> ClosedConflict:
         opened, names, path = place.opened, self._names, place.path
         if opened.message:
             kept = [RefMove(ref=names.kept(path, opened.kept), before="", after=opened.kept)]
-            return ClosedConflict(message=self.said(path), moves=tuple(kept if opened.kept else ()))
+            return ClosedConflict(
+                message=self.describe_conflict(path), moves=tuple(kept if opened.kept else ())
+            )
         moved = RefMove(ref=names.head(path), before=opened.head, after=self._ground.head(path))
         return ClosedConflict(moves=tuple(changes([moved])))
 

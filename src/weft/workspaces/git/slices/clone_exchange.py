@@ -20,7 +20,7 @@ from weft.safe_files import Tree
 from weft.workspaces.clone_files import UntrustedError, remove_file
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.base.lock_files import Pause
-from weft.workspaces.git.base.locks import free, locks_explained
+from weft.workspaces.git.base.locks import explain_lock_errors, remove_stale_locks
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.refs import is_ancestor, move, tips_of
 from weft.workspaces.git.base.sparse import settings
@@ -197,8 +197,8 @@ class Clones:
         if not worktree.is_dir():
             return
         git = self._git.at(worktree)
-        free(worktree, git_dir, pause=self._pause)
-        with locks_explained():
+        remove_stale_locks(worktree, git_dir, pause=self._pause)
+        with explain_lock_errors():
             if state.ref != branch and state.head:
                 # Another branch, or none: what that is called in the clone says nothing in the repository.
                 git.do("update-ref", "--no-deref", "-m", f"weft: {path} left its branch", "HEAD", state.head)

@@ -21,7 +21,7 @@ from weft.workspaces.git.base.refs import is_ancestor
 from weft.workspaces.git.base.worktree_links import git_dir_of
 from weft.workspaces.git.plan_repository import Known, PlanRepository, around, changes, wish
 from weft.workspaces.git.slices.start import SliceStart, SliceStarts
-from weft.workspaces.git.worktrees.reset import bring_back, look_at
+from weft.workspaces.git.worktrees.reset import reset_worktree, snapshot_worktree
 from weft.workspaces.git.worktrees.worktrees import Worktrees
 
 _NOT_KEPT = ContinuationResult(is_kept=False)
@@ -101,9 +101,9 @@ class WorktreeContinuation:
         if head != commit:
             notes.append(wish(refs, kept, head))
         git = self._git.at(worktree)
-        look = look_at(git, git_dir, head=head)
+        snapshot = snapshot_worktree(git, git_dir, fallback_head=head)
         self._ground.move(notes, f"{path} continues")
-        bring_back(git, git_dir, look, ref=ref, head=commit, reason=f"weft: {path} continues")
+        reset_worktree(git, git_dir, snapshot, ref=ref, commit=commit, reason=f"weft: {path} continues")
         return changes([RefMove(ref=ref, before=head, after=commit)])
 
 

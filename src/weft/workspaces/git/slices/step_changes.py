@@ -27,7 +27,7 @@ from weft.workspaces.git.base.worktree_links import git_dir_of, operation_in
 from weft.workspaces.git.checkouts.commits import keep_logged
 from weft.workspaces.git.plan_repository import PlanRepository
 from weft.workspaces.git.slices.watch_note import WatchNote, note_watched, watched_in
-from weft.workspaces.git.worktrees.reset import WorktreeSnapshot, bring_back, look_at
+from weft.workspaces.git.worktrees.reset import WorktreeSnapshot, reset_worktree, snapshot_worktree
 
 _LOOKS = 5
 """So often more comes to light, by what was undone, before we give up."""
@@ -112,34 +112,34 @@ class StepChanges:
     def _undo(self, place: _Place, one: WatchNote) -> WatchNote:
         ref, reason = self._names.head(place.path), f"weft: {one.step} may only read"
         for _ in range(_LOOKS):
-            look = look_at(place.git, place.git_dir, head=one.head)
-            if self._is_as_before(place, look, one.head):
+            snapshot = snapshot_worktree(place.git, place.git_dir, fallback_head=one.head)
+            if self._is_as_before(place, snapshot, one.head):
                 return one if one.changed is None else _noted(place.git_dir, replace(one, undone=True))
-            one = self._keep(place, look, one)
-            bring_back(place.git, place.git_dir, look, ref=ref, head=one.head, reason=reason)
+            one = self._keep(place, snapshot, one)
+            reset_worktree(place.git, place.git_dir, snapshot, ref=ref, commit=one.head, reason=reason)
         raise WorkspaceError(f"{place.git.directory} does not stay as it was before; end what works there")
 
-    def _is_as_before(self, place: _Place, look: WorktreeSnapshot, head: str) -> bool:
-        is_there = look.status.branch == self._names.head(place.path) and look.status.head == head
-        return is_there and operation_in(place.git_dir) is None and look.tree == tree_of(self._git, head)
+    def _is_as_before(self, place: _Place, snapshot: WorktreeSnapshot, head: str) -> bool:
+        is_there = snapshot.status.branch == self._names.head(place.path) and snapshot.status.head == head
+        return is_there and operation_in(place.git_dir) is None and snapshot.tree == tree_of(self._git, head)
 
-    def _keep(self, place: _Place, look: WorktreeSnapshot, one: WatchNote) -> WatchNote:
+    def _keep(self, place: _Place, snapshot: WorktreeSnapshot, one: WatchNote) -> WatchNote:
         """What is there gets a name, but for what is left of something that has one."""
-        different = self._differences(one.head, look.tree)
+        different = self._differences(one.head, snapshot.tree)
         if any(different <= self._differences(one.head, kept) for kept in one.kept):
             return one
-        path, made = place.path, look.head
+        path, made = place.path, snapshot.head
         now = tip(self._git, self._names.head(path))
-        if look.tree != tree_of(self._git, made):
+        if snapshot.tree != tree_of(self._git, made):
             date = self._git.line("show", "--no-patch", "--no-show-signature", "--format=%ct", made)
             subject = f"{path}: {one.step}, which may only read"
             at = f"{date} +0000"
-            made = self._ground.commit(look.tree, (made,), subject, path, at, sign=SigningFailure.NEVER)
+            made = self._ground.commit(snapshot.tree, (made,), subject, path, at, sign=SigningFailure.NEVER)
         keep_logged(
             self._git, place.git_dir, path, self._names, seen=(made, *filter(None, [now])), head=one.head
         )
         files = (*one.files, *(shown(file) for file, _ in sorted(different)))
-        deeds = one.deeds or tuple(self._deeds(place, look, one.head))
+        deeds = one.deeds or tuple(self._deeds(place, snapshot, one.head))
         found = replace(one, changed=True, deeds=deeds, files=files, kept=(*one.kept, made))
         return _noted(place.git_dir, found)
 
@@ -148,13 +148,13 @@ class StepChanges:
         fields = self._git.do("diff-tree", "-r", "-z", "--no-renames", head, tree).split(b"\0")
         return set(zip(fields[1::2], fields[::2], strict=False))
 
-    def _deeds(self, place: _Place, look: WorktreeSnapshot, head: str) -> Sequence[str]:
+    def _deeds(self, place: _Place, snapshot: WorktreeSnapshot, head: str) -> Sequence[str]:
         operation, branch = operation_in(place.git_dir), self._names.head(place.path)
         deeds = {
-            f"left the branch {self._names.branch(place.path)}": look.status.branch != branch,
-            f"removed the branch {self._names.branch(place.path)}": not look.status.head,
+            f"left the branch {self._names.branch(place.path)}": snapshot.status.branch != branch,
+            f"removed the branch {self._names.branch(place.path)}": not snapshot.status.head,
             f"left a `git {operation}` unfinished": operation is not None,
-            "moved the branch to another commit": look.status.branch == branch and look.head != head,
+            "moved the branch to another commit": snapshot.status.branch == branch and snapshot.head != head,
         }
         return [deed for deed, is_so in deeds.items() if is_so]
 

@@ -179,5 +179,5 @@ def _without_upstream(target: str) -> str:
 
 def _words(answer: GitOutput) -> str:
     """What git says about a failure, without hints."""
-    lines = (line.rstrip() for line in answer.said.splitlines())
+    lines = (line.rstrip() for line in answer.message.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("hint:"))
