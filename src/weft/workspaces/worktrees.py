@@ -53,25 +53,25 @@ _TRIES = 20
 
 
 class WorktreeWorkspaces:
-    def __init__(self, ground: PlanRepository) -> None:
-        self._ground = ground
-        self._names = ground.names
-        self._git = ground.git
-        self._worktrees = Worktrees(ground.git, ground.repository.common)
-        self._clones = Clones(ground, self._worktrees)
-        self.recovery = Recovery(ground)
-        self._starting = SliceStarts(ground)
+    def __init__(self, plan_repository: PlanRepository) -> None:
+        self._repository = plan_repository
+        self._names = plan_repository.names
+        self._git = plan_repository.git
+        self._worktrees = Worktrees(plan_repository.git, plan_repository.repository.common)
+        self._clones = Clones(plan_repository, self._worktrees)
+        self.recovery = Recovery(plan_repository)
+        self._starting = SliceStarts(plan_repository)
         self._continuing = WorktreeContinuation(
-            ground, self._worktrees, self._starting, keep=self._keep, bring_up=self._brought_up
+            plan_repository, self._worktrees, self._starting, keep=self._keep, bring_up=self._brought_up
         )
-        commits = MergeCommits(ground, self._worktrees)
-        self._joining = Integration(ground, self._worktrees, commits)
-        self.target = TargetBranch(ground, self._worktrees, commits)
-        self._resolving = WorktreeConflicts(ground, self._worktrees)
-        self._watching = StepChanges(ground)
-        self._parting = PartRemoval(ground)
-        self._foresight = ConflictForecast(ground.git)
-        self._group_branches = GroupBranches(ground, clear=self._clear)
+        commits = MergeCommits(plan_repository, self._worktrees)
+        self._joining = Integration(plan_repository, self._worktrees, commits)
+        self.target = TargetBranch(plan_repository, self._worktrees, commits)
+        self._resolving = WorktreeConflicts(plan_repository, self._worktrees)
+        self._watching = StepChanges(plan_repository)
+        self._parting = PartRemoval(plan_repository)
+        self._foresight = ConflictForecast(plan_repository.git)
+        self._group_branches = GroupBranches(plan_repository, clear=self._clear)
         self._at_steps: defaultdict[str, Lock] = defaultdict(Lock)
         """For each slice: held by whoever proves its worktree, or records what one of its steps did."""
 
@@ -92,12 +92,12 @@ class WorktreeWorkspaces:
     # Places
 
     def place(self, path: str) -> Path:
-        if path in self._ground.groups:
+        if path in self._repository.groups:
             return self.scratch(path)
-        return self._ground.worktree(path) / self._ground.repository.inside
+        return self._repository.worktree(path) / self._repository.repository.inside
 
     def scratch(self, path: str) -> Path:
-        return self._ground.scratch(path) / self._ground.repository.inside
+        return self._repository.scratch(path) / self._repository.repository.inside
 
     # A slice
 
@@ -109,12 +109,12 @@ class WorktreeWorkspaces:
             return self._prepare(request)
 
     def _prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
-        path, worktree = request.path, self._ground.worktree(request.path)
+        path, worktree = request.path, self._repository.worktree(request.path)
         start, moves = self._begin(request)
-        clone = self._ground.shared_refs if path in self._ground.clones else None
+        clone = self._repository.shared_refs if path in self._repository.clones else None
         branch = self._names.head(path)
         self._worktrees.make(worktree, branch=branch, commit=start, sparse=request.sparse, clone=clone)
-        self._ground.bring(worktree, request.copy, request.link)
+        self._repository.bring(worktree, request.copy, request.link)
         self._clones.furnish(path)
         return moves
 
@@ -133,7 +133,7 @@ class WorktreeWorkspaces:
         self.recovery.restore(request.path)
         self._clones.take_or_drop(request.path)
         for _ in range(_TRIES):
-            known = self._ground.known()
+            known = self._repository.known()
             start = self._starting.of(request, known)
             self._clear(request.path)
             moves = self._set_out(request.path, start, known)
@@ -143,7 +143,7 @@ class WorktreeWorkspaces:
 
     def _clear(self, path: str) -> None:
         """What an earlier try left goes, once all of it has a name."""
-        worktree = self._ground.worktree(path)
+        worktree = self._repository.worktree(path)
         found = self._worktrees.find(worktree, self._names.head(path))
         if found is None or found.locked == MAKING:
             return  # nobody has worked there
@@ -159,7 +159,7 @@ class WorktreeWorkspaces:
 
     def _keep(self, path: str, worktree: Path) -> None:
         if worktree.is_dir() and any(worktree.iterdir()):
-            require_registered(worktree, git_dir_of(worktree), self._ground.repository.common)
+            require_registered(worktree, git_dir_of(worktree), self._repository.repository.common)
             work = StepWork(
                 path=path, step="@workspace", attempt=0, subject=f"{path or 'the plan'}: what was left"
             )
@@ -202,7 +202,7 @@ class WorktreeWorkspaces:
             known.get(names.start(path)),
         }
         lost = [end for end in sorted(filter(None, ends)) if not is_ancestor(self._git, end, start)]
-        return [move_ for end in lost for move_ in self._ground.kept(path, end)]
+        return [move_ for end in lost for move_ in self._repository.kept(path, end)]
 
     def _followed(self, path: str, known: Known) -> list[RefMove]:
         """How the branches around have last followed those around them."""
@@ -217,17 +217,17 @@ class WorktreeWorkspaces:
 
     def accept(self, path: str) -> None:
         """New files that the set-up has made are no work of the slice, also where they are not ignored."""
-        worktree = self._ground.worktree(path)
+        worktree = self._repository.worktree(path)
         take_as_brought(self._git.at(worktree), self._worktrees.git_dir(worktree))
 
     def prove(self, path: str) -> None:
         """Also notes where the branch is now, so that it can be told afterwards how far the step has moved it."""
         with self._at_workspace(path):
-            self._worktrees.prove(self._ground.worktree(path), self._names.head(path))
+            self._worktrees.prove(self._repository.worktree(path), self._names.head(path))
             self._clones.furnish(path)
             note = self._names.told(path)
-            self._ground.move(
-                [wish(tips_of(self._git, note), note, self._ground.head(path))], f"{path} goes on"
+            self._repository.move(
+                [wish(tips_of(self._git, note), note, self._repository.head(path))], f"{path} goes on"
             )
 
     def is_own(self, path: str) -> bool:  # noqa: ARG002 - all are
@@ -241,7 +241,7 @@ class WorktreeWorkspaces:
             head = self._watching.beginning(watch)
             if head is None and watch.reads:
                 self._record(record, replace(work, subject=f"{work.path}: what was there before {work.step}"))
-            self._watching.begin(watch, head or self._ground.head(work.path))
+            self._watching.begin(watch, head or self._repository.head(work.path))
 
     def unwatch(self, path: str, jobs: Collection[str]) -> None:
         with self._at_workspace(path):
@@ -278,13 +278,13 @@ class WorktreeWorkspaces:
         return changes([RefMove(ref=names.head(path), before=tips.get(names.told(path), ""), after=now)])
 
     def _record(self, how: Callable[..., object], work: StepWork) -> None:
-        worktree = self._git.at(self._ground.worktree(work.path))
+        worktree = self._git.at(self._repository.worktree(work.path))
         how(
             worktree,
             work,
-            plan=self._ground.plan,
+            plan=self._repository.plan,
             names=self._names,
-            identity=self._ground.repository.identity,
+            identity=self._repository.repository.identity,
         )
 
     def open_conflict(self, request: MergeRequest, work: StepWork) -> OpenConflict:
@@ -297,7 +297,7 @@ class WorktreeWorkspaces:
             closed = self._resolving.close(work, failed)
         start = tips_of(self._git, self._names.start(path)).get(self._names.start(path))
         if start is not None and not closed.message:
-            self._foresight.moved(path, start, self._ground.head(path))
+            self._foresight.moved(path, start, self._repository.head(path))
         return closed
 
     def foresee(self, path: str) -> Mapping[str, Sequence[str]]:
@@ -313,12 +313,12 @@ class WorktreeWorkspaces:
             newest = self._brought_up(request.path)
         self._joining.check_out(request, newest.commit)
         note = self._names.passed(request.path)
-        self._ground.move([wish(tips_of(self._git, note), note, newest.commit)], "to be verified")
+        self._repository.move([wish(tips_of(self._git, note), note, newest.commit)], "to be verified")
         return _of_branches(newest.follows)
 
     def _brought_up(self, group: str) -> SliceStart:
         for _ in range(_TRIES):
-            newest = self._starting.newest(group, self._ground.known())
+            newest = self._starting.newest(group, self._repository.known())
             if move(self._git, changes(newest.follows), reason=f"weft: {group or 'the plan'} follows"):
                 return newest
         raise _restless(group)
@@ -340,7 +340,7 @@ class WorktreeWorkspaces:
         return None if done is None else self._done(path, done)
 
     def release(self, path: str) -> bool:
-        worktree = self._ground.worktree(path)
+        worktree = self._repository.worktree(path)
         if not worktree.is_dir():
             return False
         with self._at_workspace(path):  # what is in a clone enters the repository first
@@ -348,18 +348,18 @@ class WorktreeWorkspaces:
             return self._worktrees.release(worktree, self._names.head(path))
 
     def put_away(self, path: str) -> None:
-        worktree = self._ground.worktree(path)
+        worktree = self._repository.worktree(path)
         with self._at_steps[path]:
             if worktree.is_dir() and not self._worktrees.is_opened(worktree):
                 self._clear(path)
 
     def reopen(self, request: WorkspaceRequest) -> None:
         """Makes the worktree of a slice again, at its branch, for a person; Weft does not remove it by itself."""
-        path, worktree = request.path, self._ground.worktree(request.path)
-        head = self._ground.head(path)
+        path, worktree = request.path, self._repository.worktree(request.path)
+        head = self._repository.head(path)
         self._worktrees.make(worktree, branch=self._names.head(path), commit=head, sparse=request.sparse)
         self._worktrees.note_opened(worktree)
-        self._ground.bring(worktree, request.copy, request.link)
+        self._repository.bring(worktree, request.copy, request.link)
 
     def discard(self, path: str) -> None:
         self._joining.discard(path)

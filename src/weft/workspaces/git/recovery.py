@@ -27,15 +27,15 @@ _COMMON = "../.."
 
 
 class Recovery:
-    def __init__(self, ground: PlanRepository) -> None:
-        self._ground = ground
-        self._names = ground.names
-        self._common = ground.repository.common
+    def __init__(self, plan_repository: PlanRepository) -> None:
+        self._repository = plan_repository
+        self._names = plan_repository.names
+        self._common = plan_repository.repository.common
 
     def recover(self, paths: Iterable[str]) -> list[str]:
         """What was made whole, in sentences for people; `paths` are those of all subplans."""
         Leavings(self._common).remove()
-        finish_forwards(self._ground.git)
+        finish_forwards(self._repository.git)
         names = {dotted(path): path for path in paths}
         damaged = [words for path in names.values() for words in self.restore(path)]
         return [*damaged, *self._restore_refs(names)]
@@ -43,7 +43,7 @@ class Recovery:
     # Refs
 
     def _restore_refs(self, names: dict[str, str]) -> Iterator[str]:
-        plan, git = self._names.plan, self._ground.git
+        plan, git = self._names.plan, self._repository.git
         heads = f"refs/heads/{self._names.prefix}{plan}"
         for ref in broken_refs(git, heads, f"refs/weft/*/{plan}/**", f"refs/weft/*/{plan}"):
             name = ref.removeprefix(f"{heads}/")
@@ -56,8 +56,8 @@ class Recovery:
     def _noted(self, path: str) -> list[str]:
         """Commits that the branch of a subplan was at, the latest first."""
         notes = (self._names.tip(path), self._names.start(path))
-        refs = tips_of(self._ground.git, *notes)
-        entry = git_dir_at(self._ground.worktree(path))
+        refs = tips_of(self._repository.git, *notes)
+        entry = git_dir_at(self._repository.worktree(path))
         logged = _LOGGED.findall(text_of(entry / "logs" / "HEAD") or "") if entry is not None else []
         return [*(refs[note] for note in notes[:1] if note in refs), *reversed(logged), *refs.values()]
 
@@ -65,7 +65,7 @@ class Recovery:
 
     def restore(self, path: str) -> list[str]:
         """Makes the files again by which git and the worktree of a subplan know each other; says which."""
-        place = self._ground.worktree(path)
+        place = self._repository.worktree(path)
         if not place.is_dir() or place.is_symlink():
             return []
         entry = git_dir_at(place)

@@ -47,9 +47,9 @@ _Mark = tuple[int, ...]
 class EarlyCommits:
     """For each slice one thread at a time."""
 
-    def __init__(self, ground: PlanRepository, place: Callable[[str], Path | None]) -> None:
+    def __init__(self, plan_repository: PlanRepository, place: Callable[[str], Path | None]) -> None:
         """`place` gives the registration of a slice that has a clone."""
-        self._ground = ground
+        self._repository = plan_repository
         self._place = place
         self._marks: dict[str, _Mark | None] = {}
         """Of the branches, as they were last looked at."""
@@ -71,18 +71,18 @@ class EarlyCommits:
             self._failures[path] += 1
 
     def _has_moved(self, path: str, git_dir: Path) -> bool:
-        mark = _mark_of(git_dir / CLONE / "git", self._ground.names.head(path))
+        mark = _mark_of(git_dir / CLONE / "git", self._repository.names.head(path))
         is_new = mark is not None and mark != self._marks.get(path)
         self._marks[path] = mark
         return is_new
 
     def _take(self, path: str, git_dir: Path) -> None:
-        ground, branch = self._ground, self._ground.names.head(path)
-        worktree, common = ground.worktree(path), ground.repository.common
+        plan_repository, branch = self._repository, self._repository.names.head(path)
+        worktree, common = plan_repository.worktree(path), plan_repository.repository.common
         require_registered(worktree, git_dir, common)
         handed = handed_in(git_dir)
         after = read_branch(git_dir / CLONE / "git", branch)
-        tips = tips_of(ground.git, branch, ground.names.start(path), ground.names.tip(path))
+        tips = tips_of(plan_repository.git, branch, plan_repository.names.start(path), plan_repository.names.tip(path))
         now = tips.get(branch, "")
         if handed.state is None or after in {"", now} or len(handed.entered) >= _MOST:
             return
@@ -94,11 +94,11 @@ class EarlyCommits:
             admit(common, git_dir / CLONE / "git", wanted, limits=LIMITS)
         if after not in handed.entered:
             note_handed(git_dir, replace(handed, entered=(*handed.entered, after)))
-        move(ground.git, [RefMove(ref=branch, before=now, after=after)], reason=f"weft: {path} committed")
+        move(plan_repository.git, [RefMove(ref=branch, before=now, after=after)], reason=f"weft: {path} committed")
         if text_of(git_dir / "HEAD") == f"ref: {branch}":
             # People compare the files of the workspace with this index. If it fails, the end of the step does it.
             command = ("read-tree", "--reset", "HEAD")
-            ground.git.at(worktree).ask_within(LIMITS.seconds, *command, stdin=b"", env=settings(git_dir))
+            plan_repository.git.at(worktree).ask_within(LIMITS.seconds, *command, stdin=b"", env=settings(git_dir))
 
 
 def _mark_of(place: Path, branch: str) -> _Mark | None:

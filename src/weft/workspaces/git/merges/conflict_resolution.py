@@ -74,17 +74,17 @@ class _Place(Struct, frozen=True, kw_only=True):
 
 
 class WorktreeConflicts:
-    def __init__(self, ground: PlanRepository, worktrees: Worktrees) -> None:
-        self._ground = ground
-        self._names = ground.names
-        self._git = ground.git
+    def __init__(self, plan_repository: PlanRepository, worktrees: Worktrees) -> None:
+        self._repository = plan_repository
+        self._names = plan_repository.names
+        self._git = plan_repository.git
         self._worktrees = worktrees
 
     # Opening
 
     def open(self, request: MergeRequest, work: StepWork) -> OpenConflict:
         """Raises `WorkspaceError` if it cannot be resolved there; then all is as it was before."""
-        path, worktree = request.path, self._ground.worktree(request.path)
+        path, worktree = request.path, self._repository.worktree(request.path)
         self.abandon(path)
         self._worktrees.prove(worktree, self._names.head(path))
         git = self._git.at(worktree)
@@ -101,7 +101,7 @@ class WorktreeConflicts:
         """The merge, and the commits that it was made of; None if one of the branches has moved meanwhile."""
         group, path = around(request.path), request.path
         refs = (self._names.head(group), self._names.head(path))
-        into, head = self._ground.head(group), self._ground.head(path)
+        into, head = self._repository.head(group), self._repository.head(path)
         # By their names, which git writes into the files. A tag of the same name is not meant.
         labels = [ref.removeprefix("refs/") for ref in refs]
         trial = try_merge(self._git, labels[0], labels[1], take=request.take_branch, shows_base=True)
@@ -125,13 +125,13 @@ class WorktreeConflicts:
         opened = ConflictNote(head=head, into=into, tree=trial.tree, sides=sides)
         place = _Place(path=path, git=git, git_dir=git_dir_of(git.directory), opened=opened)
         note = self._names.told(path)
-        self._ground.move([wish(tips_of(self._git, note), note, head)], f"{path} goes on")
+        self._repository.move([wish(tips_of(self._git, note), note, head)], f"{path} goes on")
         note_opened(place.git_dir, opened)
         with explain_lock_errors():
             git.ask("update-index", "-q", "--refresh", env=place.env)  # a copy looks as if all had changed
             git.do("read-tree", "-m", "-u", head, trial.tree, env=place.env)
             self._refuse_hidden(place)
-            _mark(place, message_of(work, self._ground.plan))
+            _mark(place, message_of(work, self._repository.plan))
         files = [conflict.path for conflict in trial.conflicts]
         return OpenConflict(
             files=tuple(files),
@@ -163,7 +163,7 @@ class WorktreeConflicts:
         """Nothing may work in the worktree any more. Asked again, it tells the same."""
         place = self._place(work.path)
         if place is None:
-            raise WorkspaceError(f"no conflict was opened in {self._ground.worktree(work.path)}")
+            raise WorkspaceError(f"no conflict was opened in {self._repository.worktree(work.path)}")
         match place.opened.state:
             case ConflictState.CLOSED:
                 return self._told(place)
@@ -184,7 +184,7 @@ class WorktreeConflicts:
 
     def leave(self, path: str) -> None:
         """Undoes what is left of a conflict in the workspace of a slice, before the slice is merged."""
-        if path in self._ground.groups:
+        if path in self._repository.groups:
             return
         try:
             self.abandon(path)
@@ -198,7 +198,7 @@ class WorktreeConflicts:
         try:
             yield
         except HeldError as error:
-            is_slice = path not in self._ground.groups
+            is_slice = path not in self._repository.groups
             said = self.describe_conflict(path) if is_slice and error.conflict and request.resolved else ""
             if not said:
                 raise
@@ -215,7 +215,7 @@ class WorktreeConflicts:
         return f"{place.opened.message}{where}"
 
     def _place(self, path: str) -> _Place | None:
-        worktree = self._ground.worktree(path)
+        worktree = self._repository.worktree(path)
         try:
             git_dir = git_dir_of(worktree)
         except WorkspaceError:
@@ -247,7 +247,7 @@ class WorktreeConflicts:
 
     def _settle(self, place: _Place, snapshot: WorktreeSnapshot, work: StepWork) -> _Place:
         ref, now = self._names.head(place.path), snapshot.head
-        made = self._made(place, snapshot, message_of(work, self._ground.plan))
+        made = self._made(place, snapshot, message_of(work, self._repository.plan))
         if not move(place.git, changes([RefMove(ref=ref, before=now, after=made)]), reason="weft: @resolve"):
             raise WorkspaceError(f"the branch {self._names.branch(place.path)} was moved by somebody else")
         with explain_lock_errors():
@@ -263,7 +263,7 @@ class WorktreeConflicts:
         is_made = into.encode() in parents.split(b" ") and said.strip() == message.strip()
         if is_made and tree_of(git, head) == snapshot.tree:
             return head
-        identity = self._ground.repository.identity
+        identity = self._repository.repository.identity
         text, sign = os.fsdecode(message), SigningFailure.PREFERRED
         return commit_merge(git, snapshot.tree, (head, into), text, identity=identity, sign=sign)
 
@@ -285,9 +285,9 @@ class WorktreeConflicts:
             date = place.git.line("show", "--no-patch", "--no-show-signature", "--format=%ct", head)
             subject = f"{place.path}: @resolve, as it was left"
             parents, at = (head, opened.into), f"{date} +0000"
-            made = self._ground.commit(tree, parents, subject, place.path, at, sign=SigningFailure.NEVER)
+            made = self._repository.commit(tree, parents, subject, place.path, at, sign=SigningFailure.NEVER)
         ref = self._names.kept(place.path, made)
-        self._ground.move([wish(tips_of(self._git, ref), ref, made)], f"{place.path} left it behind")
+        self._repository.move([wish(tips_of(self._git, ref), ref, made)], f"{place.path} left it behind")
         return made
 
     def _restore(self, place: _Place, snapshot: WorktreeSnapshot) -> _Place:
@@ -304,7 +304,7 @@ class WorktreeConflicts:
             return ClosedConflict(
                 message=self.describe_conflict(path), moves=tuple(kept if opened.kept else ())
             )
-        moved = RefMove(ref=names.head(path), before=opened.head, after=self._ground.head(path))
+        moved = RefMove(ref=names.head(path), before=opened.head, after=self._repository.head(path))
         return ClosedConflict(moves=tuple(changes([moved])))
 
 

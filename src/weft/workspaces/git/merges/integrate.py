@@ -34,10 +34,10 @@ class _Into(Struct, frozen=True, kw_only=True):
 
 
 class Integration:
-    def __init__(self, ground: PlanRepository, worktrees: Worktrees, commits: MergeCommits) -> None:
-        self._ground = ground
-        self._names = ground.names
-        self._git = ground.git
+    def __init__(self, plan_repository: PlanRepository, worktrees: Worktrees, commits: MergeCommits) -> None:
+        self._repository = plan_repository
+        self._names = plan_repository.names
+        self._git = plan_repository.git
         self._worktrees = worktrees
         self._commits = commits
         self._moving = Lock()
@@ -51,7 +51,7 @@ class Integration:
         for _ in range(_TRIES):
             done = self._try(request, into)
             if done is not None:
-                if done.verify_in is None and self._ground.scratch(request.path).is_dir():
+                if done.verify_in is None and self._repository.scratch(request.path).is_dir():
                     self.discard(request.path)
                 return done
         raise WorkspaceError(f"{into.name} moves all the time; which other program works on it?")
@@ -63,15 +63,15 @@ class Integration:
     def _never_began(self, path: str) -> bool:
         """Whether it is a group of which no slice has a branch."""
         refs = (self._names.head(path), self._names.start(path))
-        return path in self._ground.groups and not tips_of(self._git, *refs)
+        return path in self._repository.groups and not tips_of(self._git, *refs)
 
     def _try(self, request: MergeRequest, into: _Into) -> MergeResult | None:
         """None if the branch has moved meanwhile."""
         path = request.path
         head, start = self._names.head(path), self._names.start(path)
         refs = tips_of(self._git, into.ref, head, start, self._names.tip(into.group))
-        ours = refs.get(into.ref) or self._ground.head(into.group)
-        theirs = refs.get(head) or self._ground.head(path)
+        ours = refs.get(into.ref) or self._repository.head(into.group)
+        theirs = refs.get(head) or self._repository.head(path)
         if is_ancestor(self._git, theirs, ours):
             return self._found_done(into, path, theirs, ours)
         if theirs == refs.get(start):
@@ -83,12 +83,12 @@ class Integration:
 
     def _found_done(self, into: _Into, path: str, theirs: str, ours: str) -> MergeResult:
         """It was merged before; what had to be done after that may be left to do."""
-        moves = moved_before(self._ground, into.ref, theirs, ours)
+        moves = moved_before(self._repository, into.ref, theirs, ours)
         with self._moving:
             note = self._names.tip(into.group)
             refs = tips_of(self._git, note)
             late = [wish(refs, note, each.after) for each in moves if refs.get(note) == each.before]
-            self._ground.move(late, f"merge {path}")
+            self._repository.move(late, f"merge {path}")
         self.discard(path)
         return MergeResult(moves=moves)
 
@@ -98,26 +98,26 @@ class Integration:
         """Whether a slice's steps have passed on that tree, or it was verified before."""
         path = request.path
         notes = [self._names.passed(path)]
-        if path not in self._ground.groups and not request.resolved:
+        if path not in self._repository.groups and not request.resolved:
             notes.append(self._names.tip(path))
         return any(tree == tree_of(self._git, commit) for commit in tips_of(self._git, *notes).values())
 
     def _to_be_verified(self, request: MergeRequest, commit: str) -> MergeResult:
         self.check_out(request, commit)
         note = self._names.merging(request.path)
-        self._ground.move([wish(tips_of(self._git, note), note, commit)], f"{request.path} is to be verified")
-        return MergeResult(verify_in=self._ground.scratch(request.path) / self._ground.repository.inside)
+        self._repository.move([wish(tips_of(self._git, note), note, commit)], f"{request.path} is to be verified")
+        return MergeResult(verify_in=self._repository.scratch(request.path) / self._repository.repository.inside)
 
     def check_out(self, request: MergeRequest, commit: str) -> None:
         """With all untracked files that its slices were given."""
-        scratch = self._ground.scratch(request.path)
+        scratch = self._repository.scratch(request.path)
         self._worktrees.make(
-            scratch, branch=None, commit=commit, sparse=request.sparse, clone=self._ground.scratch_clone
+            scratch, branch=None, commit=commit, sparse=request.sparse, clone=self._repository.scratch_clone
         )
-        self._ground.bring(scratch, request.copy, request.link)
+        self._repository.bring(scratch, request.copy, request.link)
 
     def publish(self, path: str) -> MergeResult | None:
-        into, theirs = self._into(path), self._ground.head(path)
+        into, theirs = self._into(path), self._repository.head(path)
         commit = tip(self._git, self._names.merging(path))
         if commit is None:  # an earlier coordinator published it, and died
             ours = tip(self._git, into.ref)
@@ -134,8 +134,8 @@ class Integration:
 
     def discard(self, path: str) -> None:
         note = self._names.merging(path)
-        self._ground.move([wish(tips_of(self._git, note), note, "")], f"{path} was verified")
-        self._worktrees.discard(self._ground.scratch(path))
+        self._repository.move([wish(tips_of(self._git, note), note, "")], f"{path} was verified")
+        self._worktrees.discard(self._repository.scratch(path))
 
     # Moving
 
@@ -158,7 +158,7 @@ class Integration:
             else:
                 moved = self._advance_in_checkout(moves[0], path)
                 if moved:
-                    self._ground.move(notes, f"merge {path}")
+                    self._repository.move(notes, f"merge {path}")
         return MergeResult(moves=tuple(moves)) if moved else None
 
     def _advance_in_checkout(self, wished: RefMove, path: str) -> bool:
@@ -178,9 +178,9 @@ class Integration:
         return changes([wish(refs, ref, after) for ref, after in wanted.items()])
 
 
-def moved_before(ground: PlanRepository, ref: str, theirs: str, ours: str) -> tuple[RefMove, ...]:
+def moved_before(plan_repository: PlanRepository, ref: str, theirs: str, ours: str) -> tuple[RefMove, ...]:
     """The move by which a branch received a commit; none if it held the commit from its beginning."""
-    merges = ground.git.line("rev-list", "--first-parent", "--merges", "--parents", f"{theirs}..{ours}")
+    merges = plan_repository.git.line("rev-list", "--first-parent", "--merges", "--parents", f"{theirs}..{ours}")
     for line in merges.splitlines():
         commit, first, *others = line.split()
         if theirs in others:

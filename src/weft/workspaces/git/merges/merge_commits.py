@@ -44,10 +44,10 @@ class MergeCommit(Struct, frozen=True):
 
 
 class MergeCommits:
-    def __init__(self, ground: PlanRepository, worktrees: Worktrees) -> None:
-        self._ground = ground
-        self._names = ground.names
-        self._git = ground.git
+    def __init__(self, plan_repository: PlanRepository, worktrees: Worktrees) -> None:
+        self._repository = plan_repository
+        self._names = plan_repository.names
+        self._git = plan_repository.git
         self._worktrees = worktrees
         self._made: dict[tuple[str, ...], MergeCommit] = {}
         """By subplan, subject and the two parents."""
@@ -59,7 +59,7 @@ class MergeCommits:
         key = (merge.path, merge.subject, ours, theirs)
         if key not in self._made:
             tree = self._tree(merge, ours, theirs, ancestry)
-            commit = self._ground.commit(tree, (ours, theirs), merge.subject, merge.path)
+            commit = self._repository.commit(tree, (ours, theirs), merge.subject, merge.path)
             self._made[key] = MergeCommit(tree, commit)
         return self._made[key]
 
@@ -75,7 +75,7 @@ class MergeCommits:
 
     def refuse_unsaved(self, path: str) -> None:
         """Uncommitted changes of a person in the worktree may be meant to be a part of the merge."""
-        worktree = self._ground.worktree(path)
+        worktree = self._repository.worktree(path)
         if not worktree.is_dir() or not any(worktree.iterdir()):
             return
         try:
@@ -124,7 +124,7 @@ class MergeCommits:
 
     def _where_to_settle(self, merge: MergeInput, commit: str) -> Path:
         """A worktree on the subplan's branch; for a group it is made here."""
-        head, worktree = self._names.head(merge.path), self._ground.worktree(merge.path)
+        head, worktree = self._names.head(merge.path), self._repository.worktree(merge.path)
         checkout = checkout_of(self._git, head)
         if checkout is not None and checkout != worktree.parent.resolve() / worktree.name:
             return checkout

@@ -21,17 +21,17 @@ from weft.workspaces.git.plan_repository import Known, PlanRepository, changes, 
 
 
 class PartRemoval:
-    def __init__(self, ground: PlanRepository) -> None:
-        self._ground = ground
-        self._git = ground.git
-        self._names = ground.names
+    def __init__(self, plan_repository: PlanRepository) -> None:
+        self._repository = plan_repository
+        self._git = plan_repository.git
+        self._names = plan_repository.names
         # The same is asked for again and again, with few differences.
         self._relations: dict[tuple[tuple[GroupPart, str], ...], dict[str, list[str]]] = {}
         self._merges: dict[tuple[GroupPart, str, str], str] = {}
 
     def suspects(self, request: MergeRequest) -> Sequence[Suspect]:
         """None if more than the work of the parts is on the branch, or this cannot be told apart."""
-        known = self._ground.known()
+        known = self._repository.known()
         start, head = (known.get(ref) for ref in self._ends(request.path))
         parts = self._with_work(request.parts, start, known)
         if start is None or head is None or not parts:
@@ -47,8 +47,8 @@ class PartRemoval:
 
     def without(self, request: MergeRequest) -> str:
         """A commit with all but some; raises `ConflictError` if what is left does not go together."""
-        known = self._ground.known()
-        start = known.get(self._names.start(request.path)) or self._ground.head(request.path)
+        known = self._repository.known()
+        start = known.get(self._names.start(request.path)) or self._repository.head(request.path)
         parts = self._with_work(request.parts, start, known)
         built_on = self._built_on(parts, known)
         left = {path: others for path, others in built_on.items() if path not in request.without}
@@ -56,7 +56,7 @@ class PartRemoval:
 
     def leave_out(self, request: MergeRequest) -> list[RefMove]:
         """Moves the branch of a group to hold some of its parts only, and keeps what was on it."""
-        path, names, known = request.path, self._names, self._ground.known()
+        path, names, known = request.path, self._names, self._repository.known()
         left, now = self.without(request), known[names.head(path)]
         if known.get(names.tip(path)) == left:  # it was done before; what came since is a person's
             return changes(
@@ -69,12 +69,12 @@ class PartRemoval:
                 f"off it; switch to another branch there (git switch), then type: weft merge {path}"
             )
         wishes = [
-            *self._ground.kept(path, now),
+            *self._repository.kept(path, now),
             wish(known, names.head(path), left),
             wish(known, names.tip(path), left),
             wish(known, names.told(path), now),
         ]
-        self._ground.move(wishes, f"{path} without {', '.join(request.without)}")
+        self._repository.move(wishes, f"{path} without {', '.join(request.without)}")
         return [RefMove(ref=names.head(path), before=now, after=left)]
 
     def _ends(self, group: str) -> tuple[str, str]:
@@ -82,7 +82,7 @@ class PartRemoval:
 
     def _with_work(self, parts: Sequence[GroupPart], start: str | None, known: Known) -> list[GroupPart]:
         """Who changed nothing, or whose work was there when the group began, has nothing to do with it."""
-        merged = self._ground.merged_into(start) if start else ()
+        merged = self._repository.merged_into(start) if start else ()
         found: list[GroupPart] = []
         for part in parts:
             began, head = self._ends(part.path)
@@ -99,7 +99,7 @@ class PartRemoval:
 
     def _others_in(self, part: GroupPart, parts: Sequence[GroupPart], known: Known) -> list[str]:
         head = known[self._names.head(part.path)]
-        merged = self._ground.merged_into(head)
+        merged = self._repository.merged_into(head)
         heads = {other.path: self._names.head(other.path) for other in parts}
         return [
             other
@@ -128,4 +128,4 @@ class PartRemoval:
             raise ConflictError(f"{part.path} does not go together with what is left: {listed(files)}", files)
         dates = self._git.line("show", "--no-patch", "--format=%ct", ours, theirs).split()
         date = f"{max(map(int, dates))} +0000"
-        return self._ground.commit(trial.tree, (ours, theirs), part.subject, part.path, date)
+        return self._repository.commit(trial.tree, (ours, theirs), part.subject, part.path, date)

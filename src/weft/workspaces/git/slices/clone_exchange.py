@@ -50,19 +50,19 @@ _MOST_LOGGED = 1000
 class Clones:
     def __init__(
         self,
-        ground: PlanRepository,
+        plan_repository: PlanRepository,
         worktrees: Worktrees,
         *,
         limits: IntakeLimits = IntakeLimits(),  # noqa: B008 - it never changes
         pause: Pause = time.sleep,
     ) -> None:
-        self._ground = ground
-        self._git = ground.git
-        self._names = ground.names
+        self._repository = plan_repository
+        self._git = plan_repository.git
+        self._names = plan_repository.names
         self._worktrees = worktrees
         self._limits = limits
         self._pause = pause
-        self._early = EarlyCommits(ground, self._place)
+        self._early = EarlyCommits(plan_repository, self._place)
 
     @contextmanager
     def synchronized(self, path: str) -> Generator[None]:
@@ -73,19 +73,19 @@ class Clones:
 
     def furnish(self, path: str) -> None:
         """A clone for the steps of a slice that is to have one, where there is none yet."""
-        if path not in self._ground.clones:
+        if path not in self._repository.clones:
             return
-        worktree = self._ground.worktree(path)
+        worktree = self._repository.worktree(path)
         git_dir = git_dir_of(worktree)
         self._early.begin(path)
-        make_clone(self._git, git_dir, self._ground.repository.common, self._ground.shared_refs)
+        make_clone(self._git, git_dir, self._repository.repository.common, self._repository.shared_refs)
         self.hand_out(path)
-        if path in self._ground.opened:
+        if path in self._repository.opened:
             lead(worktree, git_dir, to_clone=True)
 
     def take_early(self, path: str, lock: Lock) -> None:
         """What a step under way has committed appears in the repository, if that can be now."""
-        if path not in self._ground.clones or not lock.acquire(blocking=False):
+        if path not in self._repository.clones or not lock.acquire(blocking=False):
             return  # whatever else is done in the workspace takes in all of it
         try:
             self._early.take(path)
@@ -94,9 +94,9 @@ class Clones:
 
     def close(self, path: str) -> None:
         """No step works there any more: people find the worktree, on the branch of the repository."""
-        if path not in self._ground.opened:
+        if path not in self._repository.opened:
             return
-        worktree = self._ground.worktree(path)
+        worktree = self._repository.worktree(path)
         git_dir = self._place(path)
         if git_dir is not None and worktree.is_dir():
             lead(worktree, git_dir, to_clone=False)
@@ -115,7 +115,7 @@ class Clones:
             remove_file(Tree(git_dir), CLONE)
 
     def hand_out(self, path: str) -> None:
-        worktree = self._ground.worktree(path)
+        worktree = self._repository.worktree(path)
         git_dir = self._place(path)
         if git_dir is not None and worktree.is_dir():
             with _explained(path):
@@ -123,7 +123,7 @@ class Clones:
 
     def take_in(self, path: str) -> None:
         """Raises `WorkspaceError` if what is there cannot enter the repository; then nothing has moved."""
-        worktree = self._ground.worktree(path)
+        worktree = self._repository.worktree(path)
         git_dir = self._place(path)
         if git_dir is None:
             return
@@ -139,12 +139,12 @@ class Clones:
 
     def _place(self, path: str) -> Path | None:
         """The registration of the worktree of a slice with a clone, also if the directory is gone."""
-        worktree = self._ground.worktree(path)
+        worktree = self._repository.worktree(path)
         git_dir = None
         try:
             git_dir = git_dir_of(worktree)
         except WorkspaceError:
-            if path in self._ground.clones and not worktree.is_dir():
+            if path in self._repository.clones and not worktree.is_dir():
                 git_dir = self._worktrees.entry_of(worktree)
         return None if git_dir is None or clone_of(git_dir) is None else git_dir
 
@@ -176,7 +176,7 @@ class Clones:
         def enter(*commits: str) -> None:
             if commits:
                 wanted = WantedCommits(commits=commits, known=known)
-                admit(self._ground.repository.common, place, wanted, limits=self._limits)
+                admit(self._repository.repository.common, place, wanted, limits=self._limits)
 
         try:
             enter(*heads, *undone)
@@ -222,7 +222,7 @@ class Clones:
             if is_ancestor(self._git, after, now):
                 return
             kept = RefMove(ref=self._names.kept(path, after), before="", after=after)
-            self._ground.move(changes([kept]), f"{path} left it behind")
+            self._repository.move(changes([kept]), f"{path} left it behind")
             raise WorkspaceError(
                 f"the branch {self._names.branch(path)} was moved both in the repository and in the clone of "
                 f"{path}; what is in the clone is kept as {kept.ref}; to start the slice again, "

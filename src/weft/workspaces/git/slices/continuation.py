@@ -35,30 +35,30 @@ BringUp = Callable[[str], SliceStart]
 class WorktreeContinuation:
     def __init__(
         self,
-        ground: PlanRepository,
+        plan_repository: PlanRepository,
         worktrees: Worktrees,
         starting: SliceStarts,
         *,
         keep: Keep,
         bring_up: BringUp,
     ) -> None:
-        self._ground = ground
-        self._git: Git = ground.git
-        self._names = ground.names
+        self._repository = plan_repository
+        self._git: Git = plan_repository.git
+        self._names = plan_repository.names
         self._worktrees = worktrees
         self._starting = starting
         self._keep = keep
         self._bring_up = bring_up
 
     def after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> ContinuationResult:
-        path, refs = request.path, self._ground.known()
+        path, refs = request.path, self._repository.known()
         head, start = refs.get(self._names.head(path)), refs.get(self._names.start(path))
         if head is None or start is None:
             return _NOT_KEPT
         commit = earlier.commit or start
         if not self._has(commit, head) or not self._is_built_on_the_same(request, start, head, refs):
             return _NOT_KEPT
-        worktree = self._ground.worktree(path)
+        worktree = self._repository.worktree(path)
         try:
             if not earlier.merging:
                 self._worktrees.prove(worktree, self._names.head(path))
@@ -88,21 +88,21 @@ class WorktreeContinuation:
         """The heads of what it depends on. One that has landed may be gone, and is in the base."""
         for other in request.after:
             head = refs.get(self._names.head(other))
-            if head is not None or not self._ground.has_landed(other):
-                yield head or self._ground.head(other)
+            if head is not None or not self._repository.has_landed(other):
+                yield head or self._repository.head(other)
 
     def _go_back(self, path: str, worktree: Path, head: str, commit: str) -> list[RefMove]:
         """To the commit, and nothing else is there but what is ignored, or was brought."""
         self._keep(path, worktree)
         git_dir, ref = git_dir_of(worktree), self._names.head(path)
         kept = self._names.kept(path, head)
-        refs = self._ground.known()
+        refs = self._repository.known()
         notes = [wish(refs, self._names.tip(path), commit), wish(refs, self._names.told(path), commit)]
         if head != commit:
             notes.append(wish(refs, kept, head))
         git = self._git.at(worktree)
         snapshot = snapshot_worktree(git, git_dir, fallback_head=head)
-        self._ground.move(notes, f"{path} continues")
+        self._repository.move(notes, f"{path} continues")
         reset_worktree(git, git_dir, snapshot, ref=ref, commit=commit, reason=f"weft: {path} continues")
         return changes([RefMove(ref=ref, before=head, after=commit)])
 

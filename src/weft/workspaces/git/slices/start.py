@@ -29,10 +29,10 @@ class SliceStart(Struct, frozen=True, kw_only=True):
 
 
 class SliceStarts:
-    def __init__(self, ground: PlanRepository) -> None:
-        self._ground = ground
-        self._git = ground.git
-        self._names = ground.names
+    def __init__(self, plan_repository: PlanRepository) -> None:
+        self._repository = plan_repository
+        self._git = plan_repository.git
+        self._names = plan_repository.names
 
     def newest(self, group: str, known: Known) -> SliceStart:
         """The newest state of a group's branch."""
@@ -40,7 +40,7 @@ class SliceStarts:
         now = known.get(head, "")
         if now and now != known.get(start):
             return SliceStart(commit=now)  # it has work of its own
-        outer = self.newest(around(group), known) if group else SliceStart(commit=self._ground.ends.base)
+        outer = self.newest(around(group), known) if group else SliceStart(commit=self._repository.ends.base)
         if now == outer.commit or (now and self._is_looked_at(head)):
             return outer
         moves = (
@@ -66,15 +66,15 @@ class SliceStarts:
             return start
         commit = start.commit
         heads = {other: known.get(self._names.head(other)) for other in request.after}
-        missing = self._ground.missing_in(commit, {*filter(None, heads.values())})
+        missing = self._repository.missing_in(commit, {*filter(None, heads.values())})
         for other, head in heads.items():
-            has_it = self._ground.has_landed(other) if head is None else head not in missing
+            has_it = self._repository.has_landed(other) if head is None else head not in missing
             if has_it:
                 continue
             branch, reached = self._reached(other, request.path, known)
             if not is_ancestor(self._git, reached, commit):
                 commit = self._with(request.path, branch, commit, reached)
-                missing = self._ground.missing_in(commit, missing)
+                missing = self._repository.missing_in(commit, missing)
         return SliceStart(commit=commit, follows=start.follows)
 
     def _apart(self, request: WorkspaceRequest, start: SliceStart, known: Known) -> SliceStart | None:
@@ -84,11 +84,11 @@ class SliceStarts:
         branch, because those around it may hold what is not wanted.
         """
         tips = {other: known.get(self._names.head(other)) for other in request.after}
-        if any(head is None and not self._ground.has_landed(other) for other, head in tips.items()):
+        if any(head is None and not self._repository.has_landed(other) for other, head in tips.items()):
             return None
         heads = {other: head for other, head in tips.items() if head is not None}
-        target = tip(self._git, self._ground.ends.target_ref) or self._ground.ends.base
-        history = UnlandedHistory.read(self._git, self._ground.plan, [start.commit, *heads.values()], target)
+        target = tip(self._git, self._repository.ends.target_ref) or self._repository.ends.base
+        history = UnlandedHistory.read(self._git, self._repository.plan, [start.commit, *heads.values()], target)
         commit = history.before(start.commit, request.without)
         unwanted = frozenset(request.without)
         if commit == start.commit or any(
@@ -105,7 +105,7 @@ class SliceStarts:
 
     def _reached(self, dependency: str, path: str, known: Known) -> tuple[str, str]:
         """The outermost subplan that the work of a dependency has reached, up to the one that holds both."""
-        found = known.get(self._names.head(dependency)) or self._ground.head(dependency)
+        found = known.get(self._names.head(dependency)) or self._repository.head(dependency)
         while True:
             outer = known.get(self._names.head(around(dependency)))
             if outer is None or not is_ancestor(self._git, found, outer):
@@ -128,6 +128,6 @@ class SliceStarts:
             )
         dates = self._git.line("show", "--no-patch", "--format=%ct", start, commit).split()
         subject = f"{path}: start with {other or 'the plan'}"
-        return self._ground.commit(
+        return self._repository.commit(
             trial.tree, (start, commit), subject, path, f"{max(map(int, dates))} +0000"
         )

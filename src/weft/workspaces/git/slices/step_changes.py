@@ -44,10 +44,10 @@ class _Place(Struct, frozen=True, kw_only=True):
 class StepChanges:
     """For each slice one thread at a time."""
 
-    def __init__(self, ground: PlanRepository) -> None:
-        self._ground = ground
-        self._names = ground.names
-        self._git = ground.git
+    def __init__(self, plan_repository: PlanRepository) -> None:
+        self._repository = plan_repository
+        self._names = plan_repository.names
+        self._git = plan_repository.git
 
     # Before a step
 
@@ -73,10 +73,10 @@ class StepChanges:
             note_watched(git_dir, kept)
 
     def _git_dir(self, path: str) -> Path:
-        return git_dir_of(self._ground.worktree(path))
+        return git_dir_of(self._repository.worktree(path))
 
     def _place(self, path: str) -> _Place:
-        worktree = self._ground.worktree(path)
+        worktree = self._repository.worktree(path)
         return _Place(path=path, git=self._git.at(worktree), git_dir=git_dir_of(worktree))
 
     # After a step that is to change files
@@ -86,7 +86,7 @@ class StepChanges:
         one = _found(git_dir, job)
         if one is None or one.changed is not None:
             return None if one is None else one.changed
-        changed = tree_of(self._git, one.head) != tree_of(self._git, self._ground.head(path))
+        changed = tree_of(self._git, one.head) != tree_of(self._git, self._repository.head(path))
         if not changed:
             _noted(git_dir, replace(one, changed=False))
         return changed
@@ -134,7 +134,7 @@ class StepChanges:
             date = self._git.line("show", "--no-patch", "--no-show-signature", "--format=%ct", made)
             subject = f"{path}: {one.step}, which may only read"
             at = f"{date} +0000"
-            made = self._ground.commit(snapshot.tree, (made,), subject, path, at, sign=SigningFailure.NEVER)
+            made = self._repository.commit(snapshot.tree, (made,), subject, path, at, sign=SigningFailure.NEVER)
         keep_logged(
             self._git, place.git_dir, path, self._names, seen=(made, *filter(None, [now])), head=one.head
         )

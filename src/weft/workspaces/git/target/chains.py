@@ -77,7 +77,7 @@ class _Unit(Struct, frozen=True):
 class ChainBuilder:
     def __init__(
         self,
-        ground: PlanRepository,
+        plan_repository: PlanRepository,
         commits: MergeCommits,
         refs: Mapping[str, str],
         is_to_land: Callable[[str], bool],
@@ -86,10 +86,10 @@ class ChainBuilder:
 
         `is_to_land` says whether the result of a subplan, by its path, is to land and has not.
         """
-        self._ground = ground
-        self._names = ground.names
-        self._git = ground.git
-        self._ref = ground.ends.target_ref
+        self._repository = plan_repository
+        self._names = plan_repository.names
+        self._git = plan_repository.git
+        self._ref = plan_repository.ends.target_ref
         self._commits = commits
         self._refs = refs
         self._is_to_land = is_to_land
@@ -99,7 +99,7 @@ class ChainBuilder:
         self._heads = heads
         self._within = {entry.path: entry.within for entry in entries if heads[entry.path]}
         self._history = UnlandedHistory.read(
-            self._git, self._ground.plan, sorted(filter(None, heads.values())), base
+            self._git, self._repository.plan, sorted(filter(None, heads.values())), base
         )
         draft = _Draft(base=base, commit=base, tree=tree_of(self._git, base))
         for unit in units_of(entries, heads, self._history, self._is_to_land):
@@ -133,14 +133,14 @@ class ChainBuilder:
         head, start = self._heads[path], self._refs.get(self._names.start(path))
         try:
             if not head:
-                if path in self._ground.groups and start is None:
+                if path in self._repository.groups and start is None:
                     draft.landed[path] = ()  # no slice of the group has a branch
                     return
-                head = self._ground.head(path)  # raises with the way to get the branch back
+                head = self._repository.head(path)  # raises with the way to get the branch back
             if entry.within:
                 draft.parts[path] = self._parts(entry, head, draft.base)
             if head not in self._history.commits:
-                draft.landed[path] = moved_before(self._ground, self._ref, head, draft.base)
+                draft.landed[path] = moved_before(self._repository, self._ref, head, draft.base)
                 return
             if head == start:
                 draft.landed[path] = ()  # it has changed nothing
@@ -152,7 +152,7 @@ class ChainBuilder:
     def _parts(self, entry: LandingEntry, head: str, base: str) -> tuple[str, ...]:
         """The subplans inside the group whose work a commit holds, whether it has landed or not."""
         start = tip(self._git, self._names.start(entry.within)) or base
-        commits = UnlandedHistory.read(self._git, self._ground.plan, [head], start).commits.values()
+        commits = UnlandedHistory.read(self._git, self._repository.plan, [head], start).commits.values()
         return tuple(sorted({each.subplan for each in commits if is_in(each.subplan, entry.within)}))
 
     def _link(self, draft: _Draft, entry: LandingEntry, unit: _Unit, head: str) -> None:
@@ -210,7 +210,7 @@ class ChainBuilder:
         merge = MergeInput(
             path=entry.path,
             subject=entry.subject,
-            into=self._names.branch(own[-1].path) if own else self._ground.ends.target,
+            into=self._names.branch(own[-1].path) if own else self._repository.ends.target,
             take_branch=entry.take_branch,
             files=entry.files,
         )

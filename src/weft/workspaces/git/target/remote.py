@@ -49,9 +49,9 @@ class _Branch(Struct, frozen=True):
 
 
 class Remote:
-    def __init__(self, ground: PlanRepository, *, time_limit: float = TIME_LIMIT) -> None:
-        self._ground = ground
-        self._git = ground.git
+    def __init__(self, plan_repository: PlanRepository, *, time_limit: float = TIME_LIMIT) -> None:
+        self._repository = plan_repository
+        self._git = plan_repository.git
         self._time_limit = time_limit
         self._hangs_up = False
         self._group = 0
@@ -63,7 +63,7 @@ class Remote:
         answer = self._contact("push", "--porcelain", "--no-verify", branch.remote, f"{commit}:{branch.ref}")
         if answer.exit_code == 0:
             return
-        target = self._ground.ends.target
+        target = self._repository.ends.target
         if _BEHIND.search(answer.text):
             raise RemoteMovedError(
                 f"{branch.remote} has commits that {target} lacks; type: git pull --no-rebase {branch.remote} "
@@ -78,7 +78,7 @@ class Remote:
     def fetch(self, remote: str) -> str:
         """The commit of the remote branch."""
         branch = self._branch(remote)
-        note = f"refs/weft/fetched/{self._ground.names.plan}"
+        note = f"refs/weft/fetched/{self._repository.names.plan}"
         answer = self._contact(
             "fetch", "--no-tags", "--no-write-fetch-head", "--quiet", branch.remote, f"+{branch.ref}:{note}"
         )
@@ -93,7 +93,7 @@ class Remote:
         if is_ancestor(self._git, base, theirs):
             return theirs
         branch = self._branch(remote)
-        target = self._ground.ends.target
+        target = self._repository.ends.target
         trial = try_merge(self._git, base, theirs)
         if trial.conflicts:
             files = [conflict.path for conflict in trial.conflicts]
@@ -104,13 +104,13 @@ class Remote:
                 files,
                 conflict=True,
             )
-        subject = message(f"Merge {target} of {branch.remote}", {"Weft-Plan": self._ground.plan})
-        identity = self._ground.repository.identity
+        subject = message(f"Merge {target} of {branch.remote}", {"Weft-Plan": self._repository.plan})
+        identity = self._repository.repository.identity
         return commit_merge(self._git, trial.tree, (base, theirs), subject, identity=identity)
 
     def _branch(self, remote: str) -> _Branch:
         """The branch on the remote. `true` stands for the upstream of the target."""
-        target = self._ground.ends.target
+        target = self._repository.ends.target
         if remote != UPSTREAM:
             return _Branch(remote, f"refs/heads/{target}")
         upstream = _upstream(self._git, target)

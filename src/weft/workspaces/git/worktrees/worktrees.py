@@ -143,8 +143,8 @@ class Worktrees:
             raise WorkspaceError(f"the branch {_name(branch)} cannot be made: {creation.message}") from error
         if current.text != commit:
             raise WorkspaceError(
-                f"the branch {_name(branch)} is at {current.text[:12]} and not at {commit[:12]}, where it is to be; if "
-                f" you want neither, type: git branch -m {_name(branch)} {_name(branch)}-{current.text[:7]}"
+                f"the branch {_name(branch)} is at {current.text[:12]} and not at {commit[:12]}, where it is to "
+                f"be; if you want neither, type: git branch -m {_name(branch)} {_name(branch)}-{current.text[:7]}"
             )
 
     def _is_made(self, directory: Path, worktree: ListedWorktree | None, request: WorktreeRequest) -> bool:
@@ -304,8 +304,9 @@ class Worktrees:
         repositories = [link for link in links if (directory / link / ".git").exists()]
         if repositories:
             raise WorkspaceError(
-                f"the worktree {directory} is not removed, for it holds other repositories: {listed(repositories)}; "
-                f"if what is in them is elsewhere, too, type: git worktree remove --force {directory}"
+                f"the worktree {directory} is not removed, for it holds other repositories: "
+                f"{listed(repositories)}; if what is in them is elsewhere, too, type: "
+                f"git worktree remove --force {directory}"
             )
 
     def _refuse_nameless(self, worktree: ListedWorktree) -> None:
