@@ -105,8 +105,12 @@ class Integration:
     def _to_be_verified(self, request: MergeRequest, commit: str) -> MergeResult:
         self.check_out(request, commit)
         note = self._names.merging(request.path)
-        self._repository.move([wish(tips_of(self._git, note), note, commit)], f"{request.path} is to be verified")
-        return MergeResult(verify_in=self._repository.scratch(request.path) / self._repository.repository.inside)
+        self._repository.move(
+            [wish(tips_of(self._git, note), note, commit)], f"{request.path} is to be verified"
+        )
+        return MergeResult(
+            verify_in=self._repository.scratch(request.path) / self._repository.repository.inside
+        )
 
     def check_out(self, request: MergeRequest, commit: str) -> None:
         """With all untracked files that its slices were given."""
@@ -180,7 +184,9 @@ class Integration:
 
 def moved_before(plan_repository: PlanRepository, ref: str, theirs: str, ours: str) -> tuple[RefMove, ...]:
     """The move by which a branch received a commit; none if it held the commit from its beginning."""
-    merges = plan_repository.git.line("rev-list", "--first-parent", "--merges", "--parents", f"{theirs}..{ours}")
+    merges = plan_repository.git.line(
+        "rev-list", "--first-parent", "--merges", "--parents", f"{theirs}..{ours}"
+    )
     for line in merges.splitlines():
         commit, first, *others = line.split()
         if theirs in others:

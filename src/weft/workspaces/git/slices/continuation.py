@@ -1,13 +1,13 @@
-"""A slice continues in the worktree that an earlier run left.
+"""Continuing a slice in the worktree that an earlier run left.
 
-The worktree is kept if it is whole, if its branch still has the commit of the last step that was done, and if the
-slice would start from the same work today: everything before its first own commit is in the branch around it or in
-what it depends on, and what it depends on is in it. That the branch around it has moved on does not matter; it had
-also moved on if the first run had not been cut off, and the merge takes care of that.
+The worktree is kept under three conditions: it is complete; its branch still has the commit of the last completed
+step; and the slice would start from the same work today. The last one means that everything before its first own
+commit is in the branch around it or in its dependencies, and that its dependencies are in it. The branch around it
+may have moved: it would also have moved if the first run had not been interrupted, and the merge handles that.
 
-What a step left that was cut off gets a name of its own below refs/weft/kept, and then goes, so that the step
-meets what it met before. Files that git ignores stay: earlier steps may have made them for later ones. A slice
-that was only to be merged is not touched at all, since a person may be resolving its conflict right there.
+The work of an interrupted step becomes kept work under refs/weft/kept and is then removed, so that the step starts
+from the same state again. Ignored files stay: earlier steps may have made them for later ones. A slice that only
+waits for its merge is not touched at all, because a person may be resolving its conflict there.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,12 +27,14 @@ from weft.workspaces.git.worktrees.worktrees import Worktrees
 _NOT_KEPT = ContinuationResult(is_kept=False)
 
 Keep = Callable[[str, Path], None]
-"""Gives a name to all that is in the worktree of a slice and that its branch does not lead to."""
+"""Keeps all contents of a slice's worktree that its branch does not lead to."""
 BringUp = Callable[[str], SliceStart]
 """Brings the branches of a group, and of those around it, to the newest state."""
 
 
 class WorktreeContinuation:
+    """Decides whether a slice can continue, and prepares its worktree."""
+
     def __init__(
         self,
         plan_repository: PlanRepository,
@@ -51,12 +53,13 @@ class WorktreeContinuation:
         self._bring_up = bring_up
 
     def after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> ContinuationResult:
+        """Keeps and resets the worktree if the slice can continue from its earlier run."""
         path, refs = request.path, self._repository.known()
         head, start = refs.get(self._names.head(path)), refs.get(self._names.start(path))
         if head is None or start is None:
             return _NOT_KEPT
         commit = earlier.commit or start
-        if not self._has(commit, head) or not self._is_built_on_the_same(request, start, head, refs):
+        if not self._contains(head, commit) or not self._is_built_on_the_same(request, start, head, refs):
             return _NOT_KEPT
         worktree = self._repository.worktree(path)
         try:
@@ -66,13 +69,13 @@ class WorktreeContinuation:
             return _NOT_KEPT
         if not worktree.is_dir():
             return _NOT_KEPT
-        # The branch around may be gone since all that was on it has landed; the slice is merged into it later.
+        # The branch around it may be gone because all its work has landed. The slice is merged into it later.
         followed = changes([move for move in self._bring_up(around(path)).follows if _is_branch(move)])
-        own = [] if earlier.merging else self._go_back(path, worktree, head, commit)
+        own = [] if earlier.merging else self._reset(path, worktree, head, commit)
         return ContinuationResult(is_kept=True, moves=(*followed, *own))
 
-    def _has(self, commit: str, head: str) -> bool:
-        """A commit that git does not know any more is no ancestor of anything."""
+    def _contains(self, head: str, commit: str) -> bool:
+        """Returns whether the history of `head` has the commit, which may not exist any more."""
         is_known = self._git.says_yes("rev-parse", "--quiet", "--verify", f"{commit}^{{commit}}")
         return is_known and is_ancestor(self._git, commit, head)
 
@@ -81,18 +84,18 @@ class WorktreeContinuation:
         if not all(is_ancestor(self._git, commit, head) for commit in dependencies):
             return False
         newest = self._starting.newest(around(request.path), refs).commit
-        # A merge that Weft made for the start of the slice is on no other branch, but both its sides are.
+        # A merge that Weft made for the start of the slice is on no other branch, but both its parents are.
         return not self._git.line("rev-list", "--no-merges", "-n1", start, "--not", newest, *dependencies)
 
     def _dependencies(self, request: WorkspaceRequest, refs: Known) -> Iterator[str]:
-        """The heads of what it depends on. One that has landed may be gone, and is in the base."""
-        for other in request.after:
-            head = refs.get(self._names.head(other))
-            if head is not None or not self._repository.has_landed(other):
-                yield head or self._repository.head(other)
+        """Yields the heads of the dependencies. A landed one may be gone; it is in the base."""
+        for dependency in request.after:
+            head = refs.get(self._names.head(dependency))
+            if head is not None or not self._repository.has_landed(dependency):
+                yield head or self._repository.head(dependency)
 
-    def _go_back(self, path: str, worktree: Path, head: str, commit: str) -> list[RefMove]:
-        """To the commit, and nothing else is there but what is ignored, or was brought."""
+    def _reset(self, path: str, worktree: Path, head: str, commit: str) -> list[RefMove]:
+        """Keeps uncommitted work and later commits, then resets the worktree to the commit."""
         self._keep(path, worktree)
         git_dir, ref = git_dir_of(worktree), self._names.head(path)
         kept = self._names.kept(path, head)
