@@ -138,7 +138,7 @@ def _clean(one: _LastRun, *, dry_run: bool, environ: Mapping[str, str]) -> Clean
     except WeftError as error:
         return structs.replace(cleaned, kept=(RetainedRef(why=RetentionReason.UNCLEAR, message=str(error)),))
     kept = tuple(ground.for_people(stays) for stays in judgement.stays)
-    return structs.replace(cleaned, removed=tuple(judgement.told()), kept=kept)
+    return structs.replace(cleaned, removed=tuple(judgement.list_removable()), kept=kept)
 
 
 class _Ground(Struct, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ from weft.workspaces.errors import shown
 from weft.workspaces.git.base.program import Git, GitError
 from weft.workspaces.git.base.worktree_links import git_dir_of
 from weft.workspaces.safe_walk import FOLDER_FLAGS, Cursor
-from weft.workspaces.untracked_files import FileSource, Part, given, open_plan_dir
+from weft.workspaces.untracked_files import FileSource, Part, open_plan_dir, select_files
 
 _LARGEST_NOTE = 1 << 28
 _NOTE = "weft-brought"
@@ -71,7 +71,7 @@ def bring(
     git_dir = git_dir_of(worktree)
     inside = os.fsencode(worktree_inside.relative_to(worktree)) + b"/"
     selection: Selection = {path: (top, path, FileSource.COPIED) for path in _included(top)}
-    for path, part in given(plan_dir, copy, link).items():
+    for path, part in select_files(plan_dir, copy, link).items():
         selection[(inside + path).removeprefix(b"./")] = (plan_dir, path, part)
     before = brought_into(git_dir)
     if not selection and not before:

@@ -19,7 +19,7 @@ from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.refs import is_ancestor
 from weft.workspaces.git.base.worktree_links import git_dir_of
-from weft.workspaces.git.plan_repository import Known, PlanRepository, around, changes, wish
+from weft.workspaces.git.plan_repository import PlanRepository, RefTips, around, changes, plan_move
 from weft.workspaces.git.slices.start import SliceStart, SliceStarts
 from weft.workspaces.git.worktrees.reset import reset_worktree, snapshot_worktree
 from weft.workspaces.git.worktrees.worktrees import Worktrees
@@ -54,7 +54,7 @@ class WorktreeContinuation:
 
     def after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> ContinuationResult:
         """Keeps and resets the worktree if the slice can continue from its earlier run."""
-        path, refs = request.path, self._repository.known()
+        path, refs = request.path, self._repository.refs()
         head, start = refs.get(self._names.head(path)), refs.get(self._names.start(path))
         if head is None or start is None:
             return _NOT_KEPT
@@ -79,7 +79,7 @@ class WorktreeContinuation:
         is_known = self._git.says_yes("rev-parse", "--quiet", "--verify", f"{commit}^{{commit}}")
         return is_known and is_ancestor(self._git, commit, head)
 
-    def _is_built_on_the_same(self, request: WorkspaceRequest, start: str, head: str, refs: Known) -> bool:
+    def _is_built_on_the_same(self, request: WorkspaceRequest, start: str, head: str, refs: RefTips) -> bool:
         dependencies = list(self._dependencies(request, refs))
         if not all(is_ancestor(self._git, commit, head) for commit in dependencies):
             return False
@@ -87,7 +87,7 @@ class WorktreeContinuation:
         # A merge that Weft made for the start of the slice is on no other branch, but both its parents are.
         return not self._git.line("rev-list", "--no-merges", "-n1", start, "--not", newest, *dependencies)
 
-    def _dependencies(self, request: WorkspaceRequest, refs: Known) -> Iterator[str]:
+    def _dependencies(self, request: WorkspaceRequest, refs: RefTips) -> Iterator[str]:
         """Yields the heads of the dependencies. A landed one may be gone; it is in the base."""
         for dependency in request.after:
             head = refs.get(self._names.head(dependency))
@@ -99,10 +99,13 @@ class WorktreeContinuation:
         self._keep(path, worktree)
         git_dir, ref = git_dir_of(worktree), self._names.head(path)
         kept = self._names.kept(path, head)
-        refs = self._repository.known()
-        notes = [wish(refs, self._names.tip(path), commit), wish(refs, self._names.told(path), commit)]
+        refs = self._repository.refs()
+        notes = [
+            plan_move(refs, self._names.tip(path), commit),
+            plan_move(refs, self._names.told(path), commit),
+        ]
         if head != commit:
-            notes.append(wish(refs, kept, head))
+            notes.append(plan_move(refs, kept, head))
         git = self._git.at(worktree)
         snapshot = snapshot_worktree(git, git_dir, fallback_head=head)
         self._repository.move(notes, f"{path} continues")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from weft.engine.messages.facts import RefMove
 from weft.workspaces.git.base.reachability import ReachabilityProof
-from weft.workspaces.git.plan_repository import PlanRepository, changes, wish
+from weft.workspaces.git.plan_repository import PlanRepository, changes, plan_move
 
 
 class GroupBranches:
@@ -23,7 +23,7 @@ class GroupBranches:
 
     def follow_base(self) -> Sequence[RefMove]:
         """Removes the branches of groups if all their work is in the base, so that new work starts there."""
-        refs = self._repository.known()
+        refs = self._repository.refs()
         heads = {path: refs.get(self._names.head(path)) for path in sorted(self._repository.groups)}
         proof = ReachabilityProof(self._git, self._repository.ends.base)
         if not all(proof.holds(head) for head in heads.values() if head):
@@ -35,15 +35,18 @@ class GroupBranches:
         """Keeps the commits of these groups and removes their branches; returns the moves."""
         for path in groups:
             self._clear(path)
-        refs = self._repository.known()
+        refs = self._repository.refs()
         ref_moves: list[RefMove] = []
         moves: list[RefMove] = []
         for path in groups:
             names, current = self._names, refs.get(self._names.head(path), "")
             if current:
-                ref_moves += [*self._repository.kept(path, current), wish(refs, names.told(path), current)]
+                ref_moves += [
+                    *self._repository.kept(path, current),
+                    plan_move(refs, names.told(path), current),
+                ]
             for note in (names.head(path), names.start(path), names.tip(path), names.passed(path)):
-                ref_moves.append(wish(refs, note, ""))
+                ref_moves.append(plan_move(refs, note, ""))
             before = current or ("" if names.start(path) in refs else refs.get(names.told(path), ""))
             moves.append(RefMove(ref=names.head(path), before=before, after=""))
         self._repository.move(ref_moves, reason)

@@ -20,7 +20,7 @@ from weft.workspaces.git.base.merge_tree import try_merge
 from weft.workspaces.git.base.refs import is_ancestor, tip
 from weft.workspaces.git.base.unlanded import UnlandedHistory
 from weft.workspaces.git.checkouts.advance_branch import checkout_of
-from weft.workspaces.git.plan_repository import Known, PlanRepository, around, wish
+from weft.workspaces.git.plan_repository import PlanRepository, RefTips, around, plan_move
 
 
 class SliceStart(Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ class SliceStarts:
         self._git = plan_repository.git
         self._names = plan_repository.names
 
-    def newest(self, group: str, refs: Known) -> SliceStart:
+    def newest(self, group: str, refs: RefTips) -> SliceStart:
         """Returns the newest state of a group's branch."""
         head, start = self._names.head(group), self._names.start(group)
         current = refs.get(head, "")
@@ -49,10 +49,10 @@ class SliceStarts:
         if current == outer.commit or (current and self._is_looked_at(head)):
             return outer
         moves = (
-            wish(refs, head, outer.commit),
-            wish(refs, start, outer.commit),
-            wish(refs, self._names.tip(group), outer.commit),
-            wish(refs, self._names.told(group), current),
+            plan_move(refs, head, outer.commit),
+            plan_move(refs, start, outer.commit),
+            plan_move(refs, self._names.tip(group), outer.commit),
+            plan_move(refs, self._names.told(group), current),
         )
         return SliceStart(commit=outer.commit, follows=(*outer.follows, *moves))
 
@@ -60,7 +60,7 @@ class SliceStarts:
         """Returns whether the branch is checked out. Moving it would look as if the person had changed files."""
         return checkout_of(self._git, head) is not None
 
-    def of(self, request: WorkspaceRequest, refs: Known) -> SliceStart:
+    def of(self, request: WorkspaceRequest, refs: RefTips) -> SliceStart:
         """Returns the start of a slice. Raises `HeldError` if its dependencies conflict."""
         start = self.newest(around(request.path), refs)
         if request.without:
@@ -82,7 +82,7 @@ class SliceStarts:
                 missing = self._repository.missing_in(commit, missing)
         return SliceStart(commit=commit, follows=start.follows)
 
-    def _apart(self, request: WorkspaceRequest, start: SliceStart, refs: Known) -> SliceStart | None:
+    def _apart(self, request: WorkspaceRequest, start: SliceStart, refs: RefTips) -> SliceStart | None:
         """Returns a start without the work of results that cannot land.
 
         None if there is no such work, or if some of it is needed. The start is the branch's commit before that
@@ -113,7 +113,7 @@ class SliceStarts:
                     return None  # on the branch around it, this conflict is resolved
         return SliceStart(commit=commit, follows=start.follows)
 
-    def _reached(self, dependency: str, path: str, refs: Known) -> tuple[str, str]:
+    def _reached(self, dependency: str, path: str, refs: RefTips) -> tuple[str, str]:
         """Returns the outermost subplan that a dependency's work has reached, with its commit.
 
         The search ends at the group that contains both the dependency and the slice.

@@ -24,6 +24,8 @@ _SCRATCH = "_land"
 
 
 class TargetBranch:
+    """The target of a plan."""
+
     def __init__(self, plan_repository: PlanRepository, worktrees: Worktrees, commits: MergeCommits) -> None:
         self._repository = plan_repository
         self._names = plan_repository.names
@@ -106,8 +108,8 @@ class TargetBranch:
 
     def touched(self, chain: Chain, files: Sequence[str]) -> Sequence[str]:
         """Reads the changes of each merge commit against its first parent."""
-        wanted = set(files)
-        return [link.path for link in chain.links if wanted.intersection(self._changed(link))]
+        file_set = set(files)
+        return [link.path for link in chain.links if file_set.intersection(self._changed(link))]
 
     def _changed(self, link: ChainLink) -> list[str]:
         return self._git.fields(
