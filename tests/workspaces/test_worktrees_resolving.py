@@ -169,7 +169,9 @@ def test_a_branch_that_somebody_moves_all_the_time_is_told(
 ) -> None:
     clash(world)
     monkeypatch.setattr("weft.workspaces.git.merges.conflict_resolution.tips_of", lambda *_: {})
-    with pytest.raises(WorkspaceError, match="weft/notes/_plan moves all the time; which other program works on it"):
+    with pytest.raises(
+        WorkspaceError, match="weft/notes/_plan moves all the time; which other program works on it"
+    ):
         world.open_conflict("a")
 
 

@@ -90,7 +90,7 @@ def _alone(ground: DoctorContext, one: SupervisorRemains, run: str) -> Iterator[
 
 def _halted(steps: tuple[str, ...], host: SupervisorRemains) -> str:
     """How many of the steps are frozen."""
-    pids = (host.history.begun[job].pids for job in steps)
+    pids = (host.history.unfinished[job].pids for job in steps)
     frozen = sum(any(is_halted(pid) for pid, _ in of_job) for of_job in pids)
     return f" ({frozen} of them frozen)" if frozen else ""
 
