@@ -58,8 +58,8 @@ class LocalHost:
         self._under_way = start(self._directory, self._program)
 
     async def open(self) -> KnownJobs:
-        known = await self._connect()
-        return {job.id: job for job in known.running or ()} | {end.id: end for end in known.ended}
+        messages = await self._connect()
+        return {job.id: job for job in messages.running or ()} | {end.id: end for end in messages.ended}
 
     def start(self, job: Job) -> None:
         self._unfinished[job.id] = job
@@ -113,9 +113,9 @@ class LocalHost:
         for _ in range(_TRIES):
             connection = await run_sync(reach, self._directory, self._program, self._under_way)
             link = await SupervisorLink.over(connection, self._hear, self._lose)
-            known = await link.ask()
-            if known is not None:
-                return known
+            messages = await link.ask()
+            if messages is not None:
+                return messages
             if self._failure is not None:
                 raise self._failure
         raise WeftError("the supervisor dies again and again; its file supervisor.log may say why")
