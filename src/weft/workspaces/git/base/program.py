@@ -108,10 +108,7 @@ class Git:
         works: bool = False,
         patience: float = PATIENCE,
     ) -> None:
-        """`signs`: commits made here are signed.
-
-        `works`: see `working`. `patience`: the time limit with a clone.
-        """
+        """`signs`: commits are signed; `works`: see `working`; `patience`: the time limit with a clone."""
         self.directory = directory
         self.signs = signs
         self.patience = patience
@@ -166,10 +163,7 @@ class Git:
     def ask(
         self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
     ) -> GitOutput:
-        """Runs git and returns its output, whatever the exit code.
-
-        Raises `OSError` without git or the directory.
-        """
+        """Returns git's output, whatever its exit code. Raises `OSError` without git or the directory."""
         answer = self._ask(command, stdin or b"", env)
         for _ in range(_TRIES):
             lock = lock_in_the_way(answer.message) if answer.exit_code else None

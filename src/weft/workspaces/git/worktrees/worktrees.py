@@ -7,9 +7,7 @@ its registration, for many worktrees in parallel.
 An incomplete worktree is locked, in git's own sense, with a reason that says so. After a crash, the next creation
 removes an incomplete worktree, because no step has worked in it. A directory is first renamed and then deleted, so
 a directory under its proper name is always complete. Other worktrees are removed only if they are clean and a ref
-leads to their commit, or if the caller passes `force`.
-
-Several threads and processes may use this module at the same time, for different directories.
+leads to their commit, or with `force`. Threads and processes may use this at once, for different directories.
 """
 
 import os
@@ -62,13 +60,10 @@ class WorktreeRequest(Struct, frozen=True, kw_only=True):
     clone: Mapping[str, str] | None
 
     def is_at(self, worktree: ListedWorktree) -> bool:
-        """Returns whether the worktree has the desired branch and commit."""
         return worktree.branch == self.branch and worktree.head == self.commit
 
 
 class Worktrees:
-    """The worktrees of one repository."""
-
     def __init__(self, git: Git, common: Path, *, pause: Pause = time.sleep) -> None:
         """`git` runs at the top of the user's checkout; `common` is the git directory that all worktrees share."""
         self._git = git
@@ -121,8 +116,7 @@ class Worktrees:
 
     def _look_for(self, directory: Path, branch: str | None) -> ListedWorktree | None:
         _wipe_aside(directory)
-        # The directory itself is not resolved: a symbolic link in its place is an error, not a worktree.
-        path = directory.parent.resolve() / directory.name
+        path = directory.parent.resolve() / directory.name  # the last name may be a link, which is an error
         if not self._registrations.may_know(path, branch):
             return None
         listed = self.listed()
@@ -166,15 +160,12 @@ class Worktrees:
         return False
 
     def _is_usable(self, directory: Path, worktree: ListedWorktree, request: WorktreeRequest) -> bool:
-        """Returns whether the worktree matches the request.
-
-        Raises `WorkspaceError` if it holds uncommitted work.
-        """
+        """Returns whether the worktree matches the request; refuses uncommitted work."""
         git_dir = git_dir_of(directory)
         require_registered(directory, git_dir, self._common)
         if request.branch is None and (git_dir / _SCRATCH).exists():
             return False
-        self._refuse_dirt(directory, "be made anew")
+        self._refuse_dirt(directory, "be created again")
         return request.is_at(worktree) and sparsely.is_chosen(git_dir, request.sparse)
 
     def _check_out(self, directory: Path, request: WorktreeRequest) -> None:
@@ -271,8 +262,7 @@ class Worktrees:
         entry = self._registrations.entry_of(directory)
         if entry is not None and clone_of(entry) is not None:
             with Tree(entry).folder() as folder:
-                # A step may have removed its own permissions on directories in the clone; git would fail on them.
-                wipe(folder.descriptor, CLONE)
+                wipe(folder.descriptor, CLONE)  # git would fail where a step removed its own permissions
         self._registrations.remove(directory)
         _wipe_aside(directory)
 
@@ -280,13 +270,10 @@ class Worktrees:
         git_dir = git_dir_of(directory)
         brought = brought_into(git_dir)
         with explain_lock_errors():
-            worktree_status = status(self._git.at(directory), git_dir)
+            differences = status(self._git.at(directory), git_dir).differences
         operation = operation_in(git_dir)
-        dirt = [
-            shown(difference.path)
-            for difference in worktree_status.differences
-            if not is_in(brought, difference.path)
-        ]
+        paths = (difference.path for difference in differences)
+        dirt = [shown(path) for path in paths if not is_in(brought, path)]
         return dirt if operation is None else [*dirt, f"an unfinished `git {operation}`"]
 
     def _refuse_dirt(self, directory: Path, action: str) -> None:
@@ -305,8 +292,7 @@ class Worktrees:
         if repositories:
             raise WorkspaceError(
                 f"the worktree {directory} is not removed, for it holds other repositories: "
-                f"{listed(repositories)}; if what is in them is elsewhere, too, type: "
-                f"git worktree remove --force {directory}"
+                f"{listed(repositories)}; if they exist elsewhere, type: git worktree remove --force {directory}"
             )
 
     def _refuse_nameless(self, worktree: ListedWorktree) -> None:
@@ -357,7 +343,6 @@ def _refuse_unknown(directory: Path) -> None:
 
 
 def _is_bare_of_work(directory: Path, git_dir: Path) -> bool:
-    """Returns whether the worktree holds only files that Weft copied or linked in."""
     names = {os.fsencode(entry.name) for entry in directory.iterdir()} - {b".git"}
     return names <= {path.split(b"/", 1)[0] for path in brought_into(git_dir)}
 
