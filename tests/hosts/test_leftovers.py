@@ -125,7 +125,7 @@ def test_what_cannot_be_ended_is_named(tmp_path: Path, monkeypatch: pytest.Monke
     place = tmp_path / "runs" / "r" / "host"
     program = "import signal; signal.signal(15, signal.SIG_IGN); print(flush=True); input()"
     with started(*WAITS[:-1], program, WEFT_HOST=str(place)) as process:
-        with pytest.raises(WeftError, match=f"types: kill -KILL {process.pid}$"):
+        with pytest.raises(WeftError, match=f"type: kill -KILL {process.pid}$"):
             end_orphans(tmp_path / "runs", place)
         assert process.poll() is None
 
