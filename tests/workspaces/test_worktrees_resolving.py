@@ -450,10 +450,10 @@ def test_a_branch_that_somebody_moves_meanwhile_is_not_moved_back(
     resolve(world)
     monkeypatch.setattr("weft.workspaces.git.merges.conflict_resolution.move", lambda *_, **__: False)
     monkeypatch.setattr("weft.workspaces.git.worktrees.reset.move", lambda *_, **__: False)
-    with pytest.raises(WorkspaceError, match="the branch weft/notes/a was moved by another process"):
+    with pytest.raises(WorkspaceError, match="branch weft/notes/a was moved by another process"):
         world.close_conflict("a")
     world.at("a").do("commit", "--quiet", "--all", "--message", "mine")
-    with pytest.raises(WorkspaceError, match="the branch weft/notes/a was moved by another process"):
+    with pytest.raises(WorkspaceError, match="branch weft/notes/a was moved by another process"):
         world.close_conflict("a", failed="no")
 
 

@@ -136,7 +136,7 @@ def _advance_checkout(checkout: _Checkout, git_dir: Path, forward: Forward) -> b
     if head != ref:  # the person has switched to another branch meanwhile
         return False
     staged_files = _refuse_changes(checkout, before, after)
-    answer = _go_forward(checkout.git, git_dir, replace(forward, staged_files=staged_files))
+    answer = _go_forward(checkout.git, git_dir, replace(forward, kept=staged_files))
     current = tip(checkout.git, ref)
     if current == before:
         raise _refusal(checkout, before, after, answer)
