@@ -112,7 +112,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     yield scene
     checked = scene.world.git.ask("fsck", "--strict", "--no-dangling")
     shutil.rmtree(root, ignore_errors=True)
-    assert checked.exit_code == 0, checked.said
+    assert checked.exit_code == 0, checked.message
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=NAMED)

@@ -116,7 +116,7 @@ def test_while_a_supervisor_lives_nothing_is_ended(tmp_path: Path) -> None:
     with (place / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for act in (end_orphans, tidy_up):
-            with pytest.raises(WeftError, match="a supervisor lives in"):
+            with pytest.raises(WeftError, match="a supervisor is alive in"):
                 act(tmp_path / "runs", place)
 
 
@@ -125,7 +125,7 @@ def test_what_cannot_be_ended_is_named(tmp_path: Path, monkeypatch: pytest.Monke
     place = tmp_path / "runs" / "r" / "host"
     program = "import signal; signal.signal(15, signal.SIG_IGN); print(flush=True); input()"
     with started(*WAITS[:-1], program, WEFT_HOST=str(place)) as process:
-        with pytest.raises(WeftError, match=f"types: kill -KILL {process.pid}$"):
+        with pytest.raises(WeftError, match=f"type: kill -KILL {process.pid}$"):
             end_orphans(tmp_path / "runs", place)
         assert process.poll() is None
 

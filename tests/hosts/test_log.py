@@ -31,9 +31,9 @@ def test_it_tells_what_ended_and_what_did_not(tmp_path: Path) -> None:
     story(JobLog(str(tmp_path / "log")))
     history = read(tmp_path / "log")
     assert list(history.ended) == ["ended"]
-    assert {name: len(begun.pids) for name, begun in history.begun.items()} == {"runs": 1, "starts": 0}
+    assert {name: len(begun.pids) for name, begun in history.unfinished.items()} == {"runs": 1, "starts": 0}
     assert history.ids == {"ended", "forgotten", "runs", "starts"}
-    assert history.begun["runs"].boot == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    assert history.unfinished["runs"].boot == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def test_there_need_not_be_one(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_cut_at_any_byte_it_tells_a_beginning_of_the_story_and_can_be_gone_on_wi
         before = read(path)
         JobLog(str(path)).add_start("next", 8, 1)
         after = read(path)
-        assert after.begun.keys() - before.begun.keys() - {"starts"} == {"next"}
+        assert after.unfinished.keys() - before.unfinished.keys() - {"starts"} == {"next"}
         assert before.ended.keys() - after.ended.keys() == set()
 
 
@@ -57,7 +57,7 @@ def test_cut_at_any_byte_it_tells_a_beginning_of_the_story_and_can_be_gone_on_wi
 def test_anything_may_be_in_it(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     path = tmp_path_factory.mktemp("log") / "log"
     path.write_bytes(data + b'\n{"start":"a","mark":1,"at":1.0}\n')
-    assert "a" in read(path).begun
+    assert "a" in read(path).unfinished
 
 
 def test_after_a_write_that_failed_the_next_begins_a_line(tmp_path: Path) -> None:
@@ -68,11 +68,11 @@ def test_after_a_write_that_failed_the_next_begins_a_line(tmp_path: Path) -> Non
         other.write(b'{"start":"b","mar')
     log._torn = True
     log.add_start("c", 3, 1)
-    assert set(read(path).begun) == {"a", "c"}
+    assert set(read(path).unfinished) == {"a", "c"}
 
 
 def test_a_write_may_take_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, data[:3]))
     story(JobLog(str(tmp_path / "log")))
-    assert set(read(tmp_path / "log").begun) == {"runs", "starts"}
+    assert set(read(tmp_path / "log").unfinished) == {"runs", "starts"}

@@ -14,7 +14,7 @@ def test_what_cannot_be_ended_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         assert process.stdout is not None
         process.stdout.readline()
         history = LogHistory()
-        history.begun["a"] = begun = StartedJob(1, 0.0, boot())
+        history.unfinished["a"] = begun = StartedJob(1, 0.0, boot())
         begun.pids.append((process.pid, start_time(process.pid)))
         with pytest.raises(SystemExit, match=f"cannot be ended: {process.pid}$"):
             orphans.end_orphans(history, os.devnull)

@@ -137,7 +137,7 @@ async def test_what_it_is_asked_for_may_make_no_sense(place: Place) -> None:
     host._link.send({"stop": "nobody", "grace": None})
     host.start(place.shell("a", "exit 0"))
     assert (await end_of(host, "a")).exit_code == 0
-    assert (place.directory / "supervisor.log").read_text().count("cannot make sense") == 3
+    assert (place.directory / "supervisor.log").read_text().count("cannot understand a request") == 3
 
 
 def connect(place: Place) -> socket.socket:

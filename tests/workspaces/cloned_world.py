@@ -20,9 +20,9 @@ class StepGit(Git):
 
     def __init__(self, directory: Path, *, environ: Mapping[str, str]) -> None:
         super().__init__(directory, environ=environ, works=True)
-        self._place = None
+        self._clone_git_dir = None
         for name in ("GIT_DIR", "GIT_WORK_TREE"):
-            self._given.pop(name, None)
+            self._base_environ.pop(name, None)
 
 
 class ClonedWorld(LandingWorld):

@@ -516,7 +516,7 @@ def test_a_worktree_that_somebody_has_locked_is_not_made_anew(world: World) -> N
     world.do("a", {"one": "1"})
     world.git.do("worktree", "lock", "--reason", "I look at it", str(world.place("a")))
     with pytest.raises(
-        WorkspaceError, match=r"a is locked \(I look at it\), so it is not made anew; .* unlock"
+        WorkspaceError, match=r"a is locked \(I look at it\), so it is not created again; .* unlock"
     ):
         world.prepare("a")
     assert (world.place("a") / "one").exists()

@@ -187,7 +187,7 @@ def test_a_note_that_somebody_else_moves_is_told(world: World, monkeypatch: pyte
     world.done("b", {})
     monkeypatch.setattr("weft.workspaces.git.plan_repository.move", lambda *_, **__: False)
     with pytest.raises(
-        WorkspaceError, match=r"refs/weft/passed/notes/_plan: moved by somebody else at this moment"
+        WorkspaceError, match=r"refs/weft/passed/notes/_plan: moved by another process at this moment"
     ):
         world.gather("")
 

@@ -169,7 +169,9 @@ def test_a_branch_that_somebody_moves_all_the_time_is_told(
 ) -> None:
     clash(world)
     monkeypatch.setattr("weft.workspaces.git.merges.conflict_resolution.tips_of", lambda *_: {})
-    with pytest.raises(WorkspaceError, match="weft/notes/_plan moves all the time; who else works on it"):
+    with pytest.raises(
+        WorkspaceError, match="weft/notes/_plan moves all the time; which other program works on it"
+    ):
         world.open_conflict("a")
 
 
@@ -448,10 +450,10 @@ def test_a_branch_that_somebody_moves_meanwhile_is_not_moved_back(
     resolve(world)
     monkeypatch.setattr("weft.workspaces.git.merges.conflict_resolution.move", lambda *_, **__: False)
     monkeypatch.setattr("weft.workspaces.git.worktrees.reset.move", lambda *_, **__: False)
-    with pytest.raises(WorkspaceError, match="the branch weft/notes/a was moved by somebody else"):
+    with pytest.raises(WorkspaceError, match="branch weft/notes/a was moved by another process"):
         world.close_conflict("a")
     world.at("a").do("commit", "--quiet", "--all", "--message", "mine")
-    with pytest.raises(WorkspaceError, match="the branch weft/notes/a was moved by somebody else"):
+    with pytest.raises(WorkspaceError, match="branch weft/notes/a was moved by another process"):
         world.close_conflict("a", failed="no")
 
 

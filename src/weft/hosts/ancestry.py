@@ -41,7 +41,7 @@ class EnclosingStep(Struct, frozen=True, kw_only=True):
 
 
 def find_enclosing_steps(pid: int | None = None) -> list[EnclosingStep]:
-    """The steps that the process, or the current one, is part of, the innermost first."""
+    """Returns the steps that the process, or the current one, is part of, innermost first."""
     pid = os.getpid() if pid is None else pid
     steps: list[EnclosingStep] = []
     below: list[Process] = []
@@ -61,17 +61,17 @@ def find_enclosing_steps(pid: int | None = None) -> list[EnclosingStep]:
 
 
 def _line_of(pid: int) -> Iterator[Process]:
-    """The process, its parent, and so on."""
-    seen: set[int] = set()
+    """Yields the process, its parent, and so on."""
+    visited: set[int] = set()
     process = look(pid)
-    while process is not None and process.pid not in seen:
-        seen.add(process.pid)
+    while process is not None and process.pid not in visited:
+        visited.add(process.pid)
         yield process
         process = look(process.parent)
 
 
 def _supervisor_directory(pid: int) -> Path | None:
-    """The directory that a supervisor serves; None if the process is not a supervisor."""
+    """Returns the directory that a supervisor serves; None if the process is not a supervisor."""
     words = os.fsdecode(read(f"/proc/{pid}/cmdline")).split("\0")
     for word, following in pairwise(words):
         if word.endswith(_PROGRAM):
@@ -80,7 +80,7 @@ def _supervisor_directory(pid: int) -> Path | None:
 
 
 def _step(processes: list[Process], host: Path | None) -> EnclosingStep:
-    """The step of these processes, of which the last is the nearest to the supervisor."""
+    """Returns the step of these processes, of which the last is the nearest to the supervisor."""
     variables: Mapping[str, str] = {}
     for process in reversed(processes):
         variables = variables_of(process.pid)
@@ -88,8 +88,8 @@ def _step(processes: list[Process], host: Path | None) -> EnclosingStep:
             break
     else:
         variables = {}
-    named = variables.get("WEFT_HOST")
-    place = host or (Path(named) if named else None)
+    host_variable = variables.get("WEFT_HOST")
+    place = host or (Path(host_variable) if host_variable else None)
     job = variables.get("WEFT_JOB", "") or _recorded_job(place, processes)
     return EnclosingStep(
         host=place,
@@ -101,19 +101,19 @@ def _step(processes: list[Process], host: Path | None) -> EnclosingStep:
 
 
 def variables_of(pid: int) -> dict[str, str]:
-    """Our variables in the environment that a process was started with."""
+    """Returns Weft's variables in the environment that a process was started with."""
     parts = os.fsdecode(read(f"/proc/{pid}/environ")).split("\0")
     return {name: value for name, _, value in (part.partition("=") for part in parts) if name[:5] == "WEFT_"}
 
 
 def _recorded_job(host: Path | None, processes: list[Process]) -> str:
-    """The job whose mark these processes have, from the log of the supervisor; empty if the log does not say."""
+    """Returns the job whose mark these processes have, from the supervisor's log; empty if it has none."""
     if host is None:
         return ""
     history = LogHistory()
     history.read(str(host / "log"))
     marks = {mark_of(process.pid) for process in processes}
-    return next((job for job, begun in history.begun.items() if begun.mark in marks), "")
+    return next((job for job, started_job in history.unfinished.items() if started_job.mark in marks), "")
 
 
 def _started_at(process: Process) -> float:

@@ -1,11 +1,12 @@
-"""What is left of supervisors in the directories of runs, seen from outside: nobody is spoken to.
+"""The remains of supervisors in the directories of runs, examined from outside without contacting any process.
 
-A supervisor that ended by itself has removed its socket and its heartbeat; so where neither is, there is none, and
-nothing is left of it. Where one is, its log names the process that wrote it, by pid and start time, and that
-process is alive or it is not.
+A supervisor that ended normally has removed its socket and its heartbeat. If neither exists, there is no
+supervisor and nothing is left. Otherwise its log names its process by pid and start time, which shows whether it
+is alive.
 
-A process of a step is known by its environment, which names the directory of its supervisor, or by the other marks
-of jobs whose end is not on record. In a container the same name may be another directory; that is compared, too.
+A process of a step is recognised by its environment, which names the directory of its supervisor, or by the other
+marks of jobs whose end is not on record. In a container the same name may mean another directory, so the
+directories themselves are compared, too.
 """
 
 import fcntl
@@ -28,7 +29,7 @@ from weft.hosts.supervisor.reaper import read_exits
 from weft.safe_files import UnsafeFileError, locate, open_file, read_file
 
 GRACE = 5.0
-"""Seconds that a process is given to end by itself."""
+"""Seconds that a process has to end by itself."""
 _PATIENCE = 20.0
 _LONGEST_COMMAND = 120
 _LARGEST_BEAT = 1 << 24
@@ -36,27 +37,31 @@ _HALTED = (b"T", b"t")
 
 
 class SupervisorRemains(Struct, frozen=True, kw_only=True):
+    """A supervisor that is alive, or died without cleaning up."""
+
     directory: Path
     pid: int
-    """0: nobody knows who it was."""
+    """0 if unknown."""
     process: Process | None
-    """If it is alive."""
+    """None if it is dead."""
     beat_at: float | None
-    """When it last wrote its heartbeat; None: it has not yet, or nobody can read it."""
+    """When it last wrote its heartbeat; None if it has not, or if the heartbeat is unreadable."""
     unfinished: tuple[str, ...]
-    """Jobs that were begun and whose end is not on record."""
+    """Jobs that were started and whose end is not on record."""
     history: LogHistory
 
     @property
     def is_at_work(self) -> bool:
-        """Whether it is alive and has something to look after."""
+        """Whether it is alive and has running jobs."""
         return self.process is not None and bool(self.unfinished)
 
 
 class StepProcess(Struct, frozen=True, kw_only=True):
+    """A process of a step."""
+
     process: Process
     directory: Path
-    """Of its supervisor."""
+    """The directory of its supervisor."""
     job: str
     """Empty if only a mark without a name is left."""
     command: str
@@ -66,10 +71,14 @@ class StepProcess(Struct, frozen=True, kw_only=True):
 
 
 def find_supervisors(directories: Iterable[Path]) -> list[SupervisorRemains]:
-    """Those that live, or died without tidying up."""
-    found = [_supervisor(one) for one in directories if _is_used(one)]
-    # One that was just about to go has removed its files before.
-    return [one for one in found if one.process is not None or _is_used(one.directory)]
+    """Returns the supervisors that are alive or died without cleaning up."""
+    remains = [_supervisor(directory) for directory in directories if _is_used(directory)]
+    # A supervisor that was just ending may have removed its files between the two checks.
+    return [
+        supervisor
+        for supervisor in remains
+        if supervisor.process is not None or _is_used(supervisor.directory)
+    ]
 
 
 def _is_used(directory: Path) -> bool:
@@ -87,16 +96,16 @@ def _supervisor(directory: Path) -> SupervisorRemains:
         pid=0 if writer is None else writer[0],
         process=_living(*writer) if writer is not None and is_of_this_life else None,
         beat_at=beat_at if beating == writer else None,
-        unfinished=tuple(history.begun),
+        unfinished=tuple(history.unfinished),
         history=history,
     )
 
 
 def _heartbeat(file: Path) -> tuple[float | None, tuple[int, int] | None]:
-    """When it was written; by whom, as pid and start time."""
+    """Returns when the heartbeat was written, and its writer as pid and start time."""
     try:
-        sign = json.loads(read_file(file, most=_LARGEST_BEAT))
-        return float(sign["at"]), (int(sign["pid"]), int(sign["started"]))
+        heartbeat = json.loads(read_file(file, most=_LARGEST_BEAT))
+        return float(heartbeat["at"]), (int(heartbeat["pid"]), int(heartbeat["started"]))
     except (
         FileNotFoundError,
         UnsafeFileError,
@@ -104,7 +113,7 @@ def _heartbeat(file: Path) -> tuple[float | None, tuple[int, int] | None]:
         TypeError,
         LookupError,
         AttributeError,
-    ):  # what is damaged tells nothing
+    ):  # a damaged heartbeat counts as none
         return None, None
 
 
@@ -117,22 +126,23 @@ def _living(pid: int, started: int) -> Process | None:
 
 
 def find_step_processes(runs: Path, supervisors: Sequence[SupervisorRemains] = ()) -> list[StepProcess]:
-    """All that belong to supervisors in directories below `runs`, living or not; but not our own ancestors."""
-    passed = _ancestors()
-    found = {one.process.key: one for one in _marked(supervisors)}
-    found |= {one.process.key: one for one in _by_environment(os.path.realpath(runs))}
+    """Returns processes of all supervisors below `runs`, alive or dead, without our own ancestors."""
+    ancestors = _ancestors()
+    by_key = {step.process.key: step for step in _marked(supervisors)}
+    by_key |= {step.process.key: step for step in _by_environment(os.path.realpath(runs))}
     return sorted(
-        (one for one in found.values() if one.process.pid not in passed), key=lambda one: one.process.pid
+        (step for step in by_key.values() if step.process.pid not in ancestors),
+        key=lambda step: step.process.pid,
     )
 
 
 def _marked(supervisors: Sequence[SupervisorRemains]) -> Iterator[StepProcess]:
-    """Only of the dead: who lives looks after its own."""
-    for one in supervisors:
-        if one.process is None:
-            for process in left_by(one.history, str(one.directory)):
+    """Yields marked processes of dead supervisors; a living one manages its own."""
+    for supervisor in supervisors:
+        if supervisor.process is None:
+            for process in left_by(supervisor.history, str(supervisor.directory)):
                 yield StepProcess(
-                    process=process, directory=one.directory, job="", command=command_of(process.pid)
+                    process=process, directory=supervisor.directory, job="", command=command_of(process.pid)
                 )
 
 
@@ -144,7 +154,7 @@ def _by_environment(runs: str) -> Iterator[StepProcess]:
 
 
 def _token(pid: int) -> tuple[str, str]:
-    """The supervisor's directory and the job that its environment names."""
+    """Returns the supervisor's directory and the job from the environment of a process."""
     variables: dict[bytes, bytes] = {}
     for part in read(f"/proc/{pid}/environ").split(b"\0"):
         name, _, value = part.partition(b"=")
@@ -156,9 +166,9 @@ def _is_below(host: str, runs: str, pid: int) -> bool:
     if not Path(os.path.realpath(host)).is_relative_to(runs):
         return False
     try:
-        there = os.stat(f"/proc/{pid}/root{host}")  # noqa: PTH116 - a text, and no path of ours
-        return os.path.samestat(there, os.stat(host))  # noqa: PTH116 - as above
-    except OSError:  # its directory has been removed; then the same view of files must do
+        their_directory = os.stat(f"/proc/{pid}/root{host}")  # noqa: PTH116 - a text, and no path of ours
+        return os.path.samestat(their_directory, os.stat(host))  # noqa: PTH116 - as above
+    except OSError:  # its directory has been removed; the same mount namespace is proof enough then
         return _sees_our_files(pid)
 
 
@@ -170,16 +180,16 @@ def _sees_our_files(pid: int) -> bool:
 
 
 def _ancestors() -> set[int]:
-    found: set[int] = set()
+    pids: set[int] = set()
     process = look(os.getpid())
-    while process is not None and process.pid not in found:
-        found.add(process.pid)
+    while process is not None and process.pid not in pids:
+        pids.add(process.pid)
         process = look(process.parent)
-    return found
+    return pids
 
 
 def command_of(pid: int) -> str:
-    """As it was typed, as far as that is known, on one line."""
+    """Returns the command line of a process on one line, shortened."""
     words = os.fsdecode(read(f"/proc/{pid}/cmdline").rstrip(b"\0")).split("\0")
     text = " ".join(shlex.quote(word) for word in words if word)
     text = text or os.fsdecode(read(f"/proc/{pid}/comm").strip())
@@ -187,21 +197,24 @@ def command_of(pid: int) -> str:
 
 
 def is_halted(pid: int) -> bool:
-    """Whether it was stopped by a signal, and waits for another to go on."""
+    """Returns whether the process was stopped by a signal and waits for SIGCONT."""
     return read(f"/proc/{pid}/stat").rpartition(b") ")[2][:1] in _HALTED
 
 
-# --- ending ---
+# --- termination ---
 
 
 def end_orphans(runs: Path, directory: Path, *, grace: float = GRACE) -> None:
-    """End all processes of a dead supervisor. Raises `WeftError` if it lives, or one of them cannot be ended."""
+    """Ends all processes of a dead supervisor.
+
+    Raises `WeftError` if it is alive, or if a process cannot be ended.
+    """
     with _alone(directory):
         _press(lambda: _orphans(runs, directory), Termination(grace))
 
 
 def tidy_up(runs: Path, directory: Path) -> None:
-    """What a dead supervisor would have done in the end: nothing of its jobs is alive, and they count as lost."""
+    """Cleans up after a dead supervisor: ends the processes of its jobs and records the jobs as lost."""
     with _alone(directory):
         exits = read_exits(str(directory))  # before any signal
         _press(lambda: _orphans(runs, directory), Termination(GRACE))
@@ -215,15 +228,15 @@ def tidy_up(runs: Path, directory: Path) -> None:
 
 
 def _orphans(runs: Path, directory: Path) -> list[Process]:
-    """Looked for anew each time, by all that made them known in the first place."""
-    place = os.path.realpath(directory)
-    there = find_step_processes(runs, find_supervisors([directory]))
-    return [one.process for one in there if os.path.realpath(one.directory) == place]
+    """Returns the processes of a dead supervisor, by a new search each time."""
+    real_directory = os.path.realpath(directory)
+    processes = find_step_processes(runs, find_supervisors([directory]))
+    return [step.process for step in processes if os.path.realpath(step.directory) == real_directory]
 
 
 @contextmanager
 def _alone(directory: Path) -> Generator[None]:
-    """Keeps a supervisor from coming to life there: it would end these processes itself."""
+    """Keeps a new supervisor from starting there, because it would end these processes itself."""
     lock = _opened(directory / "lock")
     try:
         if lock is not None:
@@ -238,21 +251,23 @@ def _take(lock: int, directory: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise WeftError(f"a supervisor lives in {directory}, and looks after its processes") from None
+        raise WeftError(f"a supervisor is alive in {directory} and manages its processes") from None
 
 
 def _opened(lock: Path) -> int | None:
-    """None: its directory is gone, and nobody comes to life there."""
+    """Returns the open lock file; None if its directory is gone, so that no supervisor can start there."""
     try:
         return open_file(lock, os.O_RDWR | os.O_CREAT)
     except FileNotFoundError:
         return None
 
 
-def _press(who: Callable[[], Sequence[Process]], ending: Termination) -> None:
+def _press(find_processes: Callable[[], Sequence[Process]], ending: Termination) -> None:
     until = time.monotonic() + _PATIENCE
-    while ending.press(who):
+    while ending.press(find_processes):
         if time.monotonic() > until:
-            pids = " ".join(str(process.pid) for process in who())
-            raise WeftError(f"some cannot be ended; whoever may do it types: kill -KILL {pids}")
+            pids = " ".join(str(process.pid) for process in find_processes())
+            raise WeftError(
+                f"some processes cannot be ended; as their owner or root, type: kill -KILL {pids}"
+            )
         time.sleep(max(0.0, ending.look_at - time.monotonic()))

@@ -1,4 +1,4 @@
-"""A connection to a supervisor: lines of JSON both ways, those of one turn of the loop in one go."""
+"""A connection to a supervisor: lines of JSON in both directions, batched per turn of the event loop."""
 
 import asyncio
 import json
@@ -12,13 +12,15 @@ from msgspec.structs import replace
 from weft.ports.host import Job, JobEnded, Running
 
 _FAREWELL = 10.0
-"""Seconds that a supervisor has to take what was sent last."""
+"""Seconds that a supervisor has to read the last messages."""
 
 
 class HostMessages(Struct, frozen=True):
+    """A message from a supervisor."""
+
     ended: tuple[JobEnded, ...] = ()
     running: tuple[Running, ...] | None = None
-    """With it, this is all that is known."""
+    """If present, the message lists all known jobs."""
     replaced: bool = False
 
 
@@ -26,6 +28,8 @@ _decode = msgspec.json.Decoder(HostMessages).decode
 
 
 class SupervisorLink(asyncio.Protocol):
+    """The coordinator's end of the connection."""
+
     def __init__(self, hear: "Hear", lose: "Lose") -> None:
         self._hear = hear
         self._lose = lose
@@ -36,7 +40,7 @@ class SupervisorLink(asyncio.Protocol):
         self._incoming = bytearray()
         self._outgoing: list[bytes] = []
         self._shared: list[Mapping[str, str]] = []
-        """The variables that it knows; jobs name them by their number."""
+        """The variables that the supervisor has; jobs refer to them by their index."""
 
     @classmethod
     async def over(cls, connection: socket.socket, hear: "Hear", lose: "Lose") -> "SupervisorLink":
@@ -50,7 +54,7 @@ class SupervisorLink(asyncio.Protocol):
         return link
 
     async def ask(self) -> HostMessages | None:
-        """All that is known there, and from then on hear what ends; None if it has gone."""
+        """Requests all known jobs and later ends; None if the supervisor has gone."""
         self.send({"list": True})
         try:
             return await self._known
@@ -74,7 +78,7 @@ class SupervisorLink(asyncio.Protocol):
         self._transport.write(b"".join(lines))
 
     async def close(self) -> None:
-        """After what was sent has been taken, unless that takes too long."""
+        """Closes the connection after everything was sent, unless that takes too long."""
         self._flush()
         self._transport.close()
         await asyncio.wait([self._gone], timeout=_FAREWELL)
@@ -93,10 +97,10 @@ class SupervisorLink(asyncio.Protocol):
             for line in lines:
                 self._take(_decode(line))
 
-    def _take(self, heard: HostMessages) -> None:
-        if heard.running is not None:
-            self._known.set_result(heard)
-        self._hear(self, heard)
+    def _take(self, messages: HostMessages) -> None:
+        if messages.running is not None:
+            self._known.set_result(messages)
+        self._hear(self, messages)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - it has gone, one way or the other
         if not self._known.done():
@@ -112,11 +116,11 @@ Lose = Callable[[SupervisorLink], None]
 def _encode(message: dict[str, object]) -> bytes:
     try:
         return msgspec.json.encode(message, enc_hook=_plain) + b"\n"
-    except UnicodeEncodeError:  # names of files and variables may hold bytes that are no text
+    except UnicodeEncodeError:  # names of files and variables may hold bytes that are not UTF-8
         plain = msgspec.to_builtins(message, enc_hook=_plain)
         return json.dumps(plain).encode() + b"\n"
 
 
 def _plain(value: object) -> object:
-    """For a mapping that is no dict."""
+    """Converts a mapping that is no dict."""
     return dict[object, object](value)  # type: ignore[call-overload]

@@ -1,8 +1,8 @@
 """This machine as a host: the coordinator's side of the supervisor.
 
-It remembers the jobs that were handed over and are not over. If the supervisor dies, a new one is started, which
-ends what was left and says what was lost. Then the two are compared: ends that are known are told, and what the
-new one has never heard of is handed over again. So nothing here needs to be acknowledged.
+It keeps the jobs that were submitted and have not ended. If the supervisor dies, a new one is started, which ends
+the remaining processes and reports what was lost. Then both sides are compared: known ends are reported, and jobs
+that the new supervisor has never received are submitted again. Messages therefore need no acknowledgement.
 """
 
 import asyncio
@@ -19,6 +19,8 @@ _TRIES = 5
 
 
 class LocalHost:
+    """This machine."""
+
     def __init__(
         self,
         directory: Path,
@@ -28,20 +30,20 @@ class LocalHost:
         linger: float = 3.0,
         program: Sequence[str] = PROGRAM,
     ) -> None:
-        """What the supervisor needs is kept in the directory, which is nobody else's.
+        """The supervisor keeps its files in `directory`, which no other program uses.
 
-        Of each output the first `head` bytes are stored and the last `tail`. With nothing to do and nobody there
-        the supervisor goes after `linger` seconds.
+        Of each output, the first `head` bytes and the last `tail` bytes are stored. An idle supervisor without a
+        client ends after `linger` seconds.
         """
         self._directory = directory.absolute()
         self._program = (*program, str(self._directory), str(head), str(tail), str(linger))
         self._under_way: Start | None = None
         self._link: SupervisorLink | None = None
-        self._there: dict[str, Job | None] = {}
-        """Jobs that are not over; those that somebody else handed over are known by name only."""
+        self._unfinished: dict[str, Job | None] = {}
+        """Jobs that have not ended; None for those that an earlier coordinator submitted."""
         self._stops: dict[str, float | None] = {}
         self._frozen: dict[str, bool] = {}
-        """Those that were told to stand still, or to go on."""
+        """The jobs that were frozen (True) or thawed (False)."""
         self._ends: list[JobEnded] = []
         self._news = asyncio.Event()
         self._failure: WeftError | OSError | None = None
@@ -49,23 +51,23 @@ class LocalHost:
         self._closed = False
 
     def prepare(self) -> None:
-        """Starts a supervisor where there is none yet, to come to life while there is other work to do.
+        """Starts a supervisor in the background if there is none.
 
-        This blocks for a moment, and is meant for before the loop runs; `open` does without it, too.
+        It blocks briefly and is meant for the time before the event loop runs; `open` works without it, too.
         """
         self._under_way = start(self._directory, self._program)
 
     async def open(self) -> KnownJobs:
-        known = await self._connect()
-        return {job.id: job for job in known.running or ()} | {end.id: end for end in known.ended}
+        messages = await self._connect()
+        return {job.id: job for job in messages.running or ()} | {end.id: end for end in messages.ended}
 
     def start(self, job: Job) -> None:
-        self._there[job.id] = job
-        if self._link is not None:  # else it is handed over when there is one
+        self._unfinished[job.id] = job
+        if self._link is not None:  # otherwise it is submitted once there is a connection
             self._link.start(job)
 
     def stop(self, job: str, *, grace: float | None = None) -> None:
-        if job in self._there:
+        if job in self._unfinished:
             self._stops[job] = grace
             self._send({"stop": job, "grace": grace})
 
@@ -76,7 +78,7 @@ class LocalHost:
         self._set_frozen(job, frozen=False)
 
     def _set_frozen(self, job: str, *, frozen: bool) -> None:
-        if job in self._there:
+        if job in self._unfinished:
             self._frozen[job] = frozen
             self._send({"freeze": job, "frozen": frozen})
 
@@ -107,42 +109,42 @@ class LocalHost:
     # --- the connection ---
 
     async def _connect(self) -> HostMessages:
-        """What is known there. From then on we hear of what ends."""
+        """Connects and returns all known jobs; later ends arrive as messages."""
         for _ in range(_TRIES):
             connection = await run_sync(reach, self._directory, self._program, self._under_way)
             link = await SupervisorLink.over(connection, self._hear, self._lose)
-            known = await link.ask()
-            if known is not None:
-                return known
+            messages = await link.ask()
+            if messages is not None:
+                return messages
             if self._failure is not None:
                 raise self._failure
-        raise WeftError("the supervisor dies again and again; why, its file supervisor.log may tell")
+        raise WeftError("the supervisor dies again and again; its file supervisor.log may say why")
 
     def _send(self, message: dict[str, object]) -> None:
-        if self._link is not None:  # else it is sent when there is one
+        if self._link is not None:  # otherwise `_compare` sends it once there is a connection
             self._link.send(message)
 
-    def _hear(self, link: SupervisorLink, heard: HostMessages) -> None:
-        if heard.replaced:
+    def _hear(self, link: SupervisorLink, messages: HostMessages) -> None:
+        if messages.replaced:
             self._fail(WeftError("another coordinator has taken over the jobs of this run"))
-        for end in heard.ended:
+        for end in messages.ended:
             self._take_end(end)
-        if heard.running is not None:
+        if messages.running is not None:
             self._link = link
-            self._compare(link, {job.id for job in heard.running})
+            self._compare(link, {job.id for job in messages.running})
 
     def _take_end(self, end: JobEnded) -> None:
-        """Only of a job that is not over: what is known there may tell of ends that were heard of."""
-        if end.id in self._there:
-            del self._there[end.id]
+        """Reports the end of a job, unless it was reported before."""
+        if end.id in self._unfinished:
+            del self._unfinished[end.id]
             self._stops.pop(end.id, None)
             self._frozen.pop(end.id, None)
             self._ends.append(end)
             self._news.set()
 
     def _compare(self, link: SupervisorLink, running: set[str]) -> None:
-        """With what is not over as far as we know."""
-        for name, job in [*self._there.items()]:
+        """Compares the supervisor's running jobs with ours: submits missing ones and repeats requests."""
+        for name, job in [*self._unfinished.items()]:
             if name in running:
                 continue
             if job is not None:
@@ -151,7 +153,7 @@ class LocalHost:
                 self._take_end(
                     JobEnded(id=name, why=EndReason.LOST, message="the supervisor has no record of it")
                 )
-        self._there = dict.fromkeys(running) | self._there
+        self._unfinished = dict.fromkeys(running) | self._unfinished
         for name, frozen in self._frozen.items():
             self._send({"freeze": name, "frozen": frozen})
         for name, grace in self._stops.items():

@@ -1,7 +1,7 @@
-"""Finding the supervisor of a directory, or starting one. It blocks, and is meant for a thread.
+"""Connecting to the supervisor of a directory, or starting one. These functions block and run in a thread.
 
-Whether there is one is not for us to know: we knock, and if nobody answers we start one. It goes again at once if
-another is alive, so two who start one at the same time get the same one.
+There is no check whether a supervisor is alive: if no one answers, another is started. It exits at once if one is
+alive already, so two coordinators that start one at the same time get the same supervisor.
 """
 
 import json
@@ -34,17 +34,20 @@ _LARGE_LOG = 1 << 20
 
 
 _INHERITED = ("LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "PATH", "TZ")
-"""What the supervisor needs to start and to write its log. A step can read the environment of its ancestors, so
-that of the supervisor holds nothing else; a job's own comes over the socket."""
+"""The variables that the supervisor needs to start and to write its log.
+
+A step can read the environment of its ancestors, so the supervisor's holds nothing else. A job's own environment
+arrives over the socket.
+"""
 
 Start = subprocess.Popen[bytes]
-"""A supervisor on its way. When it has returned it listens, or another one does, or it could not be started."""
+"""A starting supervisor. When its process returns, it listens, or another one does, or the start failed."""
 
 
 def reach(directory: Path, program: Sequence[str], under_way: Start | None = None) -> socket.socket:
-    """A connection to the supervisor, from which nothing but its greeting has been read.
+    """Returns a connection to the supervisor from which only the greeting has been read.
 
-    If one is under way already, that is waited for first.
+    Waits first for a supervisor that is being started.
     """
     _make(directory)
     until = time.monotonic() + _PATIENCE
@@ -94,24 +97,24 @@ def _knock(directory: Path) -> socket.socket | None:
 
 def _connect(connection: socket.socket, directory: Path) -> None:
     with open_folder(directory) as folder:
-        # The name of a socket must be short.
+        # The path of a socket has at most 107 bytes, so the directory is named by its descriptor.
         connection.connect(f"/proc/self/fd/{folder.descriptor}/socket")
 
 
 def _check(greeting: bytes, connection: socket.socket, directory: Path) -> None:
-    """It is who it says: a process of this machine."""
+    """Checks that the greeting comes from a process of this machine."""
     if not greeting.endswith(b"\n"):
         raise EOFError
-    said = json.loads(greeting)
-    process = look(said["hello"])
-    if process is None or process.started != said["started"]:
+    hello = json.loads(greeting)
+    process = look(hello["hello"])
+    if process is None or process.started != hello["started"]:
         if _has_gone(connection):
             raise EOFError
         raise WeftError(f"the supervisor in {directory} runs on another machine or in another container")
 
 
 def _has_gone(connection: socket.socket) -> bool:
-    """Whether the process at the other end has died since; what it has sent has been read."""
+    """Returns whether the process at the other end has died; all it sent has been read."""
     connection.setblocking(False)
     try:
         return connection.recv(1, socket.MSG_PEEK) == b""
@@ -120,7 +123,7 @@ def _has_gone(connection: socket.socket) -> bool:
 
 
 def start(directory: Path, program: Sequence[str]) -> Start:
-    """Starts a supervisor; does not wait for it."""
+    """Starts a supervisor without waiting for it."""
     _make(directory)
     tree, log = locate(directory / "supervisor.log")
     with os.fdopen(tree.append(log), "ab") as stream:

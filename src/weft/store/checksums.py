@@ -1,20 +1,20 @@
 """Checksums of the rows of the journal.
 
-SQLite notices a page that makes no sense, and not a letter that has changed within a row. So each event and each
-run has a CRC-32 of all that is in its row, its number included, which each reader verifies before it believes the
-row. That of an event has two halves, as recovery reads only the facts and a picture of a run all but the facts.
-The upper half is of the fact, the lower of everything else.
+SQLite notices a malformed page, but not a changed letter within a row. Each event and each run therefore has a
+CRC-32 of its whole row, including its number, which every reader verifies before it uses the row. The checksum of
+an event has two halves, because recovery reads only the facts, and a view of a run everything except the facts.
+The upper half covers the fact, the lower half everything else.
 """
 
 from zlib import crc32
 
 _FACT_BITS = 0x7FFFFFFF
-"""31 of them, as an integer of SQLite has a sign."""
+"""31 bits, because an integer of SQLite has a sign."""
 _REST_BITS = 0xFFFFFFFF
 
 
 def row_checksum(values: tuple[object, ...]) -> int:
-    """Of values as SQLite returns them: text, whole numbers, floats, None. From a damaged row, of any type."""
+    """Returns the checksum of values as SQLite returns them; a damaged row may have values of any type."""
     return crc32("\0".join(map(str, values)).encode(errors="surrogatepass"))
 
 
@@ -28,5 +28,5 @@ def event_checksum(seq: int, values: tuple[object, ...]) -> int:
 
 
 def rest_checksum(checksum: int) -> int:
-    """The half that is not of the fact."""
+    """Returns the half that does not cover the fact."""
     return checksum & _REST_BITS

@@ -1,11 +1,10 @@
-"""The journal's file as a database: opening it, bringing it up to date, reading and writing in transactions.
+"""The journal's file as a database: opening, migration, and transactions.
 
-It is SQLite in WAL mode, with `synchronous=FULL`: a transaction that has been committed survives a power cut.
-Writers add to a second file, the WAL. Now and then its pages are brought into the database, and it is used from
-its beginning again; this checkpoint comes, by default, after 1,000 pages (4 MB). Only the coordinator does it,
-so that a person's request stays quick. It gets no further than the oldest transaction that still reads;
-therefore nobody here keeps one open: `rows` reads all that it was asked for, and whoever wants much asks for
-page after page.
+It is SQLite in WAL mode with `synchronous=FULL`: a committed transaction survives a power loss. Writers append to
+a second file, the WAL. A checkpoint moves its pages into the database from time to time, by default after 1,000
+pages (4 MB), and the WAL is then reused from its beginning. Only the coordinator does this, so that a person's
+request stays fast. A checkpoint gets no further than the oldest open read transaction. Readers therefore keep none
+open: `rows` reads everything at once, and a reader of many rows asks page by page.
 """
 
 import os
@@ -41,14 +40,14 @@ class Database:
         self.path = path
         self.connection = connection
         self.version = 0
-        """How far the tables were when the file was opened, or migrated."""
+        """The version of the tables when the file was opened or migrated."""
 
     @property
     def has_checksums(self) -> bool:
         return self.version >= _WITH_CHECKSUMS
 
     def checked_rows(self, query: str, values: Sequence[object] = ()) -> list[Any]:
-        """Rows whose last column is their checksum; None in a journal of an older version."""
+        """Returns rows whose last column is their checksum; None in a journal of an older version."""
         return self.rows(query if self.has_checksums else query.replace("checksum", "NULL"), values)
 
     def rows(self, query: str, values: Sequence[object] = ()) -> list[Any]:
@@ -59,22 +58,22 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection]:
-        """All that is written within, or nothing; it is durable when this ends."""
+        """Writes everything within the block, durably, or nothing."""
         connection = self.connection
         try:
             connection.execute("BEGIN IMMEDIATE")
             yield connection
             connection.execute("COMMIT")
         except (sqlite3.Error, UnicodeEncodeError) as error:
-            self._go_back()
+            self._roll_back()
             raise explained(error, self.path) from None
         except BaseException:
-            self._go_back()
+            self._roll_back()
             raise
 
-    def _go_back(self) -> None:
-        """After some failures SQLite has done so already; then this does nothing."""
-        with suppress(sqlite3.Error):  # what failed before says more
+    def _roll_back(self) -> None:
+        """Rolls back. After some failures SQLite has done so already; this does nothing then."""
+        with suppress(sqlite3.Error):  # the original error is more useful
             self.connection.rollback()
 
     def close(self) -> None:
@@ -82,7 +81,7 @@ class Database:
 
 
 def open_to_write(path: Path) -> Database:
-    """The file, made if it is not there. Still without tables: see `migrate`."""
+    """Opens the file, and creates it if needed. It has no tables yet: see `migrate`."""
     _create(path)
     return _open(path, _WRITES, _prepare_to_write)
 
@@ -102,7 +101,7 @@ def _create(path: Path) -> None:
             ) from None
     except UnsafeFileError as error:
         raise InputError(f"cannot open the journal: {error}") from None
-    except OSError:  # what is wrong, SQLite says when it opens the file
+    except OSError:  # SQLite reports the problem when it opens the file
         return
 
 
@@ -113,7 +112,9 @@ def open_to_read(path: Path) -> Database:
 
 
 def _prepare_to_write(database: Database) -> None:
-    _version(database)  # first of all: the mode is written into the file, and it may not be ours
+    _version(
+        database
+    )  # first, because setting the mode writes to the file, which may belong to another program
     if database.rows("PRAGMA journal_mode = WAL") != [("wal",)]:
         raise WeftError(f"the journal {database.path}: keep it on a local disk; here memory cannot be shared")
     database.rows(f"PRAGMA journal_size_limit = {_WAL_BYTES_KEPT}")
@@ -146,7 +147,10 @@ def _open(path: Path, mode: str, prepare: Callable[[Database], None]) -> Databas
 
 
 def _refuse_damaged_log(path: Path) -> None:
-    """While a coordinator is at work this is not needed: it has verified the log, and writes to it."""
+    """Raises `DamagedError` if SQLite would silently drop committed transactions.
+
+    This is not needed while a coordinator runs: it has verified the log, and writes to it.
+    """
     try:
         has_log = Path(f"{path}-wal").stat().st_size > 0
     except OSError:
@@ -178,7 +182,7 @@ def _connect(path: Path, mode: str) -> Database:
             f"{path.absolute().as_uri()}?mode={mode}",
             uri=True,
             timeout=BUSY_SECONDS,
-            isolation_level=None,  # transactions begin and end where the code says so
+            isolation_level=None,  # the code begins and ends transactions itself
             check_same_thread=False,
         )
     except sqlite3.Error as error:
@@ -187,7 +191,7 @@ def _connect(path: Path, mode: str) -> Database:
 
 
 def migrate(database: Database) -> None:
-    """Bring the tables up to date, within the transaction of the caller."""
+    """Brings the tables up to date, within the transaction of the caller."""
     version = _version(database)
     database.connection.create_function("row_checksum", -1, _of_row, deterministic=True)
     database.connection.create_function("event_checksum", -1, _of_event, deterministic=True)
@@ -199,7 +203,10 @@ def migrate(database: Database) -> None:
 
 
 def _version(database: Database) -> int:
-    """0 is an empty file. A database that is not ours, or from the future, is left alone."""
+    """Returns the version of the tables; 0 for an empty file.
+
+    Refuses files of other programs or newer versions.
+    """
     ((version, owner, tables),) = database.rows(QUERIES["version"])
     if owner != _OURS and (version, tables) != (0, 0):
         raise InputError(

@@ -1,10 +1,10 @@
-"""What keeps a process from writing to the journal.
+"""Reasons why a process cannot use the journal.
 
 WeftError
 ├── BusyError       another process holds the lease
 ├── DamagedError    the file does not hold what was written to it
-├── NotJournalError the file is no database at all; perhaps it was one
-└── LeaseLostError  this process held the lease, and does not any more
+├── NotJournalError the file is no database, or not any more
+└── LeaseLostError  this process has lost the lease
 """
 
 from weft.errors import InputError, WeftError
@@ -12,16 +12,16 @@ from weft.ports.journal import Holder
 
 
 class BusyError(WeftError):
-    """Another process may write, so this one may not."""
+    """Another process is writing to the journal."""
 
     def __init__(self, message: str, holder: Holder | None) -> None:
         super().__init__(message)
         self.holder = holder
-        """None: it has only just begun."""
+        """None if that process has only just started."""
 
 
 class DamagedError(WeftError):
-    """The journal does not hold what was written to it; nothing more is read from it or written to it."""
+    """The journal does not hold what was written to it; nothing more is read or written."""
 
     def __init__(self, path: object, damage: str) -> None:
         super().__init__(
@@ -35,4 +35,4 @@ class NotJournalError(InputError):
 
 
 class LeaseLostError(WeftError):
-    """Somebody else may write now; nothing of what was to be written has been."""
+    """Another process may write now; nothing of this write has been stored."""

@@ -1,7 +1,7 @@
-"""What SQLite says when something is wrong, in words that tell what to do.
+"""SQLite's errors, translated into messages that say what to do.
 
-The kinds matter: what the user can put right by naming another file or changing a permission is an InputError, and
-a machine that fails is not. Whatever it is, nothing is deleted and nothing is half written.
+The classes matter: a problem that the user can fix by naming another file or changing a permission is an
+InputError; a failure of the machine is not. In every case nothing is deleted and nothing is half written.
 """
 
 import errno
@@ -14,13 +14,13 @@ from weft.store.errors import DamagedError, NotJournalError
 from weft.system_errors import describe
 
 BUSY_SECONDS = 30.0
-"""How long one waits for another process to end its transaction; each is a matter of milliseconds."""
+"""How long to wait for another process to end its transaction; each takes milliseconds."""
 
 _USERS_FAULT = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS,
                 errno.ELOOP, errno.ENAMETOOLONG)  # fmt: skip
 _FILES_OF_A_JOURNAL = 3
 """The database, its log and the index of the log."""
-_LOW_BYTE = 0xFF  # of the code: what kind of failure it is; the rest says more exactly which
+_LOW_BYTE = 0xFF  # the kind of failure; the rest of the code gives the details
 _MEANINGS: dict[int, tuple[type[WeftError], str]] = {
     sqlite3.SQLITE_FULL: (WeftError, "the disk is full; free some space and type the command again"),
     sqlite3.SQLITE_IOERR: (
@@ -49,7 +49,7 @@ _MEANINGS: dict[int, tuple[type[WeftError], str]] = {
 
 
 def explained(error: Exception, path: Path) -> Exception:
-    """The error itself, if SQLite did not raise it: then it is a bug of ours."""
+    """Returns the translated error, or the error itself if SQLite did not raise it: that is a bug in Weft."""
     if isinstance(error, UnicodeEncodeError):
         return not_text(error)
     code = getattr(error, "sqlite_errorcode", None)
@@ -64,10 +64,10 @@ def explained(error: Exception, path: Path) -> Exception:
 
 
 def _shortage_of_files() -> OSError | None:
-    """Why the system opens no further file, if that is so; SQLite does not say why it could not open one."""
+    """Returns the error if no more files can be opened; SQLite does not report why an open failed."""
     opened: list[int] = []
     try:
-        # Not the journal itself: to close a descriptor of it gives up all locks that this process has on it.
+        # Not the journal itself: closing a descriptor of it would release all locks of this process on it.
         opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(_FILES_OF_A_JOURNAL))
     except OSError as error:
         return error if error.errno in {errno.EMFILE, errno.ENFILE} else None
@@ -79,21 +79,21 @@ def _shortage_of_files() -> OSError | None:
 
 
 def _is_undecodable(error: Exception) -> bool:
-    """Whether a text in the file is not UTF-8: it was when it was written. Python says so, without a code."""
+    """Returns whether a text in the file is not UTF-8 any more. Python raises this without a code."""
     return isinstance(error, sqlite3.OperationalError) and "decode to UTF-8" in str(error)
 
 
 def not_text(error: UnicodeEncodeError) -> WeftError:
-    """Python can hold bytes of a file name or a variable that are no text; JSON and SQLite cannot."""
+    """Returns the error for text that is not UTF-8: Python can hold such names, JSON and SQLite cannot."""
     return InputError(
         f"cannot record {error.object!r}: it is not text in UTF-8; "
         "rename the file, or give the variable another value, and type the command again"
     )
 
 
-def explained_system_error(what: str, error: OSError) -> WeftError:
+def explained_system_error(action: str, error: OSError) -> WeftError:
     if error.errno in _USERS_FAULT:
         return InputError(
-            f"{what}: {error.strerror}; see that the directory is there and that you may write to it"
+            f"{action}: {error.strerror}; see that the directory is there and that you may write to it"
         )
-    return WeftError(f"{what}: {describe(error)}")
+    return WeftError(f"{action}: {describe(error)}")

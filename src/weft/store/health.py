@@ -1,4 +1,4 @@
-"""Whether a journal is sound, looked at without writing to it."""
+"""Checks of a journal that do not write to it."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -19,15 +19,15 @@ _FIRST_PAGES = 5
 
 
 class HealthReader(SqliteReader):
-    """Reads what only one who looks for what is wrong wants to know."""
+    """Reads what only a diagnosis needs."""
 
     def last_event_at(self, run: str) -> float | None:
-        """When something last happened in a run; None if nothing ever has."""
-        found = self._database.rows(QUERIES["last_event_at"], (run,))
-        return float(found[0][0]) if found else None
+        """Returns the time of the last event of a run; None if it has none."""
+        rows = self._database.rows(QUERIES["last_event_at"], (run,))
+        return float(rows[0][0]) if rows else None
 
     def first_fact(self, run: str) -> AnyFact | None:
-        """None if nothing has happened in it, or if what has cannot be read by this Weft."""
+        """Returns the first fact of a run; None if there is none, or if this version of Weft cannot read it."""
         with suppress(WeftError):
             return next(self.facts(run), None)
         return None
@@ -38,7 +38,7 @@ def open_to_examine(path: Path) -> HealthReader:
 
 
 def ailments(path: Path, *, patience: float) -> Sequence[str] | None:
-    """What SQLite finds wrong with the file, in its words; None if it takes longer than so many seconds."""
+    """Returns the problems that SQLite reports; None if the check takes longer than `patience` seconds."""
     until = monotonic() + patience
     with closing(open_to_read(path)) as database:
         database.connection.set_progress_handler(lambda: monotonic() > until, _STEPS_BETWEEN_LOOKS)
@@ -51,12 +51,12 @@ def ailments(path: Path, *, patience: float) -> Sequence[str] | None:
             if str(error) == _INTERRUPTED:
                 return None
             raise explained(error, path) from None
-    words = [str(one) for (one,) in rows]
-    return [] if words == ["ok"] else words
+    problems = [str(problem) for (problem,) in rows]
+    return [] if problems == ["ok"] else problems
 
 
 def _verify_rows(reader: SqliteReader, until: float) -> None:
-    """Raises a `DamagedError` for a row that does not fit its checksum, `TimeoutError` if it takes too long."""
+    """Raises `DamagedError` for a row with a wrong checksum, and `TimeoutError` if it takes too long."""
     for record in reader.runs():
         for _ in reader.events(record.run):
             if monotonic() > until:

@@ -1,9 +1,9 @@
-"""Who may write: a lock of the operating system, and a row in the database.
+"""The right to write: a lock of the operating system, and a row in the database.
 
-The lock is what keeps a second coordinator out: the kernel gives it back when its holder dies, however it dies.
-But on some file systems locks do not hold, and a lock file can be deleted under its holder. So there is the lease,
-too: a row that names the holder by a nonce and a number that only goes up. Whoever writes looks in the same
-transaction whether the row is still its own; a coordinator that was replaced finds out before it does any harm.
+The lock keeps a second coordinator out: the kernel releases it when its holder dies, for whatever reason. On some
+file systems, however, locks do not work, and a lock file can be deleted while it is held. There is therefore also
+the lease: a row that names its holder by a nonce and a number that only increases. Every write checks in the same
+transaction that the row is still its own, so a coordinator that was replaced notices before it does any harm.
 """
 
 import fcntl
@@ -20,15 +20,15 @@ from weft.store.failures import explained_system_error
 from weft.store.queries import QUERIES
 
 _STOPPED_BY_WEFT_STOP = ("weft run", "weft merge")
-"""Commands that play a run, and take up what people ask of it; the others end by themselves in a moment."""
+"""Commands that drive a run and handle requests to it; the others end by themselves soon."""
 _START_TIME = 18  # the field of /proc/PID/stat, counted from the one after the state
 
 
 def take_lock(file: Path) -> int | None:
-    """Its descriptor, which holds the lock until it is closed; None if another process has it.
+    """Returns a descriptor that holds the lock until it is closed; None if another process has the lock.
 
-    The descriptor is not passed on to programs that are started (that is so for all that Python opens). A child
-    that is forked and starts no program keeps it, and with it the lock.
+    Python does not pass the descriptor on to programs that it starts. A forked child that starts no program keeps
+    it, and with it the lock.
     """
     try:
         descriptor = open_file(file, os.O_RDWR | os.O_CREAT)
@@ -48,7 +48,7 @@ def take_lock(file: Path) -> int | None:
 
 
 def new_holder(*, now: float, command: str) -> Holder:
-    """This process; the epoch is given when the lease is taken."""
+    """Returns this process as a holder; the epoch is set when the lease is taken."""
     pid = os.getpid()
     return Holder(
         pid=pid,
@@ -67,17 +67,17 @@ def current_holder(database: Database) -> Holder | None:
 
 
 def is_alive(holder: Holder) -> bool:
-    """Whether the process that took the lease is there: it, and not another that has its pid by now."""
+    """Returns whether the process that took the lease is alive, and its pid has not been reused."""
     return _start_time(holder.pid) == holder.started
 
 
 def _start_time(pid: int) -> int | None:
-    """As the kernel counts it; None if there is no such process, or only what is left of one."""
+    """Returns the kernel's start time; None if there is no such process, or only a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return None
-    # The name in parentheses may hold anything, parentheses and spaces too.
+    # The name in parentheses may itself contain parentheses and spaces.
     state, *fields = stat.rpartition(b")")[2].split()
     return None if state == b"Z" else int(fields[_START_TIME])
 

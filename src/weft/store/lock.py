@@ -1,4 +1,4 @@
-"""The lock of the coordinator, seen from outside."""
+"""The coordinator's lock, as other processes see it."""
 
 import fcntl
 import os
@@ -10,7 +10,7 @@ LOCK_FILE = "coordinator.lock"
 
 
 def is_locked(file: Path) -> bool:
-    """Whether another process has it; false where there is none, or it cannot be known."""
+    """Returns whether another process holds the lock; False if there is no lock file or it cannot be read."""
     try:
         descriptor = open_file(file)
     except OSError:

@@ -1,4 +1,4 @@
-"""The journal in memory: for tests, and for runs that nobody needs to remember. It keeps what the other keeps."""
+"""The journal in memory, for tests and for runs that need no record. It stores the same rows as the file."""
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -18,12 +18,12 @@ _DAILY = _LIVES | {"step_skipped", "woke"}
 
 
 class MemoryStore(Struct):
-    """What a file is to the other journal: what all that write and read have in common."""
+    """The contents of the journal, shared by all its readers and writers, as a file is."""
 
     runs: dict[str, RunRecord] = {}
     events: list[rows.EventRow] = []
     requests: dict[int, ControlRequest] = {}
-    """By number; those not taken up yet."""
+    """The pending requests, by number."""
     requested: int = 0
     holder: Holder | None = None
     locked: bool = False
@@ -31,6 +31,8 @@ class MemoryStore(Struct):
 
 
 class MemoryReader:
+    """Reads, and leaves requests."""
+
     def __init__(self, book: MemoryStore) -> None:
         self.book = book
         self._seen = book.writes
@@ -49,12 +51,16 @@ class MemoryReader:
                 yield rows.to_fact(seq, row[-1])
 
     def record(self, run: str | None = None) -> RunRecord | None:
-        found = [one for one in self.runs() if run in {None, one.run}]
+        records = [record for record in self.runs() if run in {None, record.run}]
         last = {row[1]: row[0] for row in self.book.events}
-        return max(found, key=lambda one: last.get(one.run, one.created_at), default=None)
+        return max(records, key=lambda record: last.get(record.run, record.created_at), default=None)
 
     def states(self, run: str) -> Mapping[str, str]:
-        return {one.subplan: one.outcome for one in self._glimpses(run) if one.kind == "subplan_state"}
+        return {
+            glimpse.subplan: glimpse.outcome
+            for glimpse in self._glimpses(run)
+            if glimpse.kind == "subplan_state"
+        }
 
     def glance(self, run: str, *, merged: bool = True) -> Sequence[Glimpse]:
         return [
@@ -76,9 +82,9 @@ class MemoryReader:
 
     def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:
         return [
-            one
-            for one in self._glimpses(run)
-            if one.seq > after and one.kind in _LIVES and one.subplan in subplans
+            glimpse
+            for glimpse in self._glimpses(run)
+            if glimpse.seq > after and glimpse.kind in _LIVES and glimpse.subplan in subplans
         ]
 
     def _glimpses(self, run: str) -> Iterator[Glimpse]:
@@ -112,7 +118,7 @@ class MemoryReader:
         pass
 
     def _rows(self, after: int) -> Iterator[tuple[int, rows.EventRow]]:
-        """Also those that are added while it is walked."""
+        """Yields rows, including those that are added during the iteration."""
         while after < len(self.book.events):
             after += 1
             yield after, self.book.events[after - 1]
@@ -122,12 +128,14 @@ class MemoryReader:
             raise InputError(f"the journal has no run {run!r}")
 
     def _count_write(self) -> None:
-        """One's own writes are no news."""
+        """Counts a write; its own writes are no change for a reader."""
         self.book.writes += 1
         self._seen += 1
 
 
 class MemoryJournal(MemoryReader):
+    """Writes, as long as the lease is its own."""
+
     def __init__(self, book: MemoryStore | None = None, *, now: float = 0.0, command: str = "") -> None:
         super().__init__(MemoryStore() if book is None else book)
         last = self.book.holder
@@ -148,7 +156,7 @@ class MemoryJournal(MemoryReader):
     def add_run(self, record: RunRecord) -> None:
         if record.run in self.book.runs:
             raise InputError(f"the journal has a run {record.run!r} already")
-        rows.to_json(record)  # what no file could hold is refused here, too
+        rows.to_json(record)  # refuses values that a file could not store
         with self._writing():
             self.book.runs[record.run] = record
 

@@ -1,9 +1,9 @@
-"""The rows of a journal, read from the pages of its file and of its log without SQLite.
+"""The rows of a journal, read from the pages of its file and its log without SQLite.
 
-The rows verify themselves: each has a checksum of all that is in it, its number included. So they need no tree of
-pages to be found by, and no index. Every page is looked at by itself; what parses as a row and fits its checksum
-is a row of the journal, wherever it stands and how often. Rows are only ever added, so an older version of a page
-has nothing in it that is not true.
+The rows verify themselves: each has a checksum of its whole content, including its number. They therefore need no
+page tree or index to be found. Every page is examined by itself, and everything that parses as a row and matches
+its checksum is a row of the journal, wherever and however often it occurs. Rows are only ever added, so an older
+version of a page holds nothing wrong.
 """
 
 import struct
@@ -28,11 +28,11 @@ _TABLE_LEAF, _INDEX_LEAF = 0x0D, 0x0A
 _EVENT_COLUMNS, _RUN_COLUMNS, _STATE_COLUMNS = 13, 9, 2
 _STATES = frozenset(map(str, RunState))
 _INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
-"""The types of a column in a record, and how many bytes they have."""
+"""The integer types of a column in a record, with their sizes in bytes."""
 _FLOAT, _BLOB = 7, 12
-"""From the second on: blobs are even, texts odd; the length is in the type."""
+"""From `_BLOB` on, even types are blobs and odd ones texts; the type includes the length."""
 _LONGEST = 1 << 28
-"""Bytes of a row that is believed."""
+"""The most bytes of a plausible row."""
 
 
 class Page(Struct, frozen=True):
@@ -41,11 +41,11 @@ class Page(Struct, frozen=True):
     number: int
     data: bytes
     transaction: int
-    """0: SQLite reads it. Otherwise which of the transactions it is in that SQLite would drop with its log."""
+    """0 if SQLite reads it; otherwise the number of the transaction that SQLite would drop."""
 
 
 class Pages:
-    """All versions of all pages, the oldest first. Raises `OSError`."""
+    """All versions of all pages, oldest first. Raises `OSError`."""
 
     def __init__(self, path: Path, wal: Wal) -> None:
         file = _bytes_of(path)
@@ -59,7 +59,7 @@ class Pages:
         self._newest = {page.number: page.data for page in self.versions}
 
     def overflow(self, number: int, length: int) -> bytes:
-        """What a row has on further pages."""
+        """Returns the part of a row that is on further pages."""
         parts: list[bytes] = []
         while length > 0 and number in self._newest:
             page = self._newest[number]
@@ -92,7 +92,7 @@ def _page_size(file: bytes) -> int:
 
 
 def _records(pages: Pages) -> Iterator[tuple[int, Values, int]]:
-    """Whatever parses as a row: its number, 0 in an index, its columns, and the transaction of the page."""
+    """Yields everything that parses as a row: its number (0 in an index), columns, and transaction of the page."""
     for version in pages.versions:
         page = version.data
         head = 100 if version.number == 1 else 0
@@ -172,23 +172,23 @@ def _value(kind: int, part: bytes) -> object:
 
 
 def _as_float(value: object) -> object:
-    """SQLite keeps a float without a fraction as a whole number."""
+    """Converts a whole number, because SQLite stores a float without a fraction as one."""
     return float(value) if isinstance(value, int) else value
 
 
 class ReadableRows:
-    """What can be read of a journal."""
+    """The readable rows of a journal."""
 
     def __init__(self, pages: Pages) -> None:
         self.seen: set[int] = set()
         """The numbers of the entries that SQLite reads."""
         self.dropped: dict[int, set[int]] = {}
-        """The numbers of those in each transaction that SQLite would drop."""
+        """The numbers of the entries in each transaction that SQLite would drop."""
         self.runs: dict[int, Values] = {}
         self.events: dict[int, Values] = {}
         self.states: dict[str, str] = {}
         self.spoiled: dict[int, object] = {}
-        """Entries that do not fit their checksums, and the runs that they seem to be of."""
+        """Entries that do not match their checksums, with the runs that they seem to belong to."""
         for rowid, columns, transaction in _records(pages):
             match len(columns):
                 case 2:
@@ -223,7 +223,7 @@ class ReadableRows:
 
 
 def _is_readable(seq: int, values: Values) -> bool:
-    """Of a row of an older version, without a checksum."""
+    """Returns whether a row of an older version, without a checksum, can be decoded."""
     with suppress(WeftError, msgspec.MsgspecError, TypeError, ValueError):
         at, _, *rest = values
         rows.to_recorded("", (seq, at, *rest))  # type: ignore[arg-type]
@@ -232,9 +232,9 @@ def _is_readable(seq: int, values: Values) -> bool:
 
 
 def lost_with_log(path: Path, wal: Wal) -> int:
-    """How many transactions with entries that stand nowhere else SQLite would drop with the end of its log.
+    """Returns how many transactions SQLite would drop whose entries exist nowhere else.
 
-    None if that may be what a power cut leaves: the last transaction, or what an earlier one left behind.
+    0 if a power loss explains it: it leaves the last transaction incomplete, or remains of an earlier log.
     """
     rows_ = ReadableRows(Pages(path, wal))
     last = max(rows_.seen, default=0)

@@ -1,4 +1,4 @@
-"""The SQL of the journal: it stands in files of its own, read once."""
+"""The SQL of the journal, from files that are read once."""
 
 import re
 import sqlite3
@@ -20,13 +20,13 @@ def _without_comments(text: str) -> str:
 
 
 QUERIES = _named_queries()
-"""By name."""
+"""The queries by name."""
 MIGRATIONS = sorted(_FOLDER.glob("[0-9]*.sql"))
-"""The n-th makes a database of version n from one of version n - 1."""
+"""The n-th migration turns a database of version n - 1 into one of version n."""
 
 
 def statements(script: Path) -> Iterator[str]:
-    """One by one: what `executescript` would run could not be part of a larger transaction."""
+    """Yields the statements of a script; `executescript` could not run within a larger transaction."""
     statement = ""
     for line in script.read_text(encoding="utf-8").splitlines(keepends=True):
         statement += line

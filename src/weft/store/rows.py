@@ -1,4 +1,4 @@
-"""Events as rows of the journal, and back. Both journals keep rows, so both keep exactly the same things."""
+"""Conversion between events and rows. Both journals store rows, so both store exactly the same."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ _decode_fact: Decoder[AnyFact] = Decoder(AnyFact)
 def to_row(run: str, at: float, event: Event) -> EventRow:
     data, fact = event.data, event.fact
     return (
-        float(at),  # as SQLite returns it: the checksum is of what is read
+        float(at),  # as SQLite returns it, because the checksum is verified on reading
         run,
         event.kind,
         event.subplan,

@@ -1,8 +1,8 @@
-"""Reads what is left of a damaged journal, and makes a sound one of it.
+"""Recovery of a damaged journal: reads the remaining rows and writes a sound journal.
 
-What a run did is a sequence, and a sequence with a gap means nothing after it. So of each run all is kept up to
-the first entry that is missing while the run was under way; the run then counts as abandoned, as no coordinator
-can resume what it does not know. Entries get new numbers without gaps.
+The events of a run are a sequence, and events after a gap mean nothing. Each run is therefore kept up to its first
+missing entry and then counts as abandoned, because no coordinator can resume a run with unknown events. Entries
+get new numbers without gaps.
 """
 
 import os
@@ -27,12 +27,12 @@ _STATES = frozenset(map(str, RunState))
 
 
 class Salvage(Struct, frozen=True, kw_only=True):
-    """What can be read of a journal."""
+    """The readable part of a journal."""
 
     runs: tuple[Values, ...]
-    """Those whose beginning is there, in their order: the columns of a run and its state."""
+    """The runs whose beginning is readable, in order: the columns of each run and its state."""
     events: tuple[Values, ...]
-    """The columns of an entry, without its number and checksum."""
+    """The columns of each entry, without its number and checksum."""
     lost_entries: int
     cut_runs: tuple[str, ...]
     """Runs that have lost their end."""
@@ -42,22 +42,24 @@ class Salvage(Struct, frozen=True, kw_only=True):
     @property
     def report(self) -> str:
         """A sentence without its full stop."""
-        kept = f"{len(self.events):,} entries of {len(self.runs):,} runs can be kept"
+        summary = f"{len(self.events):,} entries of {len(self.runs):,} runs can be kept"
         lost = [f"{self.lost_entries:,} entries"] if self.lost_entries else []
         lost += [f"the end of run {run}" for run in self.cut_runs]
         lost += [f"run {run}" for run in self.lost_runs]
-        return f"{kept}; lost: {', '.join(lost)}" if lost else f"{kept}; nothing else is known to be lost"
+        return (
+            f"{summary}; lost: {', '.join(lost)}" if lost else f"{summary}; nothing else is known to be lost"
+        )
 
 
 def salvage(path: Path) -> Salvage:
-    """What can be read of the journal of that name; nothing is written. Raises `OSError`."""
+    """Returns the readable part of a journal without writing anything. Raises `OSError`."""
     rows_ = ReadableRows(Pages(path, read_wal(path)))
     spoiled = {seq: run for seq, run in rows_.spoiled.items() if seq not in rows_.events}
     missing = sorted({*_missing(sorted(rows_.events)), *spoiled})
     by_run: dict[object, list[int]] = {}
     for seq in sorted(rows_.events):
         by_run.setdefault(rows_.events[seq][1], []).append(seq)
-    kept: list[int] = []
+    kept_seqs: list[int] = []
     cut: list[str] = []
     lost: list[str] = []
     runs: list[Values] = []
@@ -67,16 +69,16 @@ def salvage(path: Path) -> Salvage:
         if seqs and rows_.events[seqs[0]][2] != "run_started":
             lost.append(name)
             continue
-        whole = _before_gap(seqs, missing)
-        kept += whole
-        is_cut = len(whole) < len(seqs) or name in spoiled.values()
+        unbroken = _before_gap(seqs, missing)
+        kept_seqs += unbroken
+        is_cut = len(unbroken) < len(seqs) or name in spoiled.values()
         cut += [name] if is_cut else []
-        runs.append((*values, _state(rows_, name, whole, is_cut=is_cut)))
+        runs.append((*values, _state(rows_, name, unbroken, is_cut=is_cut)))
     lost += [str(run) for run in by_run]
     return Salvage(
         runs=tuple(runs),
-        events=tuple(rows_.events[seq] for seq in sorted(kept)),
-        lost_entries=len(missing) + len(rows_.events) - len(kept),
+        events=tuple(rows_.events[seq] for seq in sorted(kept_seqs)),
+        lost_entries=len(missing) + len(rows_.events) - len(kept_seqs),
         cut_runs=tuple(cut),
         lost_runs=tuple(lost),
     )
@@ -107,9 +109,9 @@ def _state(rows_: ReadableRows, run: str, seqs: Sequence[int], *, is_cut: bool) 
 
 
 def rebuild(path: Path) -> Path:
-    """Puts a sound journal in the place of a damaged one, which is kept beside it; returns where.
+    """Replaces a damaged journal with a sound one; keeps the damaged one and returns its path.
 
-    Only while no other process has it open for writing.
+    No other process may have the journal open for writing.
     """
     salvaged = salvage(path)
     new = path.with_name(f"{path.name}.new")
@@ -117,10 +119,10 @@ def rebuild(path: Path) -> Path:
         remove_file(name)
     _write(new, salvaged.runs, salvaged.events)
     aside = _free_name(path)
-    for old, kept in zip(_with_companions(path), _with_companions(aside), strict=True):
+    for old, copy in zip(_with_companions(path), _with_companions(aside), strict=True):
         with suppress(FileNotFoundError):
-            os.link(old, kept)
-    # A log belongs to the file beside it: the one of the old file must be gone before the new one has its name.
+            os.link(old, copy)
+    # SQLite applies the log beside a file: the old file's log must be gone before the new file gets its name.
     for old in _with_companions(path)[1:]:
         remove_file(old)
     new.replace(path)

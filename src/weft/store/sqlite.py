@@ -1,4 +1,4 @@
-"""The journal in a file of SQLite: one process writes, any number read and ask."""
+"""The journal in a SQLite file: one process writes; any number of processes read and leave requests."""
 
 import os
 import sqlite3
@@ -29,19 +29,19 @@ from weft.store.lock import LOCK_FILE
 from weft.store.queries import QUERIES
 
 _TRIES, _PAUSE = 20, 0.05
-"""How often the lock of somebody who is dead is tried, and the seconds between."""
+"""How often the lock of a dead process is tried, and the seconds between."""
 _STATES = frozenset(map(str, RunState))
 _SUBPLAN_STATES = frozenset(map(str, SubplanExecutionState))
 _decode_states = msgspec.json.Decoder(dict[str, str]).decode
 _decode_names = msgspec.json.Decoder(list[str]).decode
 _PAGE = 256
-"""So many rows are read at once: enough to be quick, and few enough to be held in memory."""
+"""The number of rows per read: enough to be fast, and few enough for memory."""
 
 _FENCE, _ADD_EVENT, _EVENTS, _FACTS = (QUERIES[name] for name in ("fence", "add_event", "events", "facts"))
 
 
 class SqliteReader:
-    """Reads, and leaves requests. Keeps no transaction open between two calls, nor between two events."""
+    """Reads, and leaves requests. Keeps no transaction open between calls or events."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -56,12 +56,12 @@ class SqliteReader:
         self._verify(state in _STATES, f"the state of run {values[0]}")
         return RunRecord(**dict(zip(RunRecord.__struct_fields__, (*values, state), strict=True)))
 
-    def _verify(self, is_sound: bool, what: str) -> None:  # noqa: FBT001 - the first is what is verified
+    def _verify(self, is_sound: bool, subject: str) -> None:  # noqa: FBT001 - reads as an assertion
         if not is_sound:
-            raise DamagedError(self._database.path, f"{what} is not as it was written")
+            raise DamagedError(self._database.path, f"{subject} is not as it was written")
 
     def _page(self, query: str, values: Sequence[object]) -> list[Any]:
-        """Rows of events without their facts, verified and without their checksums."""
+        """Returns verified rows of events without their facts."""
         page = self._database.checked_rows(query, values)
         run = values[0]
         for row in page:
@@ -82,7 +82,7 @@ class SqliteReader:
             after = page[-1][0]
 
     def facts(self, run: str) -> Iterator[AnyFact]:
-        """Only those, in order: all that recovery needs, at a fraction of the cost."""
+        """Yields only the facts, in order: all that recovery needs, at a fraction of the cost."""
         after = 0
         while page := self._database.checked_rows(_FACTS, (run, after, _PAGE)):
             for seq, fact, checksum in page:
@@ -119,7 +119,7 @@ class SqliteReader:
 
     def states(self, run: str) -> Mapping[str, str]:
         ((records,),) = self._database.rows(QUERIES["states"], (run,))
-        # They come from an index, which has no checksum.
+        # The states come from an index, which has no checksum, so their values are checked.
         try:
             states = _decode_states(records)
         except msgspec.DecodeError:
@@ -175,7 +175,7 @@ class SqliteReader:
 
 
 class SqliteJournal(SqliteReader):
-    """Writes, as long as the lease is its own. Made by `open_journal`."""
+    """Writes, as long as the lease is its own. Created by `open_journal`."""
 
     def __init__(self, database: Database, holder: Holder, lock: int) -> None:
         super().__init__(database)
@@ -230,29 +230,29 @@ class SqliteJournal(SqliteReader):
 
     @contextmanager
     def _writing(self) -> Generator[tuple[sqlite3.Connection, int]]:
-        """A transaction and the last sequence number, if we may still write."""
+        """Yields a transaction and the last sequence number, if this process may still write."""
         if _identity(self._database.path) != self._file:
             raise LeaseLostError(
                 f"the journal {self._database.path} was deleted, moved or replaced while it was in use; "
                 "put it back, if you can, and type the command again"
             )
         with self._database.transaction() as connection:
-            found = connection.execute(_FENCE, self._lease).fetchone()
-            if found is None:
+            lease_row = connection.execute(_FENCE, self._lease).fetchone()
+            if lease_row is None:
                 raise LeaseLostError(
                     f"another Weft has taken over {self._database.path}; this one has stopped writing to it"
                 )
-            yield connection, found[0]
+            yield connection, lease_row[0]
 
 
 def _numbered(added: Sequence[rows.EventRow], last: int) -> Iterator[tuple[object, ...]]:
-    """Rows with their numbers and checksums."""
+    """Yields the rows with their numbers and checksums."""
     for seq, row in enumerate(added, start=last + 1):
         yield (seq, *row, event_checksum(seq, row))
 
 
 def open_journal(path: Path, *, now: float, command: str = "") -> SqliteJournal:
-    """The journal, to write to it; a BusyError if another process does. The directory is made if need be."""
+    """Opens the journal for writing, in a new directory if needed. Raises `BusyError` if another process does."""
     _make_folder(path.parent)
     lock = _lock(path)
     if lock is None:
@@ -265,7 +265,10 @@ def open_journal(path: Path, *, now: float, command: str = "") -> SqliteJournal:
 
 
 def _lock(path: Path) -> int | None:
-    """None if somebody has it. Who was killed while it started a program has it until that has begun."""
+    """Returns the lock; None if another process has it.
+
+    A process that was killed while it started a program holds the lock until that program has started.
+    """
     for _ in range(_TRIES):
         lock = take_lock(path.parent / LOCK_FILE)
         holder = None if lock is not None else _holder_of(path)
@@ -276,7 +279,7 @@ def _lock(path: Path) -> int | None:
 
 
 def open_reader(path: Path) -> SqliteReader:
-    """The journal, to read it; an InputError if there is none."""
+    """Opens the journal for reading. Raises `InputError` if there is none."""
     return SqliteReader(open_to_read(path))
 
 
@@ -294,7 +297,7 @@ def _open_journal(path: Path, holder: Holder, lock: int) -> SqliteJournal:
 
 
 def _holder_of(path: Path) -> Holder | None:
-    """None also if the one that has the lock is only just making the file."""
+    """Returns the holder of the lease; None also if the process with the lock is just creating the file."""
     try:
         with closing(open_reader(path)) as reader:
             return reader.holder()
@@ -313,7 +316,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """So that the new directory outlives a power cut. For what is in it SQLite does the same."""
+    """Makes the new directory survive a power loss. SQLite does the same for its files."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -322,9 +325,9 @@ def _sync(folder: Path) -> None:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file has this name; None if there is none."""
+    """Returns the device and inode of a file; None if there is none."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

@@ -1,10 +1,10 @@
-"""The write-ahead log of SQLite, read as a file.
+"""SQLite's write-ahead log, read as a file.
 
-SQLite takes a log for good up to the first frame whose checksum is wrong, and drops the rest without a word: so it
-recovers from a power cut in the middle of a transaction. A byte that changes later makes it drop transactions that
-were committed, and the first process that closes the database removes them from the disk. So the log is verified
-before the database is opened. Only the last transaction may be incomplete: then a power cut has kept it from being
-committed.
+SQLite accepts a log up to the first frame with a wrong checksum and silently drops the rest. That is how it
+recovers from a power loss in the middle of a transaction. If a byte changes later, however, SQLite drops committed
+transactions, and the first process that closes the database removes them from the disk. Weft therefore verifies
+the log before it opens the database. Only the last transaction may be incomplete: a power loss has then kept it
+from being committed.
 """
 
 import struct
@@ -22,28 +22,32 @@ _PAGE_SIZES = frozenset(1 << bits for bits in range(9, 17))
 _USUAL_PAGE = 4096
 _WORD = 0xFFFFFFFF
 MOST = 1 << 40
-"""Bytes of a journal; there is no bound but the disk."""
+"""The most bytes of a journal; only the disk limits it."""
 
 Sums = tuple[int, int]
 
 
 class WalFrame(Struct, frozen=True):
+    """A frame of the log: one version of a page."""
+
     page: int
     is_commit: bool
     offset: int
-    """Where its page begins in the file."""
+    """The offset of its page in the file."""
     is_sound: bool
-    """Whether SQLite reads it: its checksum fits, and those of all before it."""
+    """Whether SQLite reads it: its checksum and those of all frames before it match."""
 
 
 class Wal(Struct, frozen=True):
+    """The frames of a log."""
+
     page_size: int = _USUAL_PAGE
     frames: tuple[WalFrame, ...] = ()
-    """Those of the present generation, whether sound or not, up to the last commit."""
+    """The frames of the present generation up to the last commit, sound or not."""
     is_headless: bool = False
     """Whether its header is damaged, so that SQLite reads nothing of it."""
     is_foreign: bool = False
-    """Whether it does not even begin as a log."""
+    """Whether it does not even start like a log."""
 
     @property
     def is_whole(self) -> bool:
@@ -52,7 +56,7 @@ class Wal(Struct, frozen=True):
 
 
 def read_wal(path: Path) -> Wal:
-    """The log of a database, empty if there is none. Raises `OSError`."""
+    """Returns the log of a database, empty if there is none. Raises `OSError`."""
     try:
         data = read_file(f"{path}-wal", most=MOST)
     except FileNotFoundError:
@@ -75,7 +79,7 @@ def read_wal(path: Path) -> Wal:
 def _frames(
     data: bytes, size: int, salts: tuple[int, ...], check: tuple[str, Sums] | None
 ) -> Iterator[WalFrame]:
-    """`check`: the byte order and the checksum so far; None once it does not fit."""
+    """Yields the frames; `check` has the byte order and the checksum so far, or None after a mismatch."""
     step = _FRAME_HEADER + size
     for start in range(_HEADER, len(data) - step + 1, step):
         page, commit, salt1, salt2, *sums = struct.unpack_from(">6I", data, start)
@@ -92,7 +96,7 @@ def _frames(
 def _sums(data: bytes, order: str, sums: Sums) -> Sums:
     first, second = sums
     words = struct.unpack(f"{order}{len(data) // 4}I", data)
-    for word, other in zip(words[::2], words[1::2], strict=True):
+    for word, next_word in zip(words[::2], words[1::2], strict=True):
         first = first + word + second & _WORD
-        second = second + other + first & _WORD
+        second = second + next_word + first & _WORD
     return first, second

@@ -1,4 +1,4 @@
-"""Making a directory of given files."""
+"""Creating a directory from given files."""
 
 import os
 import stat
@@ -16,10 +16,10 @@ _EXECUTABLE = 0o100
 def build(
     top: int, parts: Mapping[bytes, Part], contents: Contents, plan_dir: Path
 ) -> dict[bytes, FileVersion]:
-    """Fill an empty directory, which it closes; what is there then."""
-    made: dict[bytes, FileVersion] = {}
+    """Fills and closes an empty directory; returns the files in it."""
+    versions: dict[bytes, FileVersion] = {}
     with Cursor(top) as target, open_plan_dir(plan_dir) as source:
-        for path in sorted(parts):  # so that each directory is made once, and left once
+        for path in sorted(parts):  # sorted, so that each directory is created and left only once
             part = parts[path]
             *folders, name = path.split(b"/")
             target.go(folders, make=True)
@@ -28,8 +28,8 @@ def build(
                 part = _copy(name, source, target)
             else:
                 _make(part, name, target, contents)
-            made[path] = part
-    return made
+            versions[path] = part
+    return versions
 
 
 def _make(version: FileVersion, name: bytes, target: Cursor, contents: Contents) -> None:
@@ -44,19 +44,19 @@ def _make(version: FileVersion, name: bytes, target: Cursor, contents: Contents)
 
 
 def _copy(name: bytes, source: Cursor, target: Cursor) -> FileVersion:
-    """With its permissions: who may not read the original may not read the copy."""
+    """Copies a file with its permissions, so that the copy is as private as the original."""
     old = source.open(name, os.O_RDONLY)
     try:
         mode = os.fstat(old).st_mode
         new = target.open(name, NEW, 0o600)
         try:
-            found, _ = copied(old, new)
+            content_digest, _ = copied(old, new)
             os.fchmod(new, stat.S_IMODE(mode) & 0o777)
         finally:
             os.close(new)
     finally:
         os.close(old)
-    return file_version(mode, found)
+    return file_version(mode, content_digest)
 
 
 def file_version(mode: int, content: bytes) -> FileVersion:

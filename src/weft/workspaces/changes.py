@@ -1,18 +1,19 @@
-"""What slices did, as changes of files, and how the changes of several come together. Pure.
+"""The changes of files that slices made, and their combination. Pure.
 
-A slice starts with some files and leaves others; for each file that is different, its *change* is the version
-before and the version after. A version is a content with its executable bit, the target of a link, or nothing.
+A slice starts with some files and leaves others. For each file that differs, its *change* is the version before
+and the version after. A version is a content with its executable bit, the target of a link, or nothing.
 
-To fold is to say which version of each file results from a set of slices. It does not depend on their order:
+Folding determines the resulting version of each file from a set of slices. The result does not depend on their
+order:
 
-- Who comes after another has seen what that one did. So of all that changed a file only those count whose change
-  no other of them has seen.
-- The same change, made by two of whom none comes after the other, is one change: who has seen it from one of them
-  has seen it from the other, too.
-- If those that count leave the same version, that is the result; else they are in conflict.
+- A slice that comes after another has seen the other's changes. Among all slices that changed a file, only those
+  count whose change none of the others has seen.
+- The same change by two slices, neither of which comes after the other, is one change: a slice that has seen it
+  from one of them has seen it from both.
+- If those that count leave the same version, that is the result; otherwise they are in conflict.
 
-A file cannot be where another slice's files make a directory: that is a conflict as well. What a slice was given
-from the plan's directory is no change, and gives way to changes.
+A file cannot be where another slice's files form a directory: that is a conflict as well. Files that a slice
+received from the plan's directory are no changes, and changes take precedence over them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,10 +25,12 @@ from msgspec import Struct, field
 from weft.ports.workspaces import ConflictError
 from weft.workspaces.errors import shown
 
-_MOST_FILES_TOLD = 10
+_MOST_FILES_SHOWN = 10
 
 
 class VersionKind(StrEnum):
+    """The kind of a file version."""
+
     FILE = "file"
     PROGRAM = "program"
     """A file that may be executed."""
@@ -35,45 +38,49 @@ class VersionKind(StrEnum):
 
 
 class FileVersion(Struct, frozen=True, kw_only=True, array_like=True):
+    """A version of a file."""
+
     kind: VersionKind
     content: bytes
     """The digest of a file's content; the target of a link."""
 
 
 class Change(Struct, frozen=True, kw_only=True, array_like=True):
+    """The change of a file; None stands for no file."""
+
     before: FileVersion | None
     after: FileVersion | None
-    """None: no such file."""
+    """None if there is no such file."""
 
 
 class SliceOrigin(Struct, frozen=True, kw_only=True):
-    """What a slice began with."""
+    """The files that a slice started with."""
 
     preparation: str
-    """Names this making of the workspace, and no other."""
+    """A unique id of this creation of the workspace."""
     after: tuple[str, ...]
     files: dict[bytes, FileVersion]
     built_on: dict[str, str] = field(default_factory=dict[str, str])
-    """For each slice that it comes after, the making of the workspace whose record it was given."""
+    """For each slice that it comes after, the id of the workspace creation whose record it received."""
 
 
 class SliceChanges(Struct, frozen=True, kw_only=True):
-    """What a slice did."""
+    """The changes that a slice made."""
 
     preparation: str
     after: tuple[str, ...]
-    """The slices whose work it has seen, near and far."""
+    """The slices whose work it has seen, directly or indirectly."""
     changes: dict[bytes, Change]
     left_out: tuple[bytes, ...] = ()
-    """What it left that is neither a file nor a link."""
+    """Entries that are neither files nor links."""
 
 
 Folded = dict[bytes, FileVersion | None]
-"""What became of each file that was changed."""
+"""The resulting version of each file that was changed."""
 
 
 def fold(records: Mapping[str, SliceChanges]) -> Folded:
-    """Raises ConflictError."""
+    """Returns the combination of these changes. Raises `ConflictError`."""
     writers: dict[bytes, list[str]] = {}
     for path, record in records.items():
         for file in record.changes:
@@ -92,65 +99,66 @@ def fold(records: Mapping[str, SliceChanges]) -> Folded:
 
 
 def _deciding(file: bytes, writers: Sequence[str], records: Mapping[str, SliceChanges]) -> Sequence[str]:
-    """Those whose change of the file no other has seen; all the latest, if these have seen each other's."""
+    """Returns the slices whose change of the file no other has seen; all latest ones if they saw each other's."""
     if len(writers) == 1:
         return writers
     latest = _latest(writers, records)
     if len({records[path].changes[file].after for path in latest}) == 1:
         return latest
     made_by: dict[Change, set[str]] = {}
-    for path in set(writers).difference(latest):  # each has been seen by one of the latest
+    for path in set(writers).difference(latest):  # one of the latest has seen each of these
         made_by.setdefault(records[path].changes[file], set()).add(path)
     unseen = [path for path in latest if _is_own(records[path], file, made_by)]
     return unseen or latest
 
 
 def _is_own(record: SliceChanges, file: bytes, made_by: Mapping[Change, set[str]]) -> bool:
-    """Whether the change was not made before by a slice that this one does not come after."""
+    """Returns whether no slice that this one has not seen made the same change before."""
     return made_by.get(record.changes[file], set[str]()).issubset(record.after)
 
 
 def _latest(writers: Sequence[str], records: Mapping[str, SliceChanges]) -> list[str]:
-    """Those that no other of them comes after."""
-    seen: set[str] = set()
+    """Returns the writers that no other writer comes after."""
+    superseded: set[str] = set()
     latest: list[str] = []
-    for path in reversed(writers):  # mostly later ones come after earlier ones, so few sets are made
-        if path not in seen:
+    for path in reversed(writers):  # later ones usually come after earlier ones, so few sets are needed
+        if path not in superseded:
             latest.append(path)
-            seen.update(records[path].after)
-    return [path for path in reversed(latest) if path not in seen]
+            superseded.update(records[path].after)
+    return [path for path in reversed(latest) if path not in superseded]
 
 
 # Files and directories
 
 
 def folders_of(files: Iterable[bytes]) -> set[bytes]:
-    found: set[bytes] = set()
+    """Returns all folders that contain these files, directly or indirectly."""
+    folders: set[bytes] = set()
     for file in files:
         folder = file
-        while (end := folder.rfind(b"/")) > 0 and (folder := folder[:end]) not in found:
-            found.add(folder)
-    return found
+        while (end := folder.rfind(b"/")) > 0 and (folder := folder[:end]) not in folders:
+            folders.add(folder)
+    return folders
 
 
 def _files_in_the_way(folded: Folded, deciding: Mapping[bytes, Sequence[str]]) -> dict[bytes, list[str]]:
-    """What is a file by one slice and a directory by another."""
+    """Returns the paths that are a file for one slice and a directory for another."""
     present = [file for file, version in folded.items() if version is not None]
-    found = {file: [*deciding[file]] for file in folders_of(present).intersection(present)}
-    if found:
+    writers_by_path = {file: [*deciding[file]] for file in folders_of(present).intersection(present)}
+    if writers_by_path:
         for file in present:
-            for folder in folders_of((file,)) & found.keys():
-                found[folder].extend(deciding[file])
-    return found
+            for folder in folders_of((file,)) & writers_by_path.keys():
+                writers_by_path[folder].extend(deciding[file])
+    return writers_by_path
 
 
 def _conflict(conflicts: Mapping[bytes, Sequence[str]], order: Mapping[str, int]) -> ConflictError:
     files = {shown(file): sorted(set(conflicts[file]), key=order.__getitem__) for file in sorted(conflicts)}
-    told = [f"{file} ({', '.join(paths)})" for file, paths in islice(files.items(), _MOST_FILES_TOLD)]
-    if len(files) > len(told):
-        told.append(f"and {len(files) - len(told)} more")
+    parts = [f"{file} ({', '.join(paths)})" for file, paths in islice(files.items(), _MOST_FILES_SHOWN)]
+    if len(files) > len(parts):
+        parts.append(f"and {len(files) - len(parts)} more")
     return ConflictError(
-        f"subplans that do not depend on each other changed the same files in different ways: {'; '.join(told)}. "
+        f"subplans that do not depend on each other changed the same files in different ways: {'; '.join(parts)}. "
         "Let one of them depend on the other with `depends_on`, and have it done again",
         tuple(files),
     )

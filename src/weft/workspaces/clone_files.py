@@ -1,6 +1,6 @@
-"""Files of a clone, which its steps can write: read and written by `safe_files`, with the errors of workspaces.
+"""Files of a clone, which its steps can write: accessed through `safe_files`, with the errors of workspaces.
 
-What is missing is None; what is no plain file, a link on the way, or larger than expected is an `UntrustedError`.
+A missing file is None. A special file, a link on the way, or a file that is too large is an `UntrustedError`.
 """
 
 import errno
@@ -18,7 +18,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
 class UntrustedError(WorkspaceError):
-    """A file of a step is not what it should be."""
+    """A file of a step is malformed or unsafe."""
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def _explained(path: str) -> Generator[None]:
 
 @contextmanager
 def open_file(tree: Tree, path: str, *, most: int) -> Generator[int | None]:
-    """A file of at most so many bytes, open for reading."""
+    """Yields a file of at most `most` bytes, open for reading."""
     try:
         with _explained(path):
             file = tree.open(path)
@@ -58,13 +58,13 @@ def read_file(tree: Tree, path: str, *, most: int) -> bytes | None:
 
 
 def names_in(tree: Tree, path: str) -> list[str]:
-    """The names in a directory; none if there is no such directory."""
+    """Returns the names in a directory; none if there is no such directory."""
     with _explained(path):
         return tree.names(path)
 
 
 def write_file(tree: Tree, path: str, data: bytes) -> None:
-    """Put a new file in place of whatever is there. Directories on the way are made; other things give way."""
+    """Replaces whatever is at the path with a new file. Creates parent directories, replacing other entries."""
     with _explained(path), _above(tree, path) as (folder, name):
         aside = f".weft-new.{os.getpid()}"
         wipe(folder.descriptor, aside)
@@ -72,9 +72,9 @@ def write_file(tree: Tree, path: str, data: bytes) -> None:
 
 
 def write_from(outside: Tree, aside: str, tree: Tree, name: str, data: bytes) -> None:
-    """As `write_file`, for a file at the top of a tree in which a process that dies may leave no other file.
+    """Like `write_file`, for a file at the top of a tree in which a crash must leave no other file.
 
-    It is written aside, in another tree. Only if that is on another disk it is written here.
+    The temporary file is in another tree, unless that is on another file system.
     """
     with _explained(name), outside.folder() as source, tree.folder() as folder:
         wipe(source.descriptor, aside)
@@ -91,7 +91,7 @@ def write_from(outside: Tree, aside: str, tree: Tree, name: str, data: bytes) ->
 
 
 def write_locked(tree: Tree, path: str, data: bytes) -> bool:
-    """The same, with the lock that a git would take; False, and nothing is written, if another has it."""
+    """Like `write_file`, under the lock that git would take; returns False if another process has it."""
     with _explained(path), _above(tree, path) as (folder, name):
         try:
             _put(folder, f"{name}.lock", name, data)
@@ -117,7 +117,7 @@ def _put(folder: Folder, aside: str, name: str, data: bytes) -> None:
 
 @contextmanager
 def _above(tree: Tree, path: str) -> Generator[tuple[Folder, str]]:
-    """The directory of a path; what is in place of a directory on the way, and is none, goes."""
+    """Yields the parent directory of a path. Replaces other entries on the way with directories."""
     *parents, name = path.split("/")
     folder = tree.folder()
     for parent in parents:
@@ -138,7 +138,7 @@ def _kind(folder: Folder, name: str) -> int:
 
 
 def remove_file(tree: Tree, path: str) -> None:
-    """Whatever it is, with all that is below it."""
+    """Removes the entry, with everything below it."""
     above, _, name = path.rpartition("/")
     with suppress(FileNotFoundError), _explained(path), tree.folder(above) as folder:
         wipe(folder.descriptor, name)

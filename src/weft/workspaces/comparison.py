@@ -1,9 +1,9 @@
-"""Finding out what became of a directory since its start.
+"""The changes of a directory since its start.
 
-Not everything in it is work. What tools keep about the files is not: it could not be brought together as files,
-and each slice that runs the tools makes its own. So what belongs to git and to Weft is left out, and so is a
-directory that says of itself that it can be made again, by its tag or by having git ignore all that it holds;
-caches of test runners and compilers do one or the other, and virtual environments.
+Not everything in it is work. Data that tools keep about the files is not: it cannot be merged as files, and each
+slice that runs the tools creates its own. The files of git and Weft are therefore left out, and so is a directory
+that declares itself a cache, by a CACHEDIR.TAG or by a `.gitignore` that ignores all its contents. Caches of test
+runners and compilers do one or the other, and so do virtual environments.
 """
 
 import errno
@@ -19,13 +19,13 @@ from weft.workspaces.safe_walk import FOLDER_FLAGS, Cursor, EntryKind, WalkEntry
 NEVER_KEPT = frozenset({b".weft", b".git", b"__pycache__"})
 
 _CACHE_TAG = b"Signature: 8a477f597d28d172789f06886806bc55"
-"""What a file CACHEDIR.TAG begins with; see bford.info/cachedir."""
+"""The first bytes of a CACHEDIR.TAG file; see bford.info/cachedir."""
 
 
 def changes_since(
     start: SliceOrigin, cursor: Cursor, contents: Contents
 ) -> tuple[dict[bytes, Change], tuple[bytes, ...]]:
-    """What is different, with the new contents put by; and what was left out that is neither file nor link."""
+    """Returns the changes, after storing new contents, and the entries that are neither files nor links."""
     changes: dict[bytes, Change] = {}
     left_out: list[bytes] = []
     missing = dict(start.files)
@@ -45,25 +45,26 @@ def changes_since(
 
 
 class Caches:
-    """The directories that are passed over on a walk."""
+    """The cache directories that a walk skips."""
 
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
-        self._found: tuple[bytes, ...] = ()
+        self._prefixes: tuple[bytes, ...] = ()
 
     def is_none(self, path: bytes) -> bool:
-        """Of a directory just below the cursor."""
+        """Returns whether a directory directly below the cursor is no cache."""
         folder = self._cursor.open(path.rpartition(b"/")[2], FOLDER_FLAGS)
         try:
             is_cache = _says_it_is_a_cache(folder)
         finally:
             os.close(folder)
         if is_cache:
-            self._found += (path + b"/",)
+            self._prefixes += (path + b"/",)
         return not is_cache
 
     def hold(self, path: bytes) -> bool:
-        return path.startswith(self._found)
+        """Returns whether the path is in a cache."""
+        return path.startswith(self._prefixes)
 
 
 def _says_it_is_a_cache(folder: int) -> bool:
@@ -74,21 +75,21 @@ def _says_it_is_a_cache(folder: int) -> bool:
 
 
 def _beginning(folder: int, name: str) -> bytes:
-    """Of a file, should there be one of this name."""
+    """Returns the first bytes of a file; empty if there is no such file."""
     try:
-        found = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     except OSError as error:
         if error.errno in {errno.ENOENT, errno.ELOOP}:
             return b""
         raise
     try:
-        return os.read(found, 4096) if stat.S_ISREG(os.fstat(found).st_mode) else b""
+        return os.read(descriptor, 4096) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
     finally:
-        os.close(found)
+        os.close(descriptor)
 
 
 def _version(entry: WalkEntry, before: FileVersion | None, cursor: Cursor, contents: Contents) -> FileVersion:
-    """Every file is read: sizes and times do not prove that it is the same as before."""
+    """Returns the version of a file. It reads every file, because sizes and times prove nothing."""
     if entry.kind is EntryKind.LINK:
         return FileVersion(kind=VersionKind.LINK, content=os.readlink(entry.name, dir_fd=cursor.fd))
     source = cursor.open(entry.name, os.O_RDONLY)

@@ -1,7 +1,7 @@
-"""The contents of files, each kept once, under its digest.
+"""The contents of files, each stored once under its digest.
 
-A content is there as a whole or not at all: it is written aside, brought to the disk, and then gets its name. Who
-refers to one calls `sync` before, so that the name is on the disk, too.
+A content is stored completely or not at all: it is written to a temporary file, synced, and then renamed. Before a
+reference to a content is stored, `sync` makes its name durable, too.
 """
 
 import os
@@ -15,19 +15,20 @@ from weft.workspaces.errors import ANEW, WorkspaceError
 _PIECE = 1 << 20
 _DIGEST_SIZE = 32
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-_OLD = (
-    os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-)  # should somebody have put a fifo there, it is not waited for
+# O_NONBLOCK, because opening a fifo that an agent has put there would block.
+_OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class Contents:
+    """A directory of contents."""
+
     def __init__(self, folder: int, owner: str) -> None:
-        """In this open directory; no two may put at the same time that have the same owner."""
+        """Uses this open directory. No two writers with the same owner may run at the same time."""
         self._folder = folder
-        self._aside = f"_{owner}"  # always the same, so that a crash leaves one at most
+        self._aside = f"_{owner}"  # always the same name, so that crashes leave at most one file
 
     def put(self, source: int) -> bytes:
-        """Take in the content of an open file; its digest."""
+        """Stores the content of an open file; returns its digest."""
         with written_aside(self._folder, self._aside) as target:
             digest, size = copied(source, target)
             is_there = self._has(digest.hex(), size)
@@ -41,61 +42,61 @@ class Contents:
 
     def _has(self, name: str, size: int) -> bool:
         try:
-            found = os.stat(name, dir_fd=self._folder, follow_symlinks=False)
+            status = os.stat(name, dir_fd=self._folder, follow_symlinks=False)
         except FileNotFoundError:
             return False
-        return stat.S_ISREG(found.st_mode) and found.st_size == size
+        return stat.S_ISREG(status.st_mode) and status.st_size == size
 
     def give(self, digest: bytes, target: int) -> None:
-        """Write a content to an open file; that it is the right one is seen on the way."""
+        """Writes a content to an open file, and checks its digest on the way."""
         try:
             source = os.open(digest.hex(), _OLD, dir_fd=self._folder)
         except FileNotFoundError:
             raise _damaged(digest, "is gone") from None
         try:
-            found, _ = copied(source, target)
+            actual, _ = copied(source, target)
         finally:
             os.close(source)
-        if found != digest:
+        if actual != digest:
             raise _damaged(digest, "was changed")
 
     def sync(self) -> None:
         os.fsync(self._folder)
 
 
-def _damaged(digest: bytes, how: str) -> WorkspaceError:
-    return WorkspaceError(f"the content {digest.hex()} that was kept of a slice {how}; {ANEW}")
+def _damaged(digest: bytes, problem: str) -> WorkspaceError:
+    return WorkspaceError(f"the content {digest.hex()} that was kept of a slice {problem}; {ANEW}")
 
 
 def copied(source: int, target: int) -> tuple[bytes, int]:
-    """Copy what is left of one open file to another; the digest and the size of it."""
-    hashing, size = blake2b(digest_size=_DIGEST_SIZE), 0
+    """Copies the rest of an open file to another; returns its digest and size."""
+    content_hash, size = blake2b(digest_size=_DIGEST_SIZE), 0
     while piece := os.read(source, _PIECE):
-        hashing.update(piece)
+        content_hash.update(piece)
         size += len(piece)
         write(target, piece)
-    return hashing.digest(), size
+    return content_hash.digest(), size
 
 
 def digest(source: int) -> bytes:
-    hashing = blake2b(digest_size=_DIGEST_SIZE)
+    content_hash = blake2b(digest_size=_DIGEST_SIZE)
     while piece := os.read(source, _PIECE):
-        hashing.update(piece)
-    return hashing.digest()
+        content_hash.update(piece)
+    return content_hash.digest()
 
 
 def write(target: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(target, left) :]
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[os.write(target, remaining) :]
 
 
-# Small files, as a whole
+# Small files
 
 
 @contextmanager
 def written_aside(folder: int, name: str) -> Generator[int]:
-    """A new file to write to, in place of one of this name that a crash may have left."""
+    """Yields a new file for writing, after removing one of this name that a crash has left."""
     with suppress(FileNotFoundError):
         os.unlink(name, dir_fd=folder)
     target = os.open(name, NEW, 0o600, dir_fd=folder)
@@ -106,7 +107,7 @@ def written_aside(folder: int, name: str) -> Generator[int]:
 
 
 def save(folder: int, name: str, data: bytes) -> None:
-    """When this returns the file is on the disk; if it does not, what was there before is."""
+    """Replaces a file durably. If it fails, the old file is still there."""
     aside = f"_new.{name}"
     with written_aside(folder, aside) as target:
         write(target, data)

@@ -1,24 +1,24 @@
-"""`isolation: dir`: a directory for each slice, which starts with what the slices before it did.
+"""`isolation: dir`: a directory for each slice, which starts with the changes of the slices before it.
 
 Below one directory, the *root*, there are
 
-- `store.model`    where the slice `store/model` works; also where a group's children come together
-- `_plan`          where all of the plan comes together
-- `_starts/…`      what a slice began with. It is written when the workspace is whole and removed before it is made
-                   anew, so a workspace without one is not to be used
-- `_records/…`     what a slice did: its changes since its start. Others start with these and never with its
+- `store.model`    the workspace of the slice `store/model`, or the combined result of a group
+- `_plan`          the combined result of the plan
+- `_starts/…`      the files that a slice started with. It is written when the workspace is complete and removed
+                   before the workspace is created again, so a workspace without one is incomplete
+- `_records/…`     the changes of a slice since its start. Other slices start with these and never with its
                    directory, which may be changed or removed without harm
-- `_objects/…`     the contents that records speak of
-- `_watched/…`     how the files of a slice were before the steps that are watched there
-- `_new.…`, `_old.…`  a directory that is being made, and one that is being removed
+- `_objects/…`     the contents that records refer to
+- `_watched/…`     the state of a slice's files before the steps that are watched there
+- `_new.…`, `_old.…`  a directory that is being created, and one that is being removed
 
-A directory is made aside and then put in its place, so what is in its place is whole. A record is written when all
-contents that it speaks of are on the disk. Each step may be done again from its beginning: what it finds of an
-earlier go it replaces. What is kept outlasts a power cut; a workspace in use outlasts the death of any process,
-but not of the machine, if files of the last seconds are not on the disk yet.
+A directory is created under another name and then renamed, so a directory under its proper name is complete. A
+record is written after all its contents are synced. Each operation can be repeated from its start and replaces the
+remains of an earlier attempt. Records survive a power loss. A workspace in use survives the death of any process,
+but a power loss may cost it the files of the last seconds.
 
-Names of slices begin with a letter or digit, so none is one of those above. Agents may leave links anywhere below
-the root; none is ever followed. The root itself is opened by its path.
+Names of slices start with a letter or digit, so they never equal one of those above. Agents may leave links
+anywhere below the root; Weft follows none of them. The root itself is opened by its path.
 """
 
 import os
@@ -54,13 +54,13 @@ from weft.workspaces.errors import ANEW, WorkspaceError, listed, shown
 from weft.workspaces.fingerprints import Prints, Readers, prints_in
 from weft.workspaces.no_history import NoHistory
 from weft.workspaces.safe_walk import FOLDER_FLAGS, Cursor, wipe
-from weft.workspaces.untracked_files import given, with_changes
+from weft.workspaces.untracked_files import select_files, with_changes
 
 _T = TypeVar("_T")
 _PATH = re.compile(f"{ID_PATTERN}(/{ID_PATTERN})*")
 
 
-class _Rooms(msgspec.Struct, frozen=True, kw_only=True):
+class _Folders(msgspec.Struct, frozen=True, kw_only=True):
     """The open directories of a root."""
 
     root: int
@@ -70,7 +70,10 @@ class _Rooms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DirectoryWorkspaces(NoHistory):
-    """Several threads may use one, if no two are about the same subplan, but for its steps."""
+    """Workspaces as directories.
+
+    Several threads may use one object, for different subplans; steps of one slice may overlap.
+    """
 
     def __init__(self, root: Path, plan_dir: Path) -> None:
         self._root = root.absolute()
@@ -97,7 +100,7 @@ class DirectoryWorkspaces(NoHistory):
         return ()
 
     def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> ContinuationResult:  # noqa: ARG002
-        """What a step left here that was cut off stays: without a history nothing says what it is."""
+        """Keeps the work of an interrupted step, because without a history it cannot be told apart."""
         with self._opened() as rooms:
             start = _loaded(rooms.starts, _name(request.path), SliceOrigin)
             if start is None or start.after != request.after:
@@ -124,41 +127,41 @@ class DirectoryWorkspaces(NoHistory):
         return True
 
     def watch(self, watch: StepWatch) -> None:
-        """Only readers: what else a step changes is seen when the slice is merged."""
+        """Watches readers only; changes by other steps are found when the slice is merged."""
         path = watch.work.path
-        with self._reading(path) as (rooms, room, known):
-            readers = known.parted(watch.beside, others_read=watch.reads)
+        with self._reading(path) as (rooms, room, stored):
+            readers = stored.parted(watch.beside, others_read=watch.reads)
             if watch.reads:
                 before = _prints(rooms, path) if readers.are_none else readers.before
                 readers = readers.joined(watch.job, before)
-            _save_readers(room, path, readers, known)
+            _save_readers(room, path, readers, stored)
 
     def unwatch(self, path: str, jobs: Collection[str]) -> None:
-        with self._reading(path) as (_, room, known):
-            _save_readers(room, path, known.parted(jobs), known)
+        with self._reading(path) as (_, room, stored):
+            _save_readers(room, path, stored.parted(jobs), stored)
 
     def restore(self, path: str, job: str) -> Breach | None:
-        """Nothing can be undone here."""
-        with self._reading(path) as (rooms, room, known):
-            readers = known
+        """Reports the breach of a reader. Its changes cannot be undone here."""
+        with self._reading(path) as (rooms, room, stored):
+            readers = stored
             if job not in readers.changed:
                 return None
             if not readers.changed[job]:
                 readers = readers.answering(job, _prints(rooms, path))
-                _save_readers(room, path, readers, known)
+                _save_readers(room, path, readers, stored)
         files = readers.changed[job]
-        said = f"it may only read, and changed {listed(files)}"
-        why = "that is not undone, for with `isolation: dir` nobody knows what was there before"
-        return Breach(message=f"{said}; {why}", files=files) if files else None
+        breach = f"it may only read, and changed {listed(files)}"
+        why = "that is not undone, because `isolation: dir` keeps no earlier versions"
+        return Breach(message=f"{breach}; {why}", files=files) if files else None
 
     @contextmanager
-    def _reading(self, path: str) -> Generator[tuple[_Rooms, int, Readers]]:
-        """The open directories, that of the notes, and what is noted; steps of a slice may overlap."""
+    def _reading(self, path: str) -> Generator[tuple[_Folders, int, Readers]]:
+        """Yields the open directories, that of the notes, and the note of this slice."""
         with self._at_steps[path], self._opened() as rooms, ExitStack() as stack:
             room = _room(rooms.root, "_watched", stack)
             yield rooms, room, _loaded(room, _name(path), Readers) or Readers()
 
-    # Coming together
+    # Combined results
 
     def gather(self, request: MergeRequest) -> Sequence[RefMove]:
         with self._opened() as rooms:
@@ -174,29 +177,29 @@ class DirectoryWorkspaces(NoHistory):
         return MergeResult()
 
     def left_out(self, path: str) -> tuple[str, ...]:
-        """What a slice that was kept left that cannot be kept: fifos, sockets, devices."""
+        """Returns entries of a recorded slice that cannot be stored: fifos, sockets, devices."""
         with self._opened() as rooms:
             return tuple(shown(file) for file in _recorded(rooms, path).left_out)
 
-    def _start(self, rooms: _Rooms, path: str) -> SliceOrigin:
+    def _start(self, rooms: _Folders, path: str) -> SliceOrigin:
         start = _loaded(rooms.starts, _name(path), SliceOrigin)
         if start is None:
             raise WorkspaceError(f"the workspace of {path!r} is not whole; {ANEW}")
         return start
 
-    def _keep(self, rooms: _Rooms, path: str, files: Sequence[str] | None) -> None:
-        """If this making of the workspace was kept before, that stays, whatever has been done there since."""
+    def _keep(self, rooms: _Folders, path: str, files: Sequence[str] | None) -> None:
+        """Records the changes of a slice. An existing record of the same workspace creation stays."""
         name, start = _name(path), self._start(rooms, path)
-        kept = _loaded(rooms.records, name, SliceChanges)
-        if kept is not None and kept.preparation != start.preparation:
-            kept = None
-        record = kept or self._compared(rooms, path, start)
+        existing = _loaded(rooms.records, name, SliceChanges)
+        if existing is not None and existing.preparation != start.preparation:
+            existing = None
+        record = existing or self._compared(rooms, path, start)
         if files is not None:
             _refuse_others(path, record.changes, files)
-        if kept is None:
+        if existing is None:
             save(rooms.records, name, msgspec.msgpack.encode(record))
 
-    def _compared(self, rooms: _Rooms, path: str, start: SliceOrigin) -> SliceChanges:
+    def _compared(self, rooms: _Folders, path: str, start: SliceOrigin) -> SliceChanges:
         contents = Contents(rooms.objects, _name(path))
         with Cursor(_entered(rooms, path)) as cursor:
             changes, left_out = changes_since(start, cursor, contents)
@@ -206,30 +209,30 @@ class DirectoryWorkspaces(NoHistory):
         )
 
     def _make(
-        self, rooms: _Rooms, name: str, folded: Folded, globs: tuple[Sequence[str], Sequence[str]]
+        self, rooms: _Folders, name: str, folded: Folded, globs: tuple[Sequence[str], Sequence[str]]
     ) -> dict[bytes, FileVersion]:
-        """A directory with these files, in place of what is there."""
-        parts = with_changes(given(self._plan_dir, *globs), folded)
+        """Creates a directory with these files, in place of an existing one."""
+        parts = with_changes(select_files(self._plan_dir, *globs), folded)
         new, old = f"_new.{name}", f"_old.{name}"
         wipe(rooms.root, new)
         os.mkdir(new, dir_fd=rooms.root)
         top = os.open(new, FOLDER_FLAGS, dir_fd=rooms.root)
-        made = build(top, parts, Contents(rooms.objects, name), self._plan_dir)
+        versions = build(top, parts, Contents(rooms.objects, name), self._plan_dir)
         wipe(rooms.root, old)
         with suppress(FileNotFoundError):
             os.rename(name, old, src_dir_fd=rooms.root, dst_dir_fd=rooms.root)
         os.rename(new, name, src_dir_fd=rooms.root, dst_dir_fd=rooms.root)
         wipe(rooms.root, old)
-        return made
+        return versions
 
     @contextmanager
-    def _opened(self) -> Generator[_Rooms]:
+    def _opened(self) -> Generator[_Folders]:
         with ExitStack() as stack:
             root = _open_root(self._root)
             stack.callback(os.close, root)
             names = ("starts", "records", "objects")
             rooms = {name: _room(root, f"_{name}", stack) for name in names}
-            yield _Rooms(root=root, **rooms)
+            yield _Folders(root=root, **rooms)
 
 
 def _open_root(root: Path) -> int:
@@ -260,20 +263,20 @@ def _name(path: str) -> str:
     return file_name(path)
 
 
-def _entered(rooms: _Rooms, path: str) -> int:
+def _entered(rooms: _Folders, path: str) -> int:
     try:
         return os.open(_name(path), FOLDER_FLAGS, dir_fd=rooms.root)
     except (FileNotFoundError, NotADirectoryError):
         raise WorkspaceError(f"the workspace of {path!r} is no directory any more; {ANEW}") from None
 
 
-def _prints(rooms: _Rooms, path: str) -> Prints:
+def _prints(rooms: _Folders, path: str) -> Prints:
     with Cursor(_entered(rooms, path)) as cursor:
         return prints_in(cursor)
 
 
-def _save_readers(room: int, path: str, readers: Readers, known: Readers) -> None:
-    if readers != known:
+def _save_readers(room: int, path: str, readers: Readers, stored: Readers) -> None:
+    if readers != stored:
         save(room, _name(path), msgspec.msgpack.encode(readers))
 
 
@@ -286,15 +289,15 @@ def _refuse_others(path: str, changed: Iterable[bytes], allowed: Sequence[str]) 
         )
 
 
-def _built_on(rooms: _Rooms, slices: Sequence[str]) -> dict[str, str]:
+def _built_on(rooms: _Folders, slices: Sequence[str]) -> dict[str, str]:
     return {path: _recorded(rooms, path).preparation for path in slices}
 
 
-def _fold(rooms: _Rooms, slices: Sequence[str]) -> Folded:
+def _fold(rooms: _Folders, slices: Sequence[str]) -> Folded:
     return fold({path: _recorded(rooms, path) for path in slices})
 
 
-def _recorded(rooms: _Rooms, path: str) -> SliceChanges:
+def _recorded(rooms: _Folders, path: str) -> SliceChanges:
     record = _loaded(rooms.records, _name(path), SliceChanges)
     if record is None:
         raise WorkspaceError(f"nothing is recorded of what {path!r} did; {ANEW}")

@@ -1,7 +1,7 @@
-"""What tells in a moment whether a file was changed: its inode, its kind and rights, its size and its time.
+"""Fingerprints of files: inode, mode, size and time, which show changes without reading the files.
 
-It proves nothing, since a program can set all of them; but no agent does that by chance, and it takes no reading.
-Looked at is what may be work: see `weft.workspaces.comparison`.
+They prove nothing, because a program can set all of them, but no agent does that by accident. Only files that may
+be work are considered: see `weft.workspaces.comparison`.
 """
 
 import os
@@ -21,47 +21,52 @@ Prints = dict[bytes, Print]
 
 
 def prints_in(cursor: Cursor) -> Prints:
-    """Of all files and links; the cursor is at the top."""
-    found: Prints = {}
+    """Returns the fingerprints of all files and links below the cursor."""
+    prints: Prints = {}
     for entry in walk(cursor, without=NEVER_KEPT, enter=Caches(cursor).is_none):
         if entry.kind is not EntryKind.FOLDER:
-            found[entry.path] = _print(entry.name, cursor.fd)
-        if len(found) > MOST_FILES:
+            prints[entry.path] = _print(entry.name, cursor.fd)
+        if len(prints) > MOST_FILES:
             raise WorkspaceError(
-                f"there are more than {MOST_FILES:,} files, so it cannot be told whether a step changes one; use "
+                f"there are more than {MOST_FILES:,} files, so changes by a step cannot be detected; use "
                 "`isolation: worktree`, or have no step with `read_only`"
             )
-    return found
+    return prints
 
 
 def _print(name: bytes, folder: int) -> Print:
-    one = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    return one.st_ino, one.st_mode, one.st_size, one.st_mtime_ns
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    return status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns
 
 
 class Readers(Struct, frozen=True, kw_only=True):
-    """The steps that are watched in a directory, where they may only read."""
+    """The watched steps in a directory that may only read."""
 
     before: Prints = {}
-    """How it was when the first of them began; the others came when it was under way."""
+    """The state when the first of them started; the others started while it was running."""
     changed: dict[str, tuple[str, ...]] = {}
-    """By job: the files for which it is to answer; none: it may be under way."""
+    """By job, the files for which it is responsible; none while it may be running."""
 
     @property
     def are_none(self) -> bool:
-        """Under way."""
+        """Whether none of them is running."""
         return all(self.changed.values())
 
     def joined(self, job: str, before: Prints) -> "Readers":
+        """Returns the readers with another one."""
         return Readers(before=before, changed={**self.changed, job: ()})
 
     def parted(self, jobs: Collection[str], *, others_read: bool = False) -> "Readers":
-        """Without those that are not among the jobs. If others may change files, nobody is watched any more."""
-        kept = {job: files for job, files in self.changed.items() if job in jobs and (files or others_read)}
-        return replace(self, changed=kept)
+        """Returns the readers among these jobs. If other steps may change files, the watch ends."""
+        remaining = {
+            job: files for job, files in self.changed.items() if job in jobs and (files or others_read)
+        }
+        return replace(self, changed=remaining)
 
-    def answering(self, job: str, now: Prints) -> "Readers":
-        """One of them has ended, and answers for what is different; the others do not."""
-        paths = [path for path in self.before.keys() | now.keys() if self.before.get(path) != now.get(path)]
+    def answering(self, job: str, current: Prints) -> "Readers":
+        """Returns the readers after a job has ended, which is responsible for all differences."""
+        paths = [
+            path for path in self.before.keys() | current.keys() if self.before.get(path) != current.get(path)
+        ]
         files = tuple(shown(path) for path in sorted(paths))
-        return replace(self, before=now, changed={**self.changed, job: files})
+        return replace(self, before=current, changed={**self.changed, job: files})

@@ -1,4 +1,4 @@
-"""`isolation: none`: every slice works in the plan's own directory, so there is nothing to bring together."""
+"""`isolation: none`: every slice works in the plan's own directory, so there is nothing to merge."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -17,6 +17,8 @@ from weft.workspaces.no_history import NoHistory
 
 
 class InPlaceWorkspaces(NoHistory):
+    """The plan's directory as the workspace of all slices."""
+
     def __init__(self, plan_dir: Path) -> None:
         self._plan_dir = plan_dir.absolute()
 
@@ -26,14 +28,14 @@ class InPlaceWorkspaces(NoHistory):
     def scratch(self, path: str) -> Path:
         return self.place(path)
 
-    def is_own(self, path: str) -> bool:  # noqa: ARG002 - anybody may work there
+    def is_own(self, path: str) -> bool:  # noqa: ARG002 - other programs may work there, too
         return False
 
     def watch(self, watch: StepWatch) -> None:
-        """Whatever changes, anybody may have done it."""
+        """Does nothing: any program may have made a change."""
 
     def unwatch(self, path: str, jobs: Collection[str]) -> None:
-        """Nobody is watched."""
+        """Does nothing: no step is watched."""
 
     def restore(self, path: str, job: str) -> Breach | None:  # noqa: ARG002
         return None
@@ -43,11 +45,11 @@ class InPlaceWorkspaces(NoHistory):
         return ()
 
     def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> ContinuationResult:  # noqa: ARG002
-        """Nothing says what has happened in the plan's directory since."""
+        """Never continues, because the changes of the plan's directory since then are unknown."""
         return ContinuationResult(is_kept=False)
 
     def accept(self, path: str) -> None:
-        """There is no telling what was there before."""
+        """Does nothing: the earlier state is unknown."""
 
     def prove(self, path: str) -> None:  # noqa: ARG002
         if not self._plan_dir.is_dir():
@@ -60,6 +62,6 @@ class InPlaceWorkspaces(NoHistory):
         return ()
 
     def merge(self, request: MergeRequest) -> MergeResult:
-        """Who works in one directory has seen all that others did."""
+        """Only checks the directory: slices in one directory see each other's work at once."""
         self.prove(request.path)
         return MergeResult()

@@ -1,4 +1,4 @@
-"""What workspaces without a history have in common: steps are not recorded, and there is nowhere to land."""
+"""The common part of workspaces without a history: steps are not recorded, and nothing lands."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,11 +9,13 @@ from weft.workspaces.errors import WorkspaceError
 
 
 class NoHistory:
+    """Answers for workspaces without a history."""
+
     def has_history(self, path: str) -> bool:  # noqa: ARG002 - none has
         return False
 
     def take_commits(self, path: str) -> None:
-        """Nothing is committed."""
+        """Does nothing: there are no commits."""
 
     def record(self, work: StepWork) -> Sequence[RefMove]:  # noqa: ARG002
         return ()
@@ -40,11 +42,11 @@ class NoHistory:
         return MergeResult()
 
     def release(self, path: str) -> bool:  # noqa: ARG002
-        """What was done is nowhere else, so it stays."""
+        """Keeps the workspace: its work is nowhere else."""
         return False
 
     def put_away(self, path: str) -> None:
-        """The same."""
+        """Keeps the workspace, too."""
 
     def discard(self, path: str) -> None:
-        """Nothing was made for verifying."""
+        """Does nothing: there are no worktrees for a verify."""

@@ -1,4 +1,4 @@
-"""Which kind of workspace a subplan has, by what the plan says of it."""
+"""The kind of workspace that each subplan has, according to the plan."""
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ from weft.ports.workspaces import (
 
 
 class ChosenWorkspaces:
-    """Subplans that work in the plan's own directory, among others that have one of their own."""
+    """A mix of subplans in the plan's own directory and subplans with their own workspaces."""
 
     def __init__(self, own: Workspaces, shared: Workspaces, in_shared: Collection[str]) -> None:
         self._own = own
@@ -82,7 +82,7 @@ class ChosenWorkspaces:
         return self._of(path).foresee(path)
 
     def gather(self, request: MergeRequest) -> Sequence[RefMove]:
-        """The plan's result is what was done in own directories, even if its verify works in the shared one."""
+        """The plan's result comes from own workspaces, even if its verify works in the shared directory."""
         chosen = self._of(request.path) if request.path else self._own
         return chosen.gather(request)
 

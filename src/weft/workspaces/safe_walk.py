@@ -1,8 +1,8 @@
-"""Walking trees of files that agents wrote, without ever leaving them.
+"""Walking file trees that agents wrote, without ever leaving them.
 
-A name in such a tree may be a symbolic link to anywhere, and the tree may be deeper than a path may be long or a
-process may have files open. So nothing here works with paths. A *cursor* is one open directory; it moves down by a
-single name, which must be a directory and no link, and up through `..`, and up must be where it came from.
+A name in such a tree may be a symbolic link to anywhere, and the tree may be deeper than the limits for paths and
+open files. This module therefore never uses paths. A *cursor* is one open directory. It moves down by a single
+name, which must be a directory and no link, and up through `..`, which must be the directory it came from.
 """
 
 import os
@@ -22,6 +22,8 @@ _OWNER_MAY_ALL = 0o700
 
 
 class EntryKind(Enum):
+    """The kind of a directory entry."""
+
     FILE = auto()
     LINK = auto()
     FOLDER = auto()
@@ -30,17 +32,19 @@ class EntryKind(Enum):
 
 
 class WalkEntry(NamedTuple):
+    """An entry that a walk visits."""
+
     path: bytes
-    """From the top of the walk."""
+    """Relative to the top of the walk."""
     name: bytes
     kind: EntryKind
 
 
 class Cursor:
-    """An open directory below some top, that moves."""
+    """An open directory that moves within a tree."""
 
     def __init__(self, top: int) -> None:
-        """Takes over the open directory `top`, and closes it in the end."""
+        """Takes over the open directory `top`, and closes it at the end."""
         self.fd = top
         self._names: list[bytes] = []
         self._above: list[tuple[int, int]] = []
@@ -54,7 +58,7 @@ class Cursor:
         os.close(self.fd)
 
     def open(self, name: bytes, flags: int, mode: int = 0o777) -> int:
-        """Open something in this directory; no link is followed, and nothing is waited for."""
+        """Opens an entry of this directory without following links or blocking."""
         try:
             return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, mode, dir_fd=self.fd)
         except OSError as error:
@@ -68,11 +72,11 @@ class Cursor:
         self._enter(name, self.open(_checked(name), FOLDER_FLAGS))
 
     def down_unlocked(self, name: bytes) -> None:
-        """Enter a directory whatever its mode is; from then on all of it may be read and changed."""
+        """Enters a directory whatever its mode, and makes it readable and writable."""
         handle = self.open(_checked(name), os.O_PATH | os.O_DIRECTORY)
         try:
             if os.fstat(handle).st_mode & _OWNER_MAY_ALL != _OWNER_MAY_ALL:
-                # By what is open and not by its name, which could be another thing's by now.
+                # Through the open descriptor, because the name could belong to another file by now.
                 Path(f"/proc/self/fd/{handle}").chmod(_OWNER_MAY_ALL)
             inside = os.open(".", FOLDER_FLAGS, dir_fd=handle)
         finally:
@@ -86,7 +90,7 @@ class Cursor:
         self.fd = inside
 
     def up(self) -> bytes:
-        """Back to the directory above; the name of the one that was left."""
+        """Moves to the directory above; returns the name of the one it left."""
         above = os.open("..", FOLDER_FLAGS, dir_fd=self.fd)
         os.close(self.fd)
         self.fd = above
@@ -98,7 +102,7 @@ class Cursor:
         return self._names.pop()
 
     def go(self, folders: Sequence[bytes], *, make: bool = False) -> None:
-        """To this directory, counted from the top; with `make`, those on the way that it is not in are made."""
+        """Moves to this directory, given from the top; with `make`, creates the directories on the way."""
         same = 0
         while same < min(len(folders), len(self._names)) and folders[same] == self._names[same]:
             same += 1
@@ -110,15 +114,15 @@ class Cursor:
             self.down(name)
 
     def names(self) -> list[tuple[bytes, EntryKind]]:
-        with os.scandir(self.fd) as found:
+        with os.scandir(self.fd) as entries:
             return sorted(
-                ((os.fsencode(entry.name), _kind(entry)) for entry in found), key=lambda one: one[0]
+                ((os.fsencode(entry.name), _kind(entry)) for entry in entries), key=lambda item: item[0]
             )
 
 
 def _identity(folder: int) -> tuple[int, int]:
-    found = os.fstat(folder)
-    return found.st_dev, found.st_ino
+    status = os.fstat(folder)
+    return status.st_dev, status.st_ino
 
 
 def _checked(name: bytes) -> bytes:
@@ -138,9 +142,9 @@ def _kind(entry: "os.DirEntry[str]") -> EntryKind:
 def walk(
     cursor: Cursor, *, without: frozenset[bytes], enter: Callable[[bytes], bool] = lambda _: True
 ) -> Iterator[WalkEntry]:
-    """All that is below, save what has one of these names. The cursor is where the entry is, till the next one.
+    """Yields everything below the cursor except these names. The cursor is at the entry until the next one.
 
-    Whether a directory is entered is asked after it was told, when the cursor is still above it.
+    `enter` decides about a directory after it was yielded, while the cursor is still above it.
     """
     waiting: list[list[bytes]] = []
     while True:
@@ -162,7 +166,7 @@ def walk(
 
 
 def wipe(folder: int, name: str) -> None:
-    """Remove what has this name, whatever it is, with all that is below it."""
+    """Removes the entry of this name, with everything below it."""
     if not _is_folder(folder, name):
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=folder)
@@ -188,7 +192,7 @@ def _is_folder(folder: int, name: str) -> bool:
 
 
 def _without_files(cursor: Cursor) -> list[bytes]:
-    """Removes what is no directory; the directories."""
+    """Removes everything but directories; returns the directories."""
     folders: list[bytes] = []
     for name, kind in cursor.names():
         if kind is EntryKind.FOLDER:

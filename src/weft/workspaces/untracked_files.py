@@ -1,7 +1,7 @@
-"""Files of the plan's directory that a slice is given: copies, and links to what is too large to copy.
+"""Files of the plan's directory that a slice receives: copies, and links to files that are too large to copy.
 
-A link stands for all that is below it: nothing is copied there. What is linked in the plan's directory itself is
-copied as a link; nothing is followed. Weft's own directory is given to nobody.
+A link stands for everything below it, so nothing is copied there. A link in the plan's directory itself is copied
+as a link; none is followed. No slice receives Weft's own directory.
 """
 
 import os
@@ -37,7 +37,8 @@ def open_plan_dir(plan_dir: Path) -> Cursor:
         ) from None
 
 
-def given(plan_dir: Path, copy: Sequence[str], link: Sequence[str]) -> dict[bytes, Part]:
+def select_files(plan_dir: Path, copy: Sequence[str], link: Sequence[str]) -> dict[bytes, Part]:
+    """Returns the files of the plan's directory that match these patterns."""
     if not copy and not link:
         return {}
 
@@ -46,17 +47,17 @@ def given(plan_dir: Path, copy: Sequence[str], link: Sequence[str]) -> dict[byte
         below = _WILDCARD.sub(r"[\g<0>]", name) + "/"
         return not _fits(link, name) and any(intersects(pattern, below) for pattern in (*copy, *link))
 
-    found: dict[bytes, Part] = {}
+    parts: dict[bytes, Part] = {}
     with open_plan_dir(plan_dir) as cursor:
         for entry in walk(cursor, without=_NEVER_GIVEN, enter=enter):
             name = os.fsdecode(entry.path)
             if _fits(link, name):
-                found[entry.path] = _link_to(os.fsencode(plan_dir / name))
+                parts[entry.path] = _link_to(os.fsencode(plan_dir / name))
             elif entry.kind is EntryKind.LINK and _fits(copy, name):
-                found[entry.path] = _link_to(os.readlink(entry.name, dir_fd=cursor.fd))
+                parts[entry.path] = _link_to(os.readlink(entry.name, dir_fd=cursor.fd))
             elif entry.kind is EntryKind.FILE and _fits(copy, name):
-                found[entry.path] = FileSource.COPIED
-    return found
+                parts[entry.path] = FileSource.COPIED
+    return parts
 
 
 def _fits(patterns: Sequence[str], name: str) -> bool:
@@ -67,13 +68,13 @@ def _link_to(target: bytes) -> FileVersion:
     return FileVersion(kind=VersionKind.LINK, content=target)
 
 
-def with_changes(given: dict[bytes, Part], folded: Folded) -> dict[bytes, Part]:
-    """What a slice starts with. Where a change and something given are in each other's way, it is the change."""
+def with_changes(received: dict[bytes, Part], folded: Folded) -> dict[bytes, Part]:
+    """Returns the files that a slice starts with. Changes take precedence over received files."""
     changed: dict[bytes, Part] = {file: version for file, version in folded.items() if version is not None}
     folders = folders_of(changed)
-    kept: dict[bytes, Part] = {
+    unaffected: dict[bytes, Part] = {
         file: part
-        for file, part in given.items()
+        for file, part in received.items()
         if file not in folded and file not in folders and changed.keys().isdisjoint(folders_of((file,)))
     }
-    return kept | changed
+    return unaffected | changed

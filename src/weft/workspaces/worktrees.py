@@ -1,10 +1,9 @@
 """`isolation: worktree`: each slice in a worktree of its own, on a branch of its own.
 
-The branch of a group is where the work of what is in it comes together; that of the whole plan is around them all.
-All that is known is in git, and what belongs together is changed by one transaction of git's. So what was done
-before a crash is found done after it, and is told then, too: for each branch that we move there is a note of where
-it was before. Several threads may use this at once. No two are about the same subplan, but for its steps: some may
-be under way at once.
+The integration branch of a group collects the work of its parts; that of the plan is around them all. All state is
+in git, and related refs change in one transaction. Work from before a crash is therefore recognised after it, and
+reported then as well: for each branch that Weft moves, a note has its previous commit. Several threads may use
+this at the same time, for different subplans; steps of one slice may overlap.
 """
 
 from collections import defaultdict
@@ -38,7 +37,7 @@ from weft.workspaces.git.merges.conflict_resolution import WorktreeConflicts
 from weft.workspaces.git.merges.integrate import Integration
 from weft.workspaces.git.merges.merge_commits import MergeCommits
 from weft.workspaces.git.merges.merge_without import PartRemoval
-from weft.workspaces.git.plan_repository import Known, PlanRepository, around, changes, wish
+from weft.workspaces.git.plan_repository import PlanRepository, RefTips, around, changes, plan_move
 from weft.workspaces.git.recovery import Recovery
 from weft.workspaces.git.slices.clone_exchange import Clones
 from weft.workspaces.git.slices.continuation import WorktreeContinuation
@@ -49,31 +48,33 @@ from weft.workspaces.git.target.target_branch import TargetBranch
 from weft.workspaces.git.worktrees.worktrees import Worktrees
 
 _TRIES = 20
-"""So often a start is computed anew because a branch has moved meanwhile, before we give up."""
+"""How often a start is computed again because a branch has moved meanwhile."""
 
 
 class WorktreeWorkspaces:
-    def __init__(self, ground: PlanRepository) -> None:
-        self._ground = ground
-        self._names = ground.names
-        self._git = ground.git
-        self._worktrees = Worktrees(ground.git, ground.repository.common)
-        self._clones = Clones(ground, self._worktrees)
-        self.recovery = Recovery(ground)
-        self._starting = SliceStarts(ground)
-        self._continuing = WorktreeContinuation(
-            ground, self._worktrees, self._starting, keep=self._keep, bring_up=self._brought_up
+    """Workspaces as worktrees."""
+
+    def __init__(self, plan_repository: PlanRepository) -> None:
+        self._repository = plan_repository
+        self._names = plan_repository.names
+        self._git = plan_repository.git
+        self._worktrees = Worktrees(plan_repository.git, plan_repository.repository.common)
+        self._clones = Clones(plan_repository, self._worktrees)
+        self.recovery = Recovery(plan_repository)
+        self._starts = SliceStarts(plan_repository)
+        self._continuation = WorktreeContinuation(
+            plan_repository, self._worktrees, self._starts, keep=self._keep, bring_up=self._bring_up
         )
-        commits = MergeCommits(ground, self._worktrees)
-        self._joining = Integration(ground, self._worktrees, commits)
-        self.target = TargetBranch(ground, self._worktrees, commits)
-        self._resolving = WorktreeConflicts(ground, self._worktrees)
-        self._watching = StepChanges(ground)
-        self._parting = PartRemoval(ground)
-        self._foresight = ConflictForecast(ground.git)
-        self._group_branches = GroupBranches(ground, clear=self._clear)
-        self._at_steps: defaultdict[str, Lock] = defaultdict(Lock)
-        """For each slice: held by whoever proves its worktree, or records what one of its steps did."""
+        commits = MergeCommits(plan_repository, self._worktrees)
+        self._integration = Integration(plan_repository, self._worktrees, commits)
+        self.target = TargetBranch(plan_repository, self._worktrees, commits)
+        self._conflicts = WorktreeConflicts(plan_repository, self._worktrees)
+        self._step_changes = StepChanges(plan_repository)
+        self._part_removal = PartRemoval(plan_repository)
+        self._forecast = ConflictForecast(plan_repository.git)
+        self._group_branches = GroupBranches(plan_repository, clear=self._clear)
+        self._locks: defaultdict[str, Lock] = defaultdict(Lock)
+        """For each slice, a lock for checks of its worktree and records of its steps."""
 
     def start_anew(self) -> Sequence[RefMove]:
         return self._group_branches.start_anew()
@@ -83,21 +84,21 @@ class WorktreeWorkspaces:
 
     @contextmanager
     def _at_workspace(self, path: str) -> Generator[None]:
-        """For one thread at a time. What is in the clone is in the worktree then, and after it vice versa."""
-        with self._at_steps[path]:
+        """Locks the workspace; takes in from the clone before, and hands out to it after."""
+        with self._locks[path]:
             self.recovery.restore(path)
             with self._clones.synchronized(path):
                 yield
 
-    # Places
+    # Directories
 
     def place(self, path: str) -> Path:
-        if path in self._ground.groups:
+        if path in self._repository.groups:
             return self.scratch(path)
-        return self._ground.worktree(path) / self._ground.repository.inside
+        return self._repository.worktree(path) / self._repository.repository.inside
 
     def scratch(self, path: str) -> Path:
-        return self._ground.scratch(path) / self._ground.repository.inside
+        return self._repository.scratch(path) / self._repository.repository.inside
 
     # A slice
 
@@ -105,27 +106,27 @@ class WorktreeWorkspaces:
         return True
 
     def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
-        with self._at_steps[request.path]:
+        with self._locks[request.path]:
             return self._prepare(request)
 
     def _prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
-        path, worktree = request.path, self._ground.worktree(request.path)
+        path, worktree = request.path, self._repository.worktree(request.path)
         start, moves = self._begin(request)
-        clone = self._ground.shared_refs if path in self._ground.clones else None
+        clone = self._repository.shared_refs if path in self._repository.clones else None
         branch = self._names.head(path)
         self._worktrees.make(worktree, branch=branch, commit=start, sparse=request.sparse, clone=clone)
-        self._ground.bring(worktree, request.copy, request.link)
+        self._repository.bring(worktree, request.copy, request.link)
         self._clones.furnish(path)
         return moves
 
     def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> ContinuationResult:
-        with self._at_steps[request.path]:
+        with self._locks[request.path]:
             self.recovery.restore(request.path)
             try:
                 self._clones.take_in(request.path)
             except WorkspaceError:
                 return ContinuationResult(is_kept=False)
-            continued = self._continuing.after(request, earlier)
+            continued = self._continuation.after(request, earlier)
             self._clones.hand_out(request.path)
             return continued
 
@@ -133,24 +134,24 @@ class WorktreeWorkspaces:
         self.recovery.restore(request.path)
         self._clones.take_or_drop(request.path)
         for _ in range(_TRIES):
-            known = self._ground.known()
-            start = self._starting.of(request, known)
+            refs = self._repository.refs()
+            start = self._starts.of(request, refs)
             self._clear(request.path)
-            moves = self._set_out(request.path, start, known)
+            moves = self._set_out(request.path, start, refs)
             if moves is not None:
                 return start.commit, moves
-        raise _restless(request.path)
+        raise _moving_branches(request.path)
 
     def _clear(self, path: str) -> None:
-        """What an earlier try left goes, once all of it has a name."""
-        worktree = self._ground.worktree(path)
-        found = self._worktrees.find(worktree, self._names.head(path))
-        if found is None or found.locked == MAKING:
-            return  # nobody has worked there
-        if found.locked is not None:
-            reason = f" ({found.locked})" if found.locked else ""
+        """Removes the worktree of an earlier attempt, after keeping its contents."""
+        worktree = self._repository.worktree(path)
+        worktree_entry = self._worktrees.find(worktree, self._names.head(path))
+        if worktree_entry is None or worktree_entry.locked == MAKING:
+            return  # no step has worked there
+        if worktree_entry.locked is not None:
+            reason = f" ({worktree_entry.locked})" if worktree_entry.locked else ""
             raise WorkspaceError(
-                f"the worktree {worktree} is locked{reason}, so it is not made anew; if it may be, type: "
+                f"the worktree {worktree} is locked{reason}, so it is not created again; to allow that, type: "
                 f"git worktree unlock {worktree}"
             )
         self._clones.take_or_drop(path)
@@ -159,7 +160,7 @@ class WorktreeWorkspaces:
 
     def _keep(self, path: str, worktree: Path) -> None:
         if worktree.is_dir() and any(worktree.iterdir()):
-            require_registered(worktree, git_dir_of(worktree), self._ground.repository.common)
+            require_registered(worktree, git_dir_of(worktree), self._repository.repository.common)
             work = StepWork(
                 path=path, step="@workspace", attempt=0, subject=f"{path or 'the plan'}: what was left"
             )
@@ -169,84 +170,85 @@ class WorktreeWorkspaces:
         assert entry is not None
         keep_logged(self._git, entry, path, self._names)
 
-    def _set_out(self, path: str, start: SliceStart, known: Known) -> list[RefMove] | None:
-        """The moves of branches; None if one of them has been moved meanwhile, and none has changed."""
+    def _set_out(self, path: str, start: SliceStart, refs: RefTips) -> list[RefMove] | None:
+        """Returns the moves of branches; None, with nothing changed, if one has moved meanwhile."""
         names = self._names
-        before, told = (known.get(ref, "") for ref in (names.head(path), names.told(path)))
-        wishes = [
+        before, reported = (refs.get(ref, "") for ref in (names.head(path), names.told(path)))
+        ref_moves = [
             *start.follows,
-            *self._left_behind(path, start.commit, known),
-            wish(known, names.head(path), start.commit),
-            wish(known, names.start(path), start.commit),
-            wish(known, names.told(path), told if before == start.commit else before),
-            wish(known, names.tip(path), ""),
-            wish(known, names.passed(path), ""),
+            *self._left_behind(path, start.commit, refs),
+            plan_move(refs, names.head(path), start.commit),
+            plan_move(refs, names.start(path), start.commit),
+            plan_move(refs, names.told(path), reported if before == start.commit else before),
+            plan_move(refs, names.tip(path), ""),
+            plan_move(refs, names.passed(path), ""),
         ]
-        if not move(self._git, changes(wishes), reason=f"weft: {path} begins"):
+        if not move(self._git, changes(ref_moves), reason=f"weft: {path} begins"):
             return None
         moves = [
             *_of_branches(start.follows),
             RefMove(ref=names.head(path), before=before, after=start.commit),
         ]
-        if before and before == known.get(names.start(path)) != told:
-            # It had been prepared before, and no step has begun since: maybe nobody was told.
-            last = RefMove(ref=names.head(path), before=told, after=before)
-            moves = [*self._followed(path, known), last, *moves]
+        if before and before == refs.get(names.start(path)) != reported:
+            # An earlier coordinator prepared it, and no step has started since: it may have died before its
+            # report.
+            last = RefMove(ref=names.head(path), before=reported, after=before)
+            moves = [*self._followed(path, refs), last, *moves]
         return changes(moves)
 
-    def _left_behind(self, path: str, start: str, known: Known) -> list[RefMove]:
-        """Names for what an earlier try did; if its branch is gone, it is known how far it had been recorded."""
+    def _left_behind(self, path: str, start: str, refs: RefTips) -> list[RefMove]:
+        """Returns moves that keep the work of an earlier attempt, also if its branch is gone."""
         names = self._names
-        ends = {known.get(names.head(path)), known.get(names.tip(path))} - {
+        ends = {refs.get(names.head(path)), refs.get(names.tip(path))} - {
             None,
-            known.get(names.start(path)),
+            refs.get(names.start(path)),
         }
         lost = [end for end in sorted(filter(None, ends)) if not is_ancestor(self._git, end, start)]
-        return [move_ for end in lost for move_ in self._ground.kept(path, end)]
+        return [move_ for end in lost for move_ in self._repository.kept(path, end)]
 
-    def _followed(self, path: str, known: Known) -> list[RefMove]:
-        """How the branches around have last followed those around them."""
+    def _followed(self, path: str, refs: RefTips) -> list[RefMove]:
+        """Returns the last moves by which the branches around it followed those around them."""
         if not path:
             return []
         group = around(path)
-        before, after = (known.get(ref, "") for ref in (self._names.told(group), self._names.start(group)))
+        before, after = (refs.get(ref, "") for ref in (self._names.told(group), self._names.start(group)))
         return [
-            *self._followed(group, known),
+            *self._followed(group, refs),
             RefMove(ref=self._names.head(group), before=before, after=after),
         ]
 
     def accept(self, path: str) -> None:
-        """New files that the set-up has made are no work of the slice, also where they are not ignored."""
-        worktree = self._ground.worktree(path)
+        """Records new files of the set-up, which are no work of the slice even if they are not ignored."""
+        worktree = self._repository.worktree(path)
         take_as_brought(self._git.at(worktree), self._worktrees.git_dir(worktree))
 
     def prove(self, path: str) -> None:
-        """Also notes where the branch is now, so that it can be told afterwards how far the step has moved it."""
+        """Checks the worktree, and notes the tip of the branch, so that the step's progress can be reported."""
         with self._at_workspace(path):
-            self._worktrees.prove(self._ground.worktree(path), self._names.head(path))
+            self._worktrees.prove(self._repository.worktree(path), self._names.head(path))
             self._clones.furnish(path)
             note = self._names.told(path)
-            self._ground.move(
-                [wish(tips_of(self._git, note), note, self._ground.head(path))], f"{path} goes on"
+            self._repository.move(
+                [plan_move(tips_of(self._git, note), note, self._repository.head(path))], f"{path} goes on"
             )
 
     def is_own(self, path: str) -> bool:  # noqa: ARG002 - all are
         return True
 
     def watch(self, watch: StepWatch) -> None:
-        """What somebody has left there is recorded before a reader starts, who then need not answer for it."""
+        """Starts to watch a step; before a reader, commits uncommitted work that is not the reader's."""
         work = watch.work
         with self._at_workspace(work.path):
-            self._watching.finish(work.path)
-            head = self._watching.beginning(watch)
+            self._step_changes.finish(work.path)
+            head = self._step_changes.beginning(watch)
             if head is None and watch.reads:
                 self._record(record, replace(work, subject=f"{work.path}: what was there before {work.step}"))
-            self._watching.begin(watch, head or self._ground.head(work.path))
+            self._step_changes.begin(watch, head or self._repository.head(work.path))
 
     def unwatch(self, path: str, jobs: Collection[str]) -> None:
         with self._at_workspace(path):
-            self._watching.finish(path)
-            self._watching.end(path, jobs)
+            self._step_changes.finish(path)
+            self._step_changes.end(path, jobs)
 
     def changed_files(self, path: str, moves: Sequence[RefMove]) -> Sequence[str]:
         lines: list[str] = []
@@ -258,89 +260,89 @@ class WorktreeWorkspaces:
 
     def has_changed(self, path: str, job: str) -> bool | None:
         with self._at_workspace(path):
-            return self._watching.has_changed(path, job)
+            return self._step_changes.has_changed(path, job)
 
     def restore(self, path: str, job: str) -> Breach | None:
         with self._at_workspace(path):
-            return self._watching.restore(path, job)
+            return self._step_changes.restore(path, job)
 
     def take_commits(self, path: str) -> None:
-        self._clones.take_early(path, self._at_steps[path])
+        self._clones.take_early(path, self._locks[path])
 
     def record(self, work: StepWork) -> Sequence[RefMove]:
         names, path = self._names, work.path
         with self._at_workspace(path):
             self._record(record, work)
         tips = tips_of(self._git, names.head(path), names.start(path), names.told(path))
-        now = tips[names.head(path)]
+        current = tips[names.head(path)]
         if names.start(path) in tips:
-            self._foresight.moved(path, tips[names.start(path)], now)
-        return changes([RefMove(ref=names.head(path), before=tips.get(names.told(path), ""), after=now)])
+            self._forecast.moved(path, tips[names.start(path)], current)
+        return changes([RefMove(ref=names.head(path), before=tips.get(names.told(path), ""), after=current)])
 
-    def _record(self, how: Callable[..., object], work: StepWork) -> None:
-        worktree = self._git.at(self._ground.worktree(work.path))
-        how(
+    def _record(self, write: Callable[..., object], work: StepWork) -> None:
+        worktree = self._git.at(self._repository.worktree(work.path))
+        write(
             worktree,
             work,
-            plan=self._ground.plan,
+            plan=self._repository.plan,
             names=self._names,
-            identity=self._ground.repository.identity,
+            identity=self._repository.repository.identity,
         )
 
     def open_conflict(self, request: MergeRequest, work: StepWork) -> OpenConflict:
         with self._at_workspace(request.path):
-            return self._resolving.open(request, work)
+            return self._conflicts.open(request, work)
 
     def close_conflict(self, work: StepWork, *, failed: str = "") -> ClosedConflict:
         path = work.path
         with self._at_workspace(path):
-            closed = self._resolving.close(work, failed)
+            closed = self._conflicts.close(work, failed)
         start = tips_of(self._git, self._names.start(path)).get(self._names.start(path))
         if start is not None and not closed.message:
-            self._foresight.moved(path, start, self._ground.head(path))
+            self._forecast.moved(path, start, self._repository.head(path))
         return closed
 
     def foresee(self, path: str) -> Mapping[str, Sequence[str]]:
-        return {found.other: found.files for found in self._foresight.conflicts(path)}
+        return {conflict.other: conflict.files for conflict in self._forecast.conflicts(path)}
 
-    # Coming together
+    # Merging
 
     def gather(self, request: MergeRequest) -> Sequence[RefMove]:
-        """A group's own branch has it all."""
+        """Checks out the integration branch of a group for its verify."""
         if request.without:
-            newest = SliceStart(commit=self._parting.without(request))
+            newest = SliceStart(commit=self._part_removal.without(request))
         else:
-            newest = self._brought_up(request.path)
-        self._joining.check_out(request, newest.commit)
+            newest = self._bring_up(request.path)
+        self._integration.check_out(request, newest.commit)
         note = self._names.passed(request.path)
-        self._ground.move([wish(tips_of(self._git, note), note, newest.commit)], "to be verified")
+        self._repository.move([plan_move(tips_of(self._git, note), note, newest.commit)], "to be verified")
         return _of_branches(newest.follows)
 
-    def _brought_up(self, group: str) -> SliceStart:
+    def _bring_up(self, group: str) -> SliceStart:
         for _ in range(_TRIES):
-            newest = self._starting.newest(group, self._ground.known())
+            newest = self._starts.newest(group, self._repository.refs())
             if move(self._git, changes(newest.follows), reason=f"weft: {group or 'the plan'} follows"):
                 return newest
-        raise _restless(group)
+        raise _moving_branches(group)
 
     def suspects(self, request: MergeRequest) -> Sequence[Suspect]:
-        return self._parting.suspects(request)
+        return self._part_removal.suspects(request)
 
     def merge(self, request: MergeRequest) -> MergeResult:
-        moves = self._parting.leave_out(request) if request.without else []
+        moves = self._part_removal.leave_out(request) if request.without else []
         with self._at_workspace(request.path):
             self._clones.close(request.path)
-            self._resolving.leave(request.path)
-        with self._resolving.explained(request):
-            merged = self._done(request.path, self._joining.merge(request))
+            self._conflicts.leave(request.path)
+        with self._conflicts.explained(request):
+            merged = self._note_merged(request.path, self._integration.merge(request))
         return replace(merged, moves=(*moves, *merged.moves)) if moves else merged
 
     def publish(self, path: str) -> MergeResult | None:
-        done = self._joining.publish(path)
-        return None if done is None else self._done(path, done)
+        merged = self._integration.publish(path)
+        return None if merged is None else self._note_merged(path, merged)
 
     def release(self, path: str) -> bool:
-        worktree = self._ground.worktree(path)
+        worktree = self._repository.worktree(path)
         if not worktree.is_dir():
             return False
         with self._at_workspace(path):  # what is in a clone enters the repository first
@@ -348,34 +350,34 @@ class WorktreeWorkspaces:
             return self._worktrees.release(worktree, self._names.head(path))
 
     def put_away(self, path: str) -> None:
-        worktree = self._ground.worktree(path)
-        with self._at_steps[path]:
+        worktree = self._repository.worktree(path)
+        with self._locks[path]:
             if worktree.is_dir() and not self._worktrees.is_opened(worktree):
                 self._clear(path)
 
     def reopen(self, request: WorkspaceRequest) -> None:
-        """Makes the worktree of a slice again, at its branch, for a person; Weft does not remove it by itself."""
-        path, worktree = request.path, self._ground.worktree(request.path)
-        head = self._ground.head(path)
+        """Creates the worktree of a slice again, at its branch, for a person. Weft does not remove it."""
+        path, worktree = request.path, self._repository.worktree(request.path)
+        head = self._repository.head(path)
         self._worktrees.make(worktree, branch=self._names.head(path), commit=head, sparse=request.sparse)
         self._worktrees.note_opened(worktree)
-        self._ground.bring(worktree, request.copy, request.link)
+        self._repository.bring(worktree, request.copy, request.link)
 
     def discard(self, path: str) -> None:
-        self._joining.discard(path)
+        self._integration.discard(path)
 
-    def _done(self, path: str, merged: MergeResult) -> MergeResult:
-        if merged.verify_in is None:  # what is together cannot clash any more
-            self._foresight.gone(path)
+    def _note_merged(self, path: str, merged: MergeResult) -> MergeResult:
+        if merged.verify_in is None:  # merged work cannot conflict any more
+            self._forecast.gone(path)
         return merged
 
 
 def _of_branches(moves: Sequence[RefMove]) -> list[RefMove]:
-    """Notes are nobody's business."""
-    return changes([one for one in moves if one.ref.startswith("refs/heads/")])
+    """Returns the moves of branches, without those of notes."""
+    return changes([ref_move for ref_move in moves if ref_move.ref.startswith("refs/heads/")])
 
 
-def _restless(path: str) -> WorkspaceError:
+def _moving_branches(path: str) -> WorkspaceError:
     return WorkspaceError(
-        f"the branches around {path or 'the plan'} move all the time; who else works on them?"
+        f"the branches around {path or 'the plan'} move all the time; which other program works on them?"
     )

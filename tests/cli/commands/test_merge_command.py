@@ -127,7 +127,7 @@ def test_what_is_held_is_listed_with_what_to_do(held: Repository) -> None:
         "      >>>>>>> weft/tried/e",
         "  To settle it, merge the other way round, in the worktree of the subplan:",
         "    git -C PROJECT/.weft/worktrees/tried/e merge weft/tried/_plan",
-        "    (mend the files that git names, and `git add` them)",
+        "    (fix the files that git names, and `git add` them)",
         "    git -C PROJECT/.weft/worktrees/tried/e commit",
         "    weft merge e",
         "f is built on the work of d, which has not landed; to land all of it, type: weft merge d f",

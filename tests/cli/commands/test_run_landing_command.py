@@ -127,7 +127,7 @@ def test_quietly_only_what_needs_help_is_said_and_the_conflict_explained(reposit
             "                 >>>>>>> weft/tried/e",
             "To land    d, f",
             f"Next       {place} merge weft/tried/_plan",
-            "           (mend the files that git names, and `git add` them)",
+            "           (fix the files that git names, and `git add` them)",
             f"           {place} commit",
             "           weft merge e  merges it then",
             "           weft merge    lands the 2 results on main",

@@ -229,7 +229,7 @@ f.txt (content)
     >>>>>>> weft/notes/cli
 To settle it, merge the other way round, in the worktree of the subplan:
   git -C place merge weft/notes/_plan
-  (mend the files that git names, and `git add` them)
+  (fix the files that git names, and `git add` them)
   git -C place commit
   weft merge cli"""
 
@@ -260,7 +260,7 @@ Conflict   cli cannot be merged into weft/notes/_plan: 1 file in conflict. Nothi
                  >>>>>>> weft/notes/cli
 Landed     1 on main: store
 Next       git -C place merge weft/notes/_plan
-           (mend the files that git names, and `git add` them)
+           (fix the files that git names, and `git add` them)
            git -C place commit
            weft merge cli  merges it then\
 """)

@@ -107,7 +107,7 @@ def test_what_has_landed_goes_with_all_its_names(place: Place) -> None:
     place.land("a")
     done = place.clean()
     assert done.stays == []
-    assert [(one.kind, one.name.removeprefix(str(place.top))) for one in done.told()] == [
+    assert [(one.kind, one.name.removeprefix(str(place.top))) for one in done.list_removable()] == [
         ("worktree", "/.weft/worktrees/notes/a"),
         ("branch", "weft/notes/a"),
         ("note", "refs/weft/start/notes/a"),
@@ -129,7 +129,7 @@ def test_what_was_only_looked_at_is_as_it_was(place: Place) -> None:
     place.work("a")
     place.land("a")
     before = place.refs()
-    assert len(place.judged().told()) == 5
+    assert len(place.judged().list_removable()) == 5
     assert (place.refs(), place.places()) == (before, ["a"])
 
 
@@ -144,7 +144,7 @@ def test_files_that_git_ignores_keep_nothing(place: Place) -> None:
 def test_a_kept_commit_goes_if_it_has_landed_all_the_same(place: Place) -> None:
     ref = place.keep("a", place.work("a"))
     place.land("a")
-    assert [one.name for one in place.clean().told() if one.kind == "kept"] == [ref]
+    assert [one.name for one in place.clean().list_removable() if one.kind == "kept"] == [ref]
     assert place.refs() == []
 
 
@@ -162,7 +162,7 @@ def test_scratch_worktrees_always_go(place: Place) -> None:
     place.worktrees.make(place.at("_check.a"), branch=None, commit=made)
     (place.at("_check.a") / "made.by.a.verify").write_text("x")
     done = place.clean()
-    assert [one.name for one in done.told()] == [str(place.at("_check.a"))]
+    assert [one.name for one in done.list_removable()] == [str(place.at("_check.a"))]
     assert only(done).why is RetentionReason.UNMERGED
     assert (place.places(), place.at("_check.a").exists()) == (["a"], False)
 
@@ -194,7 +194,7 @@ def test_a_worktree_whose_directory_is_gone_is_forgotten(place: Place) -> None:
 def test_a_branch_that_only_looks_like_one_of_ours_is_not_touched(place: Place) -> None:
     place.git.do("branch", "weft/notes/mine")
     assert place.clean() == LeftoverJudgement()
-    assert [one.name for one in place.clean(["mine"]).told()] == ["weft/notes/mine"]
+    assert [one.name for one in place.clean(["mine"]).list_removable()] == ["weft/notes/mine"]
 
 
 def test_other_plans_are_not_touched(place: Place) -> None:
@@ -350,7 +350,7 @@ def test_if_the_target_moves_meanwhile_no_branch_goes(place: Place) -> None:
         ref=MAIN, before=place.git.line("rev-parse", "main^"), after=place.git.line("rev-parse", "main^")
     )
     with pytest.raises(
-        WorkspaceError, match="moved by somebody else at this moment, so no branch was removed"
+        WorkspaceError, match="moved by another process at this moment, so no branch was removed"
     ):
         remove(place.git, place.worktrees, judged, target=was)
     assert len(place.refs()) == 4

@@ -141,7 +141,7 @@ def _clean(last_run: _LastRun, *, dry_run: bool, environ: Mapping[str, str]) -> 
     except WeftError as error:
         return structs.replace(cleaned, kept=(RetainedRef(why=RetentionReason.UNCLEAR, message=str(error)),))
     kept = tuple(cleaner.for_people(stays) for stays in judgement.stays)
-    return structs.replace(cleaned, removed=tuple(judgement.told()), kept=kept)
+    return structs.replace(cleaned, removed=tuple(judgement.list_removable()), kept=kept)
 
 
 class _PlanCleaner(Struct, frozen=True, kw_only=True):

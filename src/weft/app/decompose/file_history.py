@@ -45,7 +45,7 @@ def history_of(git: Git) -> FileHistory:
 
 def words(error: GitError) -> str:
     """What git said, on one line."""
-    return " ".join(error.said.removeprefix("fatal: ").split()) or f"exit code {error.exit_code}"
+    return " ".join(error.message.removeprefix("fatal: ").split()) or f"exit code {error.exit_code}"
 
 
 def changes(log: Iterable[bytes]) -> Iterator[list[str]]:

@@ -90,7 +90,7 @@ def _alone(context: DoctorContext, remains: SupervisorRemains, run: str) -> Iter
 
 def _halted(steps: tuple[str, ...], host: SupervisorRemains) -> str:
     """Returns a remark about the number of frozen steps."""
-    pids = (host.history.begun[job].pids for job in steps)
+    pids = (host.history.unfinished[job].pids for job in steps)
     frozen = sum(any(is_halted(pid) for pid, _ in job_pids) for job_pids in pids)
     return f" ({frozen} of them frozen)" if frozen else ""
 

@@ -160,7 +160,7 @@ def _add_untracked_entries(git: Git, files: Sequence[str], env: Mapping[str, str
     command = ("add", "--intent-to-add", "--sparse", "--ignore-errors", "--", *files)
     result = git.ask(*command, env=env)
     if result.exit_code not in {0, 1}:  # 1: a file was deleted meanwhile
-        raise GitError(command, result.exit_code, result.said)
+        raise GitError(command, result.exit_code, result.message)
 
 
 # Commits

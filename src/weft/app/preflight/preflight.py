@@ -27,7 +27,7 @@ from weft.app.project.shell_words import required_program
 from weft.plan.model import Plan
 from weft.plan.settings import BRANCHED
 from weft.search_path import find_program
-from weft.workspaces.untracked_files import given
+from weft.workspaces.untracked_files import select_files
 
 if TYPE_CHECKING:
     from weft.app.preflight.repository import RepositoryState
@@ -194,7 +194,7 @@ def _of_brought_files(plan: Plan, folder: Path) -> Iterator[PreflightFinding]:
     }
     for name, pattern in sorted(wanted):
         copies, links = ([pattern], []) if name == "copy" else ([], [pattern])
-        if folder.is_dir() and not given(folder, copies, links):
+        if folder.is_dir() and not select_files(folder, copies, links):
             message = f"`{name}: {pattern}` matches no file in {folder}, so slices are given none"
             yield warning("file", f"{message}; make it before the run, or remove the line")
 

@@ -1,8 +1,8 @@
-"""The supervisor: a program of its own that starts the processes of jobs, watches them, and outlives who asked.
+"""The supervisor: a program that starts and watches the processes of jobs, and outlives the coordinator.
 
-Each run waits for its start. So it needs the standard library only, and of that only what loads fast: no pathlib,
-no typing, no dataclasses, no subprocess, no asyncio.
+Each run waits for its start. It therefore uses only the standard library, and of that only modules that load fast:
+no pathlib, typing, dataclasses, subprocess or asyncio.
 """
 
 BUSY = 75
-"""Exit code: another one is alive."""
+"""The exit code if another supervisor is alive."""

@@ -1,4 +1,4 @@
-"""The program. It is run by the name of this file; the package around it is left out: it would load too much."""
+"""The program. It is started by the name of this file, without the package `weft`, which would load too much."""
 
 import sys
 from importlib import import_module

@@ -1,14 +1,16 @@
-"""The one who is connected: lines of JSON, to it and from it."""
+"""The connected client: lines of JSON in both directions."""
 
 import os
 from contextlib import suppress
 from socket import socket
 
 _MOST = 64 * 1024
-"""Bytes to take at once. For a buffer that is larger the kernel is asked each time."""
+"""Bytes per read. The allocator would request a larger buffer from the kernel each time."""
 
 
 class SupervisorClient:
+    """The connection to a coordinator."""
+
     def __init__(self, connection: socket) -> None:
         connection.setblocking(False)
         self._connection = connection
@@ -16,16 +18,16 @@ class SupervisorClient:
         self._incoming = bytearray()
         self._outgoing = bytearray()
         self.shared: list[dict[str, str]] = []
-        """Variables that it has told once for many jobs."""
+        """Variables that it has sent once for many jobs."""
         self.listens = False
-        """Whether it has asked for what is known, and hears of all that comes after."""
+        """Whether it has requested the known jobs, and receives later ends."""
         self.broken = False
-        """Whether something could not be sent: then it must hear all of it anew."""
+        """Whether sending failed; the client must then reconnect and request everything again."""
         self.watched = False
-        """Whether somebody waits until it takes more."""
+        """Whether the event loop waits until it is writable."""
 
     def read(self) -> list[bytearray] | None:
-        """The lines that are complete; None if it has gone."""
+        """Returns the complete lines; None if the client has gone."""
         try:
             data = os.read(self.descriptor, _MOST)
         except BlockingIOError:
@@ -52,11 +54,11 @@ class SupervisorClient:
 
     @property
     def waits(self) -> bool:
-        """Whether there is more to send than it takes."""
+        """Whether there is unsent data."""
         return bool(self._outgoing)
 
     def close(self, *last: str) -> None:
-        """After all that it is still to be told, if it takes that within a moment."""
+        """Closes the connection after the unsent data, if the client reads that within a second."""
         self.send(*last)
         with suppress(OSError):
             self._connection.settimeout(1.0)

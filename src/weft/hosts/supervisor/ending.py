@@ -1,6 +1,6 @@
-"""Ending processes: they are asked, given time, and killed, as often as it takes until none is there.
+"""Ending processes: SIGTERM, a grace period, then SIGKILL, repeated until none is left.
 
-Whoever is found later than the others, as it was only just started, is asked or killed in its turn.
+A process that is found later, because it has only just been started, gets its signals in turn.
 """
 
 import signal
@@ -10,64 +10,66 @@ from time import monotonic
 from .processes import Process, send
 
 LEFTOVER_GRACE = 2.0
-"""Seconds, at most, for what a job that ended by itself has left behind."""
+"""The most seconds for the remaining processes of a job that ended by itself."""
 _FIRST_PAUSE = 0.002
 _LONGEST_PAUSE = 0.2
 _CHASES = 100
 
 
 class Termination:
+    """The termination of a family of processes."""
+
     def __init__(self, grace: float, *, spared: int = 0) -> None:
-        """`spared`: a process that is not asked, as others would die of its end before they are; it is killed."""
+        """`spared` gets no SIGTERM, because others would die of its end before theirs; it is killed later."""
         self._kill_at = monotonic() + grace
         self._spared = spared
         self._pause = _FIRST_PAUSE
-        self._asked: set[tuple[int, int]] = set()
+        self._signalled: set[tuple[int, int]] = set()
         self.look_at = 0.0
-        """When to press next."""
+        """When to call `press` next."""
 
     def hurry(self, grace: float) -> None:
         self._kill_at = min(self._kill_at, monotonic() + grace)
         self.look_now()
 
     def look_now(self) -> None:
-        """Something has changed."""
+        """Requests an immediate check because something has changed."""
         self._pause = _FIRST_PAUSE
         self.look_at = 0.0
 
-    def press(self, who: Callable[[], Sequence[Process]]) -> int:
-        """Signal all that are there; how many there may be."""
+    def press(self, find_processes: Callable[[], Sequence[Process]]) -> int:
+        """Signals all processes; returns how many there may be."""
         now = monotonic()
         try:
-            family = who()
-        except OSError:  # no descriptor is left to look with
+            family = find_processes()
+        except OSError:  # no free descriptor to read /proc
             self.look_at = now + _LONGEST_PAUSE
             return 1
         if now < self._kill_at:
             self._ask(family)
             self.look_at = min(now + self._pause, self._kill_at)
         else:
-            send_all(who, signal.SIGKILL, family)
+            send_all(find_processes, signal.SIGKILL, family)
             self.look_at = now + self._pause
         self._pause = min(self._pause * 2, _LONGEST_PAUSE)
         return len(family)
 
     def _ask(self, family: Sequence[Process]) -> None:
-        """Once: to some programs a second time means `at once`."""
+        """Sends SIGTERM once: some programs end at once on a second one."""
         for process in family:
-            if process.key not in self._asked:
-                self._asked.add(process.key)
+            if process.key not in self._signalled:
+                self._signalled.add(process.key)
                 if process.pid != self._spared:
                     send(process, signal.SIGTERM)
-                send(process, signal.SIGCONT)  # one that is halted hears nothing
+                send(process, signal.SIGCONT)  # a stopped process does not handle SIGTERM
 
 
 def send_all(
-    who: Callable[[], Sequence[Process]], number: int, first: Sequence[Process] | None = None
+    find_processes: Callable[[], Sequence[Process]], number: int, first: Sequence[Process] | None = None
 ) -> None:
-    """To them, and to those they start meanwhile: who runs from us is followed, not waited for."""
+    """Signals the processes and those they start meanwhile."""
     reached: set[tuple[int, int]] = set()
-    family = who() if first is None else first
+    family = find_processes() if first is None else first
     for _ in range(_CHASES):
         fresh = [process for process in family if process.key not in reached]
         if not fresh:
@@ -75,4 +77,4 @@ def send_all(
         for process in fresh:
             reached.add(process.key)
             send(process, number)
-        family = who()
+        family = find_processes()

@@ -1,4 +1,4 @@
-"""A job: its commands one after the other, its two outputs, and how it ended."""
+"""A job: its commands in sequence, its two outputs, and its end."""
 
 import os
 import time
@@ -14,7 +14,7 @@ EXITED, TIMEOUT, STOPPED, NOT_STARTED = "exited", "timeout", "stopped", "not_sta
 
 
 class JobRequest:
-    """What is to be run, as it was sent."""
+    """A job as it was sent."""
 
     id: str
     commands: list[list[str]]
@@ -23,7 +23,7 @@ class JobRequest:
     stdin: str | None
     output: str
     timeout: float | None
-    """JSON knows no infinity."""
+    """None for no limit, because JSON has no infinity."""
     grace: float
     sandboxed: bool = False
 
@@ -33,20 +33,22 @@ class JobRequest:
 
 
 class RunningJob:
+    """A job that has not ended."""
+
     def __init__(self, request: JobRequest, mark: int) -> None:
         self.request = request
         self.id = request.id
         self.mark = mark
         self.pid = 0
-        """Of the command that runs; 0 if none does."""
+        """The pid of the running command; 0 if none runs."""
         self.pids: list[int] = []
-        """Of all commands so far."""
+        """The pids of all commands so far."""
         self.streams: list[Stream] = []
         self.started_at = 0.0
         self.deadline = NEVER
         self.ending: Termination | None = None
-        self._left: float | None = None
-        """While it stands still: the seconds that it has then."""
+        self._remaining: float | None = None
+        """While it is frozen, the seconds that remain of its timeout."""
         self._command = 0
         self._why = EXITED
         self._message = ""
@@ -60,7 +62,7 @@ class RunningJob:
             self.streams.append(Stream(f"{self.request.output}.{name}", limits))
 
     def run(self, directory: str) -> None:
-        """Start the command whose turn it is."""
+        """Starts the next command."""
         request = self.request
         if self._command == 0:
             self.started_at = time.time()
@@ -77,7 +79,7 @@ class RunningJob:
         self.pids.append(self.pid)
 
     def command_ended(self, status: int) -> bool:
-        """Whether another one is to follow."""
+        """Records the end of a command; returns whether another one follows."""
         self.pid = 0
         self._status = os.waitstatus_to_exitcode(status)
         if self._status != 0 or self.ending or self._command == len(self.request.commands) - 1:
@@ -86,14 +88,13 @@ class RunningJob:
         return True
 
     def fail(self, error: NotStartedError | OSError) -> None:
-        """It could not be started."""
+        """Records that it could not be started."""
         self._why = NOT_STARTED
-        said = (
+        self._message = (
             f"the supervisor has no means to start it: {words(error)}"
             if isinstance(error, OSError)
             else str(error)
         )
-        self._message = said
 
     def stop(self, why: str, grace: float) -> None:
         if self.ending is None:
@@ -104,24 +105,24 @@ class RunningJob:
 
     @property
     def is_frozen(self) -> bool:
-        return self._left is not None
+        return self._remaining is not None
 
     def freeze(self) -> None:
-        self._left, self.deadline = self.deadline - time.monotonic(), NEVER
+        self._remaining, self.deadline = self.deadline - time.monotonic(), NEVER
 
     def thaw(self) -> None:
-        assert self._left is not None
-        self.deadline = time.monotonic() + self._left
-        self._left = None
+        assert self._remaining is not None
+        self.deadline = time.monotonic() + self._remaining
+        self._remaining = None
 
     def leave(self, leftovers: Sequence[Process]) -> None:
-        """Its last command has ended by itself, and these are still there."""
+        """Records the processes that remain after the last command has ended by itself."""
         if self.ending is None:
             self.ending = Termination(min(LEFTOVER_GRACE, self.request.grace))
-        if self._why == EXITED and not self.request.sandboxed:  # what was in a sandbox is dying already
+        if self._why == EXITED and not self.request.sandboxed:  # processes in a sandbox are dying already
             self._leftovers.update(process.key for process in leftovers)
 
-    # --- when to look after it ---
+    # --- timing ---
 
     @property
     def due(self) -> float:
@@ -138,19 +139,19 @@ class RunningJob:
     # --- its end ---
 
     def finish(self) -> str:
-        """Nothing of it is alive. What is told about it, as JSON."""
-        told: dict[str, object] = {"id": self.id, "why": self._why}
+        """Closes the outputs after all processes have ended; returns the end of the job as JSON."""
+        end: dict[str, object] = {"id": self.id, "why": self._why}
         for name, stream in zip(("stdout", "stderr"), self.streams, strict=False):
             stream.finish()
-            told |= {name: stream.text(), f"{name}_bytes": stream.count}
-        told |= self._result() | {
+            end |= {name: stream.text(), f"{name}_bytes": stream.count}
+        end |= self._result() | {
             "command": self._command,
             "message": "; ".join(filter(None, [self._message, *(stream.trouble for stream in self.streams)])),
             "leftovers": len(self._leftovers),
             "started_at": self.started_at,
             "ended_at": time.time(),
         }
-        return encode({name: value for name, value in told.items() if value is not None})
+        return encode({name: value for name, value in end.items() if value is not None})
 
     def _result(self) -> dict[str, object]:
         if self._status is None or self._why == NOT_STARTED:

@@ -1,8 +1,8 @@
-"""The jobs that are not over: started, waited for, ended.
+"""The jobs that have not ended: started, waited for, ended.
 
-A process whose parent is gone becomes our child. So when the last command of a job has ended, all that it has left
-is among our children, or below them; and if we have no children but the commands of the other jobs, which is the
-rule, there is nothing left.
+A process without a parent becomes a child of the supervisor. When the last command of a job has ended, its other
+processes are therefore children of the supervisor, or below them. Usually the supervisor has no children except
+the commands of other jobs, and then nothing is left.
 """
 
 import os
@@ -21,6 +21,8 @@ from .watch import Watch
 
 
 class JobTable:
+    """The jobs that have not ended."""
+
     def __init__(self, directory: str, limits: OutputLimits, log: JobLog, watch: Watch) -> None:
         self._directory = directory
         self._limits = limits
@@ -29,11 +31,11 @@ class JobTable:
         self._marks = Marks(directory)
         self._next_mark = (1 + int.from_bytes(os.urandom(5), "big")) * FIRST_MARK
         self._waiting: list[RunningJob] = []
-        """For their first command to be started, or the next."""
+        """Jobs whose first or next command is to be started."""
         self._by_pid: dict[int, RunningJob] = {}
         self.there: dict[str, RunningJob] = {}
         self.ended: dict[str, str] = {}
-        """What is to be recorded, and then told, about those that are over."""
+        """The ends that are still to be recorded and sent, as JSON."""
 
     # --- on request ---
 
@@ -48,15 +50,13 @@ class JobTable:
             job.stop(STOPPED, job.request.grace if grace is None else grace)
 
     def freeze(self, name: str, *, frozen: bool) -> None:
-        """Whoever is being ended is not hindered."""
+        """Stops or continues the processes of a job, unless the job is being ended."""
         job = self.there.get(name)
         if job is None or job.ending is not None or job.is_frozen is frozen:
             return
         job.freeze() if frozen else job.thaw()
         if job.pid:
-            with suppress(
-                OSError
-            ):  # no descriptor is left to look with; its time is counted right all the same
+            with suppress(OSError):  # no free descriptor to read /proc; the timeout is paused all the same
                 send_all(partial(self._family, job), signal.SIGSTOP if frozen else signal.SIGCONT)
 
     def stop_all(self) -> None:
@@ -84,7 +84,7 @@ class JobTable:
             return
         self._by_pid[job.pid] = job
         self._marks.add_session(job.id, job.pid)
-        with suppress(OSError):  # the disk is full; then its other marks must do
+        with suppress(OSError):  # the disk is full; the other marks must suffice then
             self._log.add_run(job.id, job.pid)
 
     def _prepare(self, job: RunningJob) -> None:
@@ -95,10 +95,10 @@ class JobTable:
         self._log.add_start(job.id, job.mark, len(job.request.commands), outputs)
         self._marks.add(job.id, job.mark)
 
-    # --- ending ---
+    # --- ends ---
 
     def reap(self) -> None:
-        """Some of our children have ended."""
+        """Handles children that have ended."""
         over: list[RunningJob] = []
         while pid_and_status := _wait():
             job = self._by_pid.pop(pid_and_status[0], None)
@@ -114,16 +114,16 @@ class JobTable:
                 settle(job)
 
     def _look_again(self) -> None:
-        """It was what some job has left; perhaps the last of it."""
+        """Rechecks jobs that are being ended: one of their last processes may have gone."""
         for job in self.there.values():
             if job.ending is not None:
                 job.ending.look_now()
 
     def _settle(self, job: RunningJob) -> None:
-        """None of its commands runs any more."""
+        """Ends a job whose commands have ended, or starts to end its remaining processes."""
         try:
             leftovers = self._family(job) if job.pids else []
-        except OSError:  # no descriptor is left to look with; until there is one we cannot know
+        except OSError:  # no free descriptor to read /proc; the next check may have one
             job.leave([])
             return
         if leftovers:
@@ -139,14 +139,14 @@ class JobTable:
         self._marks.remove(job.id, job.mark, job.pids)
 
     def _has_orphans(self) -> bool:
-        """Whether any of our children is not a command, as far as we can know."""
+        """Returns whether the supervisor may have a child that is no command."""
         try:
             return any(pid not in self._by_pid for pid in own_children())
         except OSError:
             return True
 
     def _family(self, job: RunningJob) -> list[Process]:
-        """All that is alive of it."""
+        """Returns all living processes of a job."""
         roots = [pid for pid in own_children() if pid not in self._by_pid and self._owner(pid) is job]
         if job.pid:
             roots.append(job.pid)
@@ -155,11 +155,11 @@ class JobTable:
     def _owner(self, orphan: int) -> RunningJob | None:
         process = look(orphan)
         name = self._marks.owner(process) if process else None
-        if name is None and len(self.there) == 1:  # without a mark, and there is nobody else it could be of
+        if name is None and len(self.there) == 1:  # no mark, but there is only one job it can belong to
             (name,) = self.there
         return self.there.get(name or "")
 
-    # --- in time ---
+    # --- timing ---
 
     @property
     def due(self) -> float:
@@ -172,8 +172,8 @@ class JobTable:
             if job.ending is None and job.deadline <= now:
                 job.stop(TIMEOUT, job.request.grace)
             if job.ending is not None and job.ending.look_at <= now:
-                anybody = job.ending.press(partial(self._family, job))
-                if not anybody and not job.pid:
+                is_anyone_left = job.ending.press(partial(self._family, job))
+                if not is_anyone_left and not job.pid:
                     self._finish(job)
 
 

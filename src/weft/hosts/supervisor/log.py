@@ -1,14 +1,14 @@
-"""The log: what was begun and how it ended, for the next supervisor if this one dies.
+"""The log of starts and ends of jobs, for the next supervisor if this one dies.
 
-Lines of JSON, only ever appended to:
-  {"supervisor": pid, "started": …, "boot": …}   who writes from here on
+Lines of JSON, only ever appended:
+  {"supervisor": pid, "started": …, "boot": …}   the writer from here on
   {"start": job, "mark": …, "at": …, "commands": number, "outputs": [[path, pipe], …]}   about to be started
   {"run": job, "pid": …, "started": …}           a command of it runs, and had started by then
-  {"ended": {…}}                                 its end, as it is told
-  {"forget": [job, …]}                           their ends are not asked for any more
+  {"ended": {…}}                                 its end, as it is sent
+  {"forget": [job, …]}                           their ends are not needed any more
 
-A line that cannot be read is passed over. It may be one that a full disk or a death cut short; then what it was
-about had not been done yet. Every other loss is on the safe side: a job whose end is missing counts as lost.
+An unreadable line is skipped. A full disk or a crash may have cut it short; its action had not happened yet then.
+Every other loss is on the safe side: a job whose end is missing counts as lost.
 """
 
 import json
@@ -22,16 +22,16 @@ from weft.safe_files import open_file
 from . import processes
 
 Output = tuple[str, int]
-"""The file that an output is stored in, and the inode of the pipe that the job writes to."""
+"""The file of an output, and the inode of the pipe that the job writes to."""
 
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""What reading a line raises that is none of ours: JSON can be nested deeply, and numbers in it can be endless."""
+"""Errors of foreign lines: JSON can be nested deeply, and its numbers can be endless."""
 
 encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class StartedJob:
-    """A job that was begun."""
+    """A job that was started."""
 
     __slots__ = ("at", "boot", "commands", "mark", "outputs", "pids")
 
@@ -39,27 +39,27 @@ class StartedJob:
         self.mark = mark
         self.at = at
         self.boot = boot
-        """In which life of the machine."""
+        """The boot of the machine in which it was started."""
         self.commands = commands
-        """How many it has; 0 if a log of an earlier version does not say."""
+        """The number of commands; 0 if a log of an earlier version does not say."""
         self.outputs: list[Output] = []
-        """Of standard output and standard error; none if a log of an earlier version does not say."""
+        """Standard output and standard error; none if a log of an earlier version does not say."""
         self.pids: list[tuple[int, int]] = []
-        """Of its commands, each with a time, in ticks, when it had started."""
+        """The pids of its commands, each with a time, in ticks, at which it had started."""
 
 
 class LogHistory:
-    """What a log tells."""
+    """The contents of a log."""
 
     def __init__(self) -> None:
-        self.begun: dict[str, StartedJob] = {}
-        """Without an end."""
+        self.unfinished: dict[str, StartedJob] = {}
+        """The started jobs without an end."""
         self.ended: dict[str, str] = {}
         """The end of each, as JSON, unless it is forgotten."""
         self.ids: set[str] = set()
-        """All that were ever heard of."""
+        """All jobs that the log names."""
         self.writer: tuple[int, int] | None = None
-        """Pid and start time of the supervisor that came last."""
+        """Pid and start time of the last supervisor."""
         self._boot = ""
 
     def read(self, path: str) -> None:
@@ -74,11 +74,11 @@ class LogHistory:
             self._take_end(record["ended"]["id"], encode(record["ended"]))
         elif "start" in record:
             commands = int(record.get("commands", 0))
-            begun = StartedJob(int(record["mark"]), float(record["at"]), self._boot, commands)
-            begun.outputs = [(str(path), int(pipe)) for path, pipe in record.get("outputs", ())]
-            self._take_start(record["start"], begun)
+            started_job = StartedJob(int(record["mark"]), float(record["at"]), self._boot, commands)
+            started_job.outputs = [(str(path), int(pipe)) for path, pipe in record.get("outputs", ())]
+            self._take_start(record["start"], started_job)
         elif "run" in record:
-            self.begun[record["run"]].pids.append((int(record["pid"]), int(record["started"])))
+            self.unfinished[record["run"]].pids.append((int(record["pid"]), int(record["started"])))
         elif "supervisor" in record:
             self._boot = str(record["boot"])
             self.writer = int(record["supervisor"]), int(record["started"])
@@ -88,21 +88,21 @@ class LogHistory:
 
     @property
     def is_of_this_life(self) -> bool:
-        """Whether the machine has not been started anew since; else all that it names is gone."""
+        """Whether the machine has not been rebooted since; otherwise all its processes are gone."""
         return self._boot == boot()
 
-    def _take_start(self, job: str, begun: StartedJob) -> None:
-        self.begun[job] = begun
+    def _take_start(self, job: str, started_job: StartedJob) -> None:
+        self.unfinished[job] = started_job
         self.ids.add(job)
 
     def _take_end(self, job: str, end: str) -> None:
-        self.begun.pop(job, None)
+        self.unfinished.pop(job, None)
         self.ended[job] = end
         self.ids.add(job)
 
 
 class JobLog:
-    """Appends. Each write is one, so that it is there as a whole or was cut short at its end."""
+    """Appends to the log. Each record is one write, so that it is complete or cut short at its end."""
 
     def __init__(self, path: str) -> None:
         self._descriptor = open_file(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
@@ -144,11 +144,11 @@ class JobLog:
 
 
 def start_time(pid: int) -> int:
-    """0 if it has gone."""
+    """Returns the start time of a process; 0 if it has gone."""
     process = processes.look(pid)
     return process.started if process else 0
 
 
 def boot() -> str:
-    """Which life of the machine this is: pids mean nothing in another."""
+    """Returns the id of this boot of the machine; pids of another boot mean nothing."""
     return processes.read("/proc/sys/kernel/random/boot_id").decode().strip()

@@ -1,9 +1,9 @@
-"""What a supervisor that died has left: its processes are ended, and its jobs counted as lost.
+"""The remains of a dead supervisor: its processes are ended, and its jobs count as lost.
 
-Their processes go on for a while. If the last command of a job has exited with 0 meanwhile, the reaper has
-recorded it, and the job is done: all of its output is stored. Any other exit tells nothing about the work, as a
-command also fails if it writes before the reaper reads its output; then what became of the job cannot be known.
-That holds for one that was only about to be started, too: it may have run, and ended, before we looked.
+Its processes keep running for a while. If the last command of a job has exited with 0 meanwhile, the reaper has
+recorded that, and the job has succeeded: all its output is stored. Any other exit says nothing about the work,
+because a command also fails if it writes before the reaper reads its output; the result of such a job is unknown.
+The same holds for a job that was only about to start: it may have run and ended unnoticed.
 """
 
 import os
@@ -16,11 +16,11 @@ from .processes import Marks, Process, everyone, look
 from .reaper import Exits
 
 _PATIENCE = 20.0
-"""Seconds for processes to go that were killed."""
+"""Seconds for killed processes to end."""
 
 
 def end_orphans(history: LogHistory, directory: str) -> None:
-    """At the return none is alive."""
+    """Ends all processes of unfinished jobs; none is alive when it returns."""
     suspects = _suspects(history)
     if not suspects:
         return
@@ -35,83 +35,85 @@ def end_orphans(history: LogHistory, directory: str) -> None:
 
 
 def left_by(history: LogHistory, directory: str) -> list[Process]:
-    """What is alive of the jobs that have no end."""
+    """Returns the living processes of jobs without an end."""
     suspects = _suspects(history)
     return _marked(_marks(suspects, directory)) if suspects else []
 
 
 def _suspects(history: LogHistory) -> dict[str, StartedJob]:
-    """The jobs that may have processes: none from before the machine was started."""
+    """Returns the jobs that may have processes: none from before the last boot."""
     current = boot()
-    return {job: begun for job, begun in history.begun.items() if begun.boot == current}
+    return {
+        job: started_job for job, started_job in history.unfinished.items() if started_job.boot == current
+    }
 
 
 def _marks(suspects: dict[str, StartedJob], directory: str) -> Marks:
     marks = Marks(directory)
-    for job, begun in suspects.items():
-        marks.add(job, begun.mark)
-        for pid, had_started in begun.pids:
+    for job, started_job in suspects.items():
+        marks.add(job, started_job.mark)
+        for pid, had_started in started_job.pids:
             process = look(pid)
-            # With its leader gone, a session of that number may be anybody's.
+            # Once its leader has gone, a session of that number may belong to another program.
             if process is not None and process.started <= had_started:
                 marks.add_session(job, pid)
     return marks
 
 
 def _marked(marks: Marks) -> list[Process]:
-    """All that carry a mark, and all below them."""
-    there = {process.pid: process for process in everyone() if process.alive}
+    """Returns all processes with a mark, and all below them."""
+    alive = {process.pid: process for process in everyone() if process.alive}
     below: dict[int, list[Process]] = {}
-    for process in there.values():
+    for process in alive.values():
         below.setdefault(process.parent, []).append(process)
-    passed = set(_ancestors(there))
-    found: list[Process] = []
-    pending = [process for process in there.values() if marks.owner(process) is not None]
+    visited = set(_ancestors(alive))
+    family: list[Process] = []
+    pending = [process for process in alive.values() if marks.owner(process) is not None]
     while pending:
         process = pending.pop()
-        if process.pid not in passed:
-            passed.add(process.pid)
-            found.append(process)
+        if process.pid not in visited:
+            visited.add(process.pid)
+            family.append(process)
             pending += below.get(process.pid, [])
-    return found
+    return family
 
 
-def _ancestors(there: dict[int, Process]) -> list[int]:
-    """This process and those above it: whoever called us is none of the orphans."""
-    found: list[int] = []
-    process = there.get(os.getpid())
-    while process is not None and process.pid not in found:
-        found.append(process.pid)
-        process = there.get(process.parent)
-    return found
+def _ancestors(alive: dict[int, Process]) -> list[int]:
+    """Returns this process and those above it: the caller is no orphan."""
+    pids: list[int] = []
+    process = alive.get(os.getpid())
+    while process is not None and process.pid not in pids:
+        pids.append(process.pid)
+        process = alive.get(process.parent)
+    return pids
 
 
 def settle(history: LogHistory, log: JobLog, exits: Exits) -> None:
-    """Records an end for each job that has none: it has exited with 0 after the supervisor died, or is lost."""
-    for job, begun in history.begun.items():
+    """Records an end for each job that has none: it exited with 0 after the supervisor died, or it is lost."""
+    for job, started_job in history.unfinished.items():
         ended: dict[str, object] = {
             "id": job,
-            "command": max(0, len(begun.pids) - 1),
-            "started_at": begun.at,
+            "command": max(0, len(started_job.pids) - 1),
+            "started_at": started_job.at,
         }
-        exited_at = _exited_well(begun, exits)
+        exited_at = _exited_well(started_job, exits)
         if exited_at is None:
             ended |= {"why": "lost", "message": "the supervisor died while it ran", "ended_at": time.time()}
         else:
             ended |= {"why": "exited", "exit_code": 0, "ended_at": exited_at}
         history.ended[job] = encode(ended)
-    if history.begun:
-        log.add(*(f'{{"ended":{history.ended[job]}}}' for job in history.begun))
+    if history.unfinished:
+        log.add(*(f'{{"ended":{history.ended[job]}}}' for job in history.unfinished))
         log.sync()
-        history.begun.clear()
+        history.unfinished.clear()
 
 
-def _exited_well(begun: StartedJob, exits: Exits) -> float | None:
-    """When the last command of a job exited with 0; None if it did not, or nobody knows."""
-    if not begun.pids or len(begun.pids) != begun.commands:
+def _exited_well(started_job: StartedJob, exits: Exits) -> float | None:
+    """Returns when the last command of a job exited with 0; None if it did not, or if that is unknown."""
+    if not started_job.pids or len(started_job.pids) != started_job.commands:
         return None
-    pid, had_started = begun.pids[-1]
-    for started, in_life, status, at in exits.get(pid, ()):
-        if in_life == begun.boot and started <= had_started and status == 0:
+    pid, had_started = started_job.pids[-1]
+    for started, boot_id, status, at in exits.get(pid, ()):
+        if boot_id == started_job.boot and started <= had_started and status == 0:
             return at
     return None

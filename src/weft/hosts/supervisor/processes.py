@@ -1,13 +1,13 @@
-"""Other people's processes, as the kernel shows them: who is there, whose they are, how to signal that one only.
+"""Processes as the kernel shows them: which exist, which job they belong to, and signals to exactly one of them.
 
-A pid names nobody for long: it is given to another when its process has gone. So a process is a pid and the time
-it started, and a signal goes through a descriptor of it, made before that time was compared.
+The kernel reuses pids. A process is therefore identified by its pid and start time, and a signal is sent through a
+descriptor of the process that is opened before the start time is compared.
 
-What a job starts is known by three marks, as each of them can get lost:
-  a limit       that on file locks. The kernel has not looked at it for twenty years, but every process hands it on
-                to those it starts, whatever they do to their environment and session. Each job has its own number
-  environment   WEFT_JOB and WEFT_HOST; for people too. Some programs clear it
-  session       that of the process it all began with. Daemons leave it
+The processes of a job are recognised by three marks, because each of them can get lost:
+  a limit       RLIMIT_LOCKS. The kernel has ignored it for twenty years, but every process passes it on to its
+                children, whatever they do to their environment and session. Each job has its own number
+  environment   WEFT_JOB and WEFT_HOST; useful for people, too. Some programs clear it
+  session       the session of the first process. Daemons leave it
 """
 
 import errno
@@ -22,11 +22,13 @@ _LOCKS = 10  # RLIMIT_LOCKS, for which the module has no name
 _GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
 _TICK = 10**9 // os.sysconf("SC_CLK_TCK")
 FIRST_MARK = 1 << 20
-"""Marks are numbers of at least this size, which no administrator sets as a limit."""
+"""Marks are at least this number, which no administrator sets as a limit."""
 _LISTS_CHILDREN = os.access("/proc/thread-self/children", os.R_OK)
 
 
 class Process:
+    """A process, identified by pid and start time."""
+
     __slots__ = ("alive", "parent", "pid", "session", "started")
 
     def __init__(self, pid: int, stat: bytes) -> None:
@@ -42,11 +44,14 @@ class Process:
         return self.pid, self.started
 
 
-# --- who is there ---
+# --- existing processes ---
 
 
 def now() -> int:
-    """In ticks since the machine was started. Who has a pid now had started by now; who gets it later had not."""
+    """Returns the time in ticks since boot.
+
+    A process that has a pid now started at or before this time; one that gets the same pid later starts after it.
+    """
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // _TICK
 
 
@@ -62,7 +67,10 @@ def everyone() -> Iterator[Process]:
 
 
 def own_children() -> list[int]:
-    """Zombies too. Exact, other than for others: only we can take one from the list, by waiting for it."""
+    """Returns the supervisor's children, zombies included.
+
+    The list is exact: only the supervisor itself can remove a child from it, by waiting for it.
+    """
     if not _LISTS_CHILDREN:
         return children(os.getpid())
     return [int(child) for child in read("/proc/thread-self/children").split()]
@@ -79,19 +87,22 @@ def children(pid: int) -> list[int]:
 
 
 def descendants(roots: Iterable[int]) -> list[Process]:
-    """Those of these that are alive, and all that is alive below them."""
-    found: list[Process] = []
+    """Returns those of these processes that are alive, and all living processes below them."""
+    processes: list[Process] = []
     pending = list(roots)
     while pending:
         process = look(pending.pop())
         if process is not None and process.alive:
-            found.append(process)
+            processes.append(process)
             pending += children(process.pid)
-    return found
+    return processes
 
 
 def read(path: str) -> bytes:
-    """Empty if its process has gone, or is none of ours. No other failure may pass for an answer."""
+    """Returns the contents of a file in /proc; empty if its process has gone or belongs to another user.
+
+    Every other failure is raised, because it must not pass for an answer.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except _GONE:
@@ -107,17 +118,17 @@ def read(path: str) -> bytes:
         os.close(descriptor)
 
 
-# --- whose they are ---
+# --- marks ---
 
 
 def set_mark(number: int) -> None:
-    """What this process starts from now on has this number."""
-    with suppress(OSError, ValueError):  # above the hard limit; then the other marks must do
+    """Gives this number to all processes that this one starts from now on."""
+    with suppress(OSError, ValueError):  # above the hard limit; the other marks must suffice then
         resource.setrlimit(_LOCKS, (number, resource.getrlimit(_LOCKS)[1]))
 
 
 def mark_of(pid: int) -> int:
-    """The number that the process has; below `FIRST_MARK` if it has no mark."""
+    """Returns the number of the process; below `FIRST_MARK` if it has no mark."""
     try:
         number, highest = resource.prlimit(pid, _LOCKS)
     except OSError:
@@ -126,7 +137,7 @@ def mark_of(pid: int) -> int:
 
 
 def has_mark(pid: int) -> bool:
-    """Whether the process has the mark of a job, of whichever run."""
+    """Returns whether the process has the mark of a job of any run."""
     return mark_of(pid) >= FIRST_MARK
 
 
@@ -135,7 +146,7 @@ def token(job: str, directory: str) -> dict[str, str]:
 
 
 class Marks:
-    """Of the jobs of one directory."""
+    """The marks of the jobs of one directory."""
 
     def __init__(self, directory: str) -> None:
         self._host = f"WEFT_HOST={directory}".encode(errors="surrogateescape")
@@ -157,7 +168,7 @@ class Marks:
             self._sessions.pop(leader, None)
 
     def owner(self, process: Process) -> str | None:
-        """The job that it belongs to, by the strongest mark that it has."""
+        """Returns the job of a process, by the strongest mark that it has."""
         return (
             self._numbers.get(mark_of(process.pid))
             or self._by_environment(process.pid)
@@ -168,14 +179,14 @@ class Marks:
         variables = read(f"/proc/{pid}/environ").split(b"\0")
         if self._host not in variables:
             return None
-        return next((self._tokens[each] for each in variables if each in self._tokens), None)
+        return next((self._tokens[variable] for variable in variables if variable in self._tokens), None)
 
 
 # --- signals ---
 
 
 def send(process: Process, number: int) -> None:
-    """To that very process, if it is still there and may be signalled."""
+    """Sends a signal to that very process, if it still exists and may be signalled."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except OSError as error:
@@ -197,5 +208,5 @@ def _send_by_pid(process: Process, number: int) -> None:
 
 
 def _is_still(process: Process) -> bool:
-    now = look(process.pid)
-    return now is not None and now.started == process.started
+    current = look(process.pid)
+    return current is not None and current.started == process.started

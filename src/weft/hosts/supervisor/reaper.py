@@ -29,19 +29,19 @@ from .processes import everyone
 from .streams import append_to
 
 NAME = b"weft-reaper"
-"""What the kernel calls the process: its command line is that of the supervisor."""
+"""The name of the process in the kernel; its command line is that of the supervisor."""
 
 _BUFFER = 64 * 1024
 
 Exits = dict[int, list[tuple[int, str, int, float]]]
-"""By pid: start time in ticks, life of the machine, status, time of the exit."""
+"""By pid: start time in ticks, boot of the machine, status, time of the exit."""
 
 
 class Remainder:
-    """What a command writes to one of its outputs after the supervisor has died."""
+    """The output of a command after the supervisor has died."""
 
     def __init__(self, reader: int, path: str, head: int) -> None:
-        """`head`: how many bytes are kept of the output from its beginning."""
+        """`head`: how many bytes are kept from the beginning of the output."""
         self.reader = reader
         self.is_open = True
         self.is_whole = True
@@ -50,7 +50,7 @@ class Remainder:
         self._head = head
 
     def read(self) -> None:
-        """All that has come."""
+        """Reads everything that has arrived."""
         while self.is_open:
             try:
                 data = os.read(self.reader, _BUFFER)
@@ -68,24 +68,24 @@ class Remainder:
 
 
 def reap(directory: str, supervisor: int, head: int) -> None:
-    """Until no child is left."""
+    """Runs until no child is left."""
     pid = _next_exit(os.WEXITED)
     if pid is None:
         return
-    # The first exit, of whichever child, means that the supervisor has died.
-    woken = _wake_at_exits()
+    # The first exit of any child means that the supervisor has died: other children come to us only then.
+    wakeup = _wake_at_exits()
     outputs = _open_outputs(directory, head, passed_over=(pid, supervisor))
     while pid is not None:
         while pid:
             _settle(directory, pid, outputs.pop(pid, None))
             pid = _next_exit(os.WEXITED | os.WNOHANG)
         if pid is not None:
-            _store_outputs(woken, [output for both in outputs.values() for output in both])
+            _store_outputs(wakeup, [output for both in outputs.values() for output in both])
             pid = _next_exit(os.WEXITED | os.WNOHANG)
 
 
 def _next_exit(options: int) -> int | None:
-    """The child that has exited; 0 if there is none yet, and None if no child is left."""
+    """Returns the child that has exited; 0 if there is none yet, and None if no child is left."""
     try:
         status = os.waitid(os.P_ALL, 0, options | os.WNOWAIT)
     except ChildProcessError:
@@ -94,7 +94,7 @@ def _next_exit(options: int) -> int | None:
 
 
 def _wake_at_exits() -> int:
-    """A descriptor that can be read when a child has exited."""
+    """Returns a descriptor that becomes readable when a child has exited."""
     reader, writer = os.pipe()
     for descriptor in (reader, writer):
         os.set_blocking(descriptor, False)
@@ -107,21 +107,21 @@ def _do_nothing(number: int, frame: object) -> None:
     """The number has been written to the pipe already."""
 
 
-def _store_outputs(woken: int, outputs: list[Remainder]) -> None:
-    """Waits until something is written, or a child has exited; what is written is stored."""
+def _store_outputs(wakeup: int, outputs: list[Remainder]) -> None:
+    """Waits until a command writes or a child exits; stores what was written."""
     waiting = {output.reader: output for output in outputs if output.is_open}
     poll = select.poll()
-    for descriptor in (woken, *waiting):
+    for descriptor in (wakeup, *waiting):
         poll.register(descriptor, select.POLLIN)
     for descriptor, _ in poll.poll():
-        if descriptor == woken:
-            os.read(woken, _BUFFER)
+        if descriptor == wakeup:
+            os.read(wakeup, _BUFFER)
         else:
             waiting[descriptor].read()
 
 
 def _settle(directory: str, pid: int, outputs: list[Remainder] | None) -> None:
-    started = start_time(pid)  # it can be read as long as nobody has waited for the process
+    started = start_time(pid)  # only readable before waitpid removes the zombie
     _, status = os.waitpid(pid, 0)
     for output in outputs or ():
         output.read()
@@ -132,10 +132,14 @@ def _settle(directory: str, pid: int, outputs: list[Remainder] | None) -> None:
 
 
 def _open_outputs(directory: str, head: int, passed_over: tuple[int, ...]) -> dict[int, list[Remainder]]:
-    """Of the commands that are alive; without those whose outputs cannot be opened."""
+    """Returns readers for the outputs of living commands whose outputs can be opened."""
     history = LogHistory()
     history.read(f"{directory}/log")
-    outputs = {begun.pids[-1][0]: begun.outputs for begun in history.begun.values() if begun.pids}
+    outputs = {
+        started_job.pids[-1][0]: started_job.outputs
+        for started_job in history.unfinished.values()
+        if started_job.pids
+    }
     by_job: dict[int, list[Remainder]] = {}
     for child in _children():
         readers = [] if child in passed_over else _open_pipes(child, outputs.get(child, ()), head)
@@ -149,7 +153,7 @@ def _children() -> list[int]:
 
 
 def _open_pipes(pid: int, outputs: Sequence[Output], head: int) -> list[Remainder]:
-    """Readers of the pipes that a command was started with; none if it has exited, or writes elsewhere now."""
+    """Returns readers of a command's original pipes; none if it has exited or writes elsewhere now."""
     remainders: list[Remainder] = []
     for number, (path, pipe) in enumerate(outputs, 1):
         with suppress(OSError):
@@ -175,7 +179,7 @@ def _record(directory: str, pid: int, started: int, status: int) -> None:
 
 
 def read_exits(directory: str) -> Exits:
-    """A line that was cut short is passed over."""
+    """Reads the recorded exits; skips incomplete lines."""
     exits: Exits = {}
     with suppress(FileNotFoundError), os.fdopen(open_file(f"{directory}/exits"), "rb") as lines:
         for line in lines:

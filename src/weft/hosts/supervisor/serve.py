@@ -1,14 +1,15 @@
-"""The supervisor's life: it takes requests, starts jobs, notices their ends, records them, and tells them.
+"""The supervisor's loop: it takes requests, starts jobs, and records and sends their ends.
 
-One thread, one loop, no waiting but in one place. In each turn everything that has come is taken; then all ends of
-the turn are recorded and told; then jobs are started, each after a record that it will be. An end that cannot be
-recorded, as the disk is full, is kept and tried again; nobody hears of it before.
+There is one thread, one loop, and one place that waits. Each turn handles all input, then records and sends all
+ends of the turn, then starts jobs, each after a record of its start. An end that cannot be recorded because the
+disk is full is kept and retried; it is not sent before.
 
-What is recorded outlives every process. To outlive the machine it must be on the disk: where nobody listens, it is
-brought there before the next turn. Where somebody does, that one writes down what it hears before it acts on it,
-so there is no hurry, and the disk is asked only once in a while.
+Records survive every process. To survive the machine, they must be synced. Without a client, that happens before
+the next turn. A client writes down what it receives before it acts on it, so with one the log is synced only once
+in a while.
 
-Whoever connects last is the one who is told. When nobody is connected and nothing runs, the supervisor goes.
+The client that connected last receives the ends. When no client is connected and nothing runs, the supervisor
+ends.
 """
 
 import json
@@ -30,10 +31,12 @@ from .watch import Watch
 _BEAT = 2.0
 _RETRY = 1.0
 _FIRST_LINGER = 10.0
-"""Seconds for whoever started us to connect."""
+"""Seconds for the coordinator that started the supervisor to connect."""
 
 
 class Supervisor:
+    """The supervisor of one directory."""
+
     def __init__(self, directory: str, log: JobLog, history: LogHistory, limits: OutputLimits) -> None:
         self._directory = directory
         self._log = log
@@ -43,13 +46,13 @@ class Supervisor:
         self._jobs = JobTable(directory, limits, log, self._watch)
         self._started = start_time(os.getpid())
         self._client: SupervisorClient | None = None
-        self._again: list[str] = []
-        """Ends to be told once more, as they were asked for."""
-        self._asked = False
-        """Whether the client waits for what is known."""
+        self._to_send: list[str] = []
+        """Ends to send; a client may request one again."""
+        self._is_list_requested = False
+        """Whether the client waits for the list of known jobs."""
         self._closing = False
         self._unsynced = False
-        """Whether ends are recorded that a power cut could take away."""
+        """Whether a power loss could destroy recorded ends."""
         self._record_at = 0.0
         self._beat_at = 0.0
         self._leave_at = NEVER
@@ -77,7 +80,7 @@ class Supervisor:
         self._record_ends()
         self._answer()
         self._jobs.start_waiting()
-        if self._unsynced and not self._is_heard:
+        if self._unsynced and not self._has_listener:
             self._sync()
 
     def _consider_leaving(self, linger: float) -> None:
@@ -88,7 +91,7 @@ class Supervisor:
         elif self._leave_at == NEVER:
             self._leave_at = monotonic() + linger
 
-    # --- what comes ---
+    # --- input ---
 
     def _take_signals(self, numbers: bytes) -> None:
         if signal.SIGTERM in numbers:
@@ -112,7 +115,7 @@ class Supervisor:
         if self._client is not None:
             self._watch.drop(self._client.descriptor)
             self._client.close(*last)
-        self._client, self._asked = None, False
+        self._client, self._is_list_requested = None, False
 
     def _take_lines(self, client: SupervisorClient) -> None:
         client.flush()
@@ -124,7 +127,7 @@ class Supervisor:
             try:
                 self._take(line, client)
             except (ValueError, TypeError, LookupError, AttributeError) as error:
-                complain(f"cannot make sense of what was asked for: {error!r}")
+                complain(f"cannot understand a request: {error!r}")
 
     def _take(self, line: bytearray, client: SupervisorClient) -> None:
         message = json.loads(line)
@@ -140,11 +143,11 @@ class Supervisor:
         elif "forget" in message:
             self._forget(message["forget"])
         else:
-            self._asked = True
+            self._is_list_requested = True
 
     def _start(self, request: JobRequest) -> None:
         if request.id in self._ended:
-            self._again.append(self._ended[request.id])
+            self._to_send.append(self._ended[request.id])
         elif request.id not in self._ids and not self._closing:
             self._ids.add(request.id)
             self._jobs.add(request)
@@ -154,10 +157,10 @@ class Supervisor:
             self._ended.pop(job, None)
         try:
             self._log.add_forget(jobs)
-        except OSError as error:  # then they are known a little longer than needed
+        except OSError as error:  # the jobs then stay known longer than needed
             complain(f"cannot write the log: {words(error)}")
 
-    # --- what goes ---
+    # --- output ---
 
     def _record_ends(self) -> None:
         ended = self._jobs.ended
@@ -171,11 +174,11 @@ class Supervisor:
             return
         self._unsynced = True
         self._ended.update(ended)
-        self._again += ended.values()
+        self._to_send += ended.values()
         self._jobs.ended = {}
 
     @property
-    def _is_heard(self) -> bool:
+    def _has_listener(self) -> bool:
         return self._client is not None and self._client.listens
 
     def _sync(self) -> None:
@@ -187,22 +190,22 @@ class Supervisor:
             self._unsynced = False
 
     def _answer(self) -> None:
-        ends, self._again = self._again, []
+        ends, self._to_send = self._to_send, []
         client = self._client
         if client is None:
             return
         if client.listens and ends:
             client.send(f'{{"ended":[{",".join(ends)}]}}')
-        if self._asked:
-            self._asked, client.listens = False, True
-            client.send(self._known())
+        if self._is_list_requested:
+            self._is_list_requested, client.listens = False, True
+            client.send(self._list_jobs())
         if client.broken:
             self._drop_client()
         elif client.waits != client.watched:
             client.watched = client.waits
             self._watch.expect(client.descriptor, writable=client.waits)
 
-    def _known(self) -> str:
+    def _list_jobs(self) -> str:
         running = [
             {"id": job.id, "pid": job.pid, "started_at": job.started_at} for job in self._jobs.there.values()
         ]
@@ -214,15 +217,15 @@ class Supervisor:
         if self._unsynced:
             self._sync()
         running = {job.id: job.pid for job in self._jobs.there.values()}
-        sign = {"pid": os.getpid(), "started": self._started, "at": time.time(), "running": running}
+        heartbeat = {"pid": os.getpid(), "started": self._started, "at": time.time(), "running": running}
         try:
-            replace(f"{self._directory}/heartbeat.json", encode(sign).encode())
+            replace(f"{self._directory}/heartbeat.json", encode(heartbeat).encode())
         except OSError as error:
             complain(f"cannot write the heartbeat: {words(error)}")
 
 
 def _signals() -> int:
-    """A descriptor from which their numbers can be read."""
+    """Returns a descriptor from which signal numbers can be read."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
@@ -235,8 +238,8 @@ def _do_nothing(number: int, frame: object) -> None:
     """The number has been written to the pipe already."""
 
 
-@lru_cache(maxsize=8)  # it may go on for days, and the file is to stay small
-def complain(what: str) -> None:
-    """To a file; if even that is full there is nothing to be done."""
+@lru_cache(maxsize=8)  # the same problem may last for days, and the file should stay small
+def complain(problem: str) -> None:
+    """Writes to the supervisor's log file; ignores a full disk."""
     with suppress(OSError):
-        os.write(2, f"{time.strftime('%Y-%m-%d %H:%M:%S')} {what}\n".encode())
+        os.write(2, f"{time.strftime('%Y-%m-%d %H:%M:%S')} {problem}\n".encode())

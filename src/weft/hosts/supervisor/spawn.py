@@ -1,7 +1,7 @@
-"""Starting one process, in a session of its own, with nothing of ours.
+"""Starting a process in a session of its own, without anything inherited from the supervisor.
 
-`posix_spawn` needs neither a copy of our memory nor any of our code in the new process. It has no way to change
-the directory, so we go there ourselves for a moment: nothing else runs in this program meanwhile.
+`posix_spawn` copies no memory and runs no Python code in the new process. It cannot change the directory, so the
+supervisor changes its own for a moment; it has no other threads.
 """
 
 import os
@@ -15,17 +15,17 @@ _SIGNALS = [number for number in signal.valid_signals() if number not in {signal
 
 
 class NotStartedError(Exception):
-    """Says what could not be done, and why not."""
+    """A process could not be started; the message says why."""
 
 
 def spawn(argv: list[str], cwd: str, env: dict[str, str], descriptors: list[int | None]) -> int:
-    """The pid. The descriptors become its standard input, output and error; None is an empty file."""
+    """Returns the pid. The descriptors become standard input, output and error; None is an empty file."""
     if not argv:
         raise NotStartedError("there is no program to run")
     try:
         os.chdir(cwd)
     except (OSError, ValueError) as error:
-        raise NotStartedError(f"cannot enter the directory {cwd}: {_said(error)}") from None
+        raise NotStartedError(f"cannot enter the directory {cwd}: {_describe(error)}") from None
     try:
         return _spawn(argv, env, descriptors)
     except (OSError, ValueError) as error:
@@ -39,21 +39,21 @@ def _spawn(argv: list[str], env: dict[str, str], descriptors: list[int | None]) 
         _program(argv[0], env),
         argv,
         env,
-        file_actions=[_given(descriptor, number) for number, descriptor in enumerate(descriptors)],
+        file_actions=[_file_action(descriptor, number) for number, descriptor in enumerate(descriptors)],
         setsid=True,
         setsigmask=[],
         setsigdef=_SIGNALS,
     )
 
 
-def _given(descriptor: int | None, number: int) -> tuple[object, ...]:
+def _file_action(descriptor: int | None, number: int) -> tuple[object, ...]:
     if descriptor is None:
         return (os.POSIX_SPAWN_OPEN, number, "/dev/null", os.O_RDONLY, 0)
     return (os.POSIX_SPAWN_DUP2, descriptor, number)
 
 
 def _program(name: str, env: dict[str, str]) -> str:
-    """Its path. A name without a slash is looked for where the job's own PATH says."""
+    """Returns the path of a program. A name without a slash is searched in the job's own PATH."""
     if "/" in name:
         return name
     for folder in env.get("PATH", os.defpath).split(":"):
@@ -66,15 +66,15 @@ def _program(name: str, env: dict[str, str]) -> str:
 def _why_not(program: str, error: OSError | ValueError) -> str:
     if isinstance(error, FileNotFoundError) and "/" in program and os.access(program, os.F_OK):
         return f"cannot run {program}: the interpreter that its first line names does not exist"
-    return f"cannot run {program}: {_said(error)}"
+    return f"cannot run {program}: {_describe(error)}"
 
 
-def _said(error: OSError | ValueError) -> str:
+def _describe(error: OSError | ValueError) -> str:
     return words(error) if isinstance(error, OSError) else str(error)
 
 
 def open_input(text: str) -> int:
-    """A descriptor to read it from, for one who expects a file."""
+    """Returns a descriptor of a temporary file with this text."""
     descriptor = os.memfd_create("stdin")
     data = text.encode(errors="surrogateescape")
     try:
@@ -89,9 +89,9 @@ def open_input(text: str) -> int:
 
 
 def become_subreaper(name: bytes) -> None:
-    """Orphans below this process become its children, not those of init; and the kernel gives it this name.
+    """Makes orphans below this process its children instead of init's, and sets its kernel name.
 
-    Its memory holds the environments of all jobs, with the keys of the agents among them, and is closed to others.
+    Its memory holds the environments of all jobs, including the keys of agents, and is closed to other processes.
     """
     _prctl(_SET_CHILD_SUBREAPER, 1)
     _prctl(_SET_NAME, name)
@@ -99,9 +99,9 @@ def become_subreaper(name: bytes) -> None:
 
 
 def close_memory() -> None:
-    """Closes this process to others of the same user: none reads its memory or environment in /proc, or traces it.
+    """Keeps other processes of the same user from reading its memory or environment and from tracing it.
 
-    Root still may. It costs nothing but core dumps and debuggers.
+    Root still may. It costs only core dumps and debuggers.
     """
     _prctl(_SET_DUMPABLE, 0)
 

@@ -1,9 +1,10 @@
-"""How a supervisor comes to life.
+"""The start of a supervisor.
 
-One is alive per directory: it holds a lock, and so does, for a moment, each process that it is about to start. Who
-has the lock knows therefore that the one before is dead and starts nothing any more. Then what is left of its jobs
-is ended, and they are recorded as lost, unless the reaper has recorded how they exited. Only then does the new one
-listen; and only then does the process that was started return, leaving a reaper, with a child that serves.
+Each directory has one living supervisor. It holds a lock, and so does, for a moment, each process that it is about
+to start. A process that gets the lock therefore knows that the previous supervisor is dead and starts nothing any
+more. It ends the remaining processes of its jobs and records these as lost, unless the reaper has recorded their
+exits. Only then does it listen, and only then does the started process return, leaving a reaper whose child
+serves.
 """
 
 import fcntl
@@ -49,7 +50,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _lock(directory: str) -> int:
-    """A descriptor: until this process and those that it forks are gone, or have closed it."""
+    """Returns a descriptor that holds the lock until this process and its forks have ended or closed it."""
     descriptor = open_file(f"{directory}/lock", os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -68,9 +69,8 @@ def _fork() -> int:
 def _take_over(directory: str) -> tuple[LogHistory, JobLog]:
     history = LogHistory()
     history.read(f"{directory}/log")
-    exits = reaper.read_exits(
-        directory
-    )  # before any signal: one who is asked to end may exit as if all were done
+    # Before any signal, because a process may exit with 0 on SIGTERM.
+    exits = reaper.read_exits(directory)
     end_orphans(history, directory)
     log = JobLog(f"{directory}/log")
     settle(history, log, exits)
@@ -83,7 +83,8 @@ def _listen(directory: str) -> socket.socket:
     mask = os.umask(0o177)
     try:
         with open_folder(directory) as folder:
-            listener.bind(f"/proc/self/fd/{folder.descriptor}/socket")  # the name of a socket must be short
+            # The path of a socket has at most 107 bytes, so the directory is named by its descriptor.
+            listener.bind(f"/proc/self/fd/{folder.descriptor}/socket")
     finally:
         os.umask(mask)
     listener.listen(8)

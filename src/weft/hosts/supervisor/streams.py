@@ -1,8 +1,8 @@
-"""What a job writes: into files, within bounds.
+"""The output of a job, stored in files within limits.
 
-The beginning goes to a file as it comes; of the rest only the end is kept, in memory, and in a second file, which
-is replaced now and then. So a job may write for ever. What cannot be stored, as the disk is full, does not hold up
-the job either: it counts as too long from there on, and the end of the job says so.
+The beginning goes to a file as it arrives. Of the rest, only the end is kept, in memory and in a second file that
+is replaced from time to time. A job may therefore write forever. Output that cannot be stored because the disk is
+full does not block the job: the output counts as too long from there on, and the end of the job says so.
 """
 
 import fcntl
@@ -13,18 +13,18 @@ from time import monotonic
 from weft.safe_files import locate
 
 INLINE = 4096
-"""Output up to this many bytes is told with the end."""
+"""Output of up to this many bytes is sent with the end of the job."""
 TAIL_PAUSE = 1.0
-"""Seconds, at least, between two times that the end of a long output is stored."""
+"""The least seconds between two writes of the end of a long output."""
 _FULL_PIPE = 64 * 1024
 _BIG_PIPE = 512 * 1024
 _READS_AT_END = 64
-_BUFFER = memoryview(bytearray(256 * 1024))  # for all: what is read goes on at once
+_BUFFER = memoryview(bytearray(256 * 1024))  # shared by all streams: its contents are stored at once
 NEVER = float("inf")
 
 
 class OutputLimits:
-    """How many bytes are kept of the beginning and of the end."""
+    """The bytes that are kept of the beginning and of the end."""
 
     def __init__(self, head: int, tail: int) -> None:
         self.head = head
@@ -32,7 +32,7 @@ class OutputLimits:
 
 
 class Tail:
-    """The last bytes of what was added, in a ring."""
+    """The last bytes of the output, in a ring buffer."""
 
     def __init__(self, size: int) -> None:
         self._ring = bytearray(size)
@@ -56,7 +56,8 @@ class Tail:
 class Stream:
     """One of the two outputs of a job.
 
-    Both ends of the pipe stay open here until the job is over. So nobody is woken when the job closes its end.
+    Both ends of the pipe stay open here until the job has ended, so the supervisor is not woken when the job
+    closes its end.
     """
 
     def __init__(self, path: str, limits: OutputLimits) -> None:
@@ -69,9 +70,9 @@ class Stream:
         self._bigger = False
         self.count = 0
         self.trouble = ""
-        """Why not all of it could be stored."""
+        """Why some of it could not be stored."""
         self.due = NEVER
-        """When the tail is to be stored."""
+        """When the tail will be stored."""
         self.reader, self.writer = os.pipe()
         os.set_blocking(self.reader, False)
 
@@ -81,14 +82,14 @@ class Stream:
         return self._path, os.fstat(self.reader).st_ino
 
     def read(self) -> int:
-        """Take one buffer full at most; 0: at its end, -1: nothing has come."""
+        """Reads at most one buffer; returns 0 at the end, and -1 if nothing has arrived."""
         try:
             count = os.readv(self.reader, [_BUFFER])
         except BlockingIOError:
             return -1
         if count:
             self._take(_BUFFER[:count])
-        if count >= _FULL_PIPE and not self._bigger:  # it is worth it only for those that write a lot
+        if count >= _FULL_PIPE and not self._bigger:  # only worthwhile for jobs that write a lot
             self._bigger = True
             _enlarge(self.reader)
         return count
@@ -133,7 +134,7 @@ class Stream:
         self.trouble = f"cannot write {self._path}: {words(error)}"
 
     def finish(self) -> None:
-        """Nobody writes any more; what they wrote last is still in the pipe."""
+        """Reads the rest of the pipe after the last writer has gone, and closes everything."""
         os.close(self.writer)
         for _ in range(_READS_AT_END):
             if self.read() <= 0:
@@ -144,22 +145,22 @@ class Stream:
             os.close(self._file)
 
     def text(self) -> str | None:
-        """All of it, if it is short."""
+        """Returns the whole output if it is short."""
         return self._first.decode(errors="replace") if self.count <= INLINE else None
 
 
 def words(error: OSError) -> str:
-    """What the system says."""
+    """Returns the system's message."""
     return (error.strerror or str(error)).lower()
 
 
 def _enlarge(pipe: int) -> None:
-    with suppress(OSError):  # the user has many of them
+    with suppress(OSError):  # the user's quota for pipes is used up
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _BIG_PIPE)
 
 
 def append_to(path: str, data: bytes, *, most: int) -> bool:
-    """Whether all of the data is in the file then, which grows to so many bytes at most."""
+    """Appends to a file that grows to at most `most` bytes; returns whether all of the data fitted."""
     tree, file = locate(path)
     descriptor = tree.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, make=True)
     try:
@@ -173,7 +174,7 @@ def append_to(path: str, data: bytes, *, most: int) -> bool:
 
 
 def _create(path: str) -> int:
-    """An empty file to write to. Most jobs write nothing, so its directory is made by the first that does."""
+    """Creates an empty file. Most jobs write nothing, so its directory is created only now."""
     tree, file = locate(path)
     return tree.create(file, make=True)
 

@@ -1,4 +1,4 @@
-"""The one place where the supervisor waits: for descriptors to become ready, each with what is to be done then."""
+"""The only place where the supervisor waits: for descriptors to become ready, each with its handler."""
 
 import select
 from collections.abc import Callable
@@ -14,7 +14,7 @@ class Watch:
         self._handlers[descriptor] = handler
 
     def drop(self, descriptor: int) -> None:
-        """Before it is closed, at which the kernel forgets it by itself."""
+        """Removes a descriptor before it is closed; the kernel forgets it by itself."""
         self._handlers.pop(descriptor, None)
 
     def expect(self, descriptor: int, *, readable: bool = True, writable: bool = False) -> None:

@@ -1,8 +1,7 @@
-"""A look at a checkout with `git status`, cheap enough for after each step of an agent.
+"""A snapshot of a checkout with `git status`, cheap enough to take after each step of an agent.
 
-Git compares the times and sizes in its index, and reads a file only where these differ. The index is not written,
-so the user's own git is not in the way. Ignored files are not looked at, and of a new directory only the
-directory itself.
+git compares the times and sizes in its index and reads a file only where these differ. It does not write the
+index, so it does not block the user's own git. Ignored files are skipped, and a new directory counts as one entry.
 """
 
 import os
@@ -15,7 +14,7 @@ from weft.workspaces.git.base.status import parse_status
 from weft.workspaces.git.checkouts.advance_branch import MOVING
 
 SECONDS = 2.0
-"""A look that takes longer is given up."""
+"""The time limit."""
 _COMMAND = (
     *("--no-optional-locks", "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal"),
     *("--ignored=no", "--no-renames", "--no-ahead-behind", "--ignore-submodules=dirty"),
@@ -23,7 +22,7 @@ _COMMAND = (
 
 
 def look_at(git: Git, place: Path, *, seconds: float = SECONDS) -> CheckoutState | None:
-    """The files that differ there from the commit; None if git cannot tell in time."""
+    """Returns the files that differ from the commit; None if git cannot tell in time."""
     top = repository_around(place)
     if top is None:
         return None
@@ -35,7 +34,7 @@ def look_at(git: Git, place: Path, *, seconds: float = SECONDS) -> CheckoutState
     if answer.exit_code:
         return None
     status = parse_status(answer.out)
-    files = {os.fsdecode(each.path): _stamp(top, each.path) for each in status.differences}
+    files = {os.fsdecode(difference.path): _stamp(top, difference.path) for difference in status.differences}
     return CheckoutState(status.head, files)
 
 

@@ -1,7 +1,7 @@
-"""What a person should know before slices start: what would go wrong, and what may be a surprise.
+"""Checks before slices start: reasons not to start, and facts that may surprise a person.
 
-A *refusal* is a reason not to start: slices would not have the files that they need. A *note* is told, and work
-starts. Of the files of a repository nothing is read but their list, and what `git status` reads.
+A *refusal* is a reason not to start: slices would lack files that they need. A *note* is shown, and work starts.
+These checks read the list of the repository's files and whatever `git status` reads, but no other contents.
 """
 
 import os
@@ -28,12 +28,14 @@ _UNFINISHED = {
     "CHERRY_PICK_HEAD": "cherry-pick",
     "REVERT_HEAD": "revert",
 }
-"""Files in the git directory of a checkout that are there as long as something is unfinished."""
+"""Files in the git directory of a checkout that show an unfinished operation."""
 _NAMED = 3
-"""So many files are named in a message; the others are counted."""
+"""The number of files that a message names; the others are counted."""
 
 
 class Concerns(Struct, frozen=True, kw_only=True):
+    """The results of the checks."""
+
     refusals: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -41,7 +43,7 @@ class Concerns(Struct, frozen=True, kw_only=True):
 def concerns(
     repository: Repository, ends: Ends, *, setup: Sequence[str], names: RefNames | None = None
 ) -> Concerns:
-    """`setup`: the commands that are run in a fresh worktree; `names`: those that are going to be used."""
+    """Returns refusals and notes; `setup` are the commands for a new worktree, `names` the names to be used."""
     git = repository.git
     entries = _entries(repository, ends.base)
     return Concerns(
@@ -64,11 +66,11 @@ def concerns(
 
 
 def _entries(repository: Repository, base: str) -> list[bytes]:
-    """All files of a commit: mode, kind, id and name of each."""
+    """Returns all files of a commit: mode, kind, id and name of each."""
     listed = repository.git.ask("ls-tree", "-r", "-z", "--full-tree", base)
     if listed.exit_code:
         raise InputError(
-            f"git cannot list the files of the commit {base[:12]} in {repository.top} ({listed.said}); "
+            f"git cannot list the files of the commit {base[:12]} in {repository.top} ({listed.message}); "
             f"to see what is damaged, type: git fsck"
         )
     return listed.out.split(b"\0")[:-1]
@@ -103,7 +105,7 @@ def _of_histories(git: Git, ends: Ends) -> Iterator[str]:
 
 
 def _of_directory(repository: Repository, ends: Ends, entries: Sequence[bytes]) -> Iterator[str]:
-    """A worktree has the directories of its commit, and steps work in the one that the plan is in."""
+    """Yields a refusal if the commit lacks the plan's directory, in which steps work."""
     inside = os.fsencode(repository.inside.as_posix()) + b"/"
     if repository.inside == Path() or any(entry.partition(b"\t")[2].startswith(inside) for entry in entries):
         return
@@ -128,18 +130,19 @@ def _of_signing(repository: Repository) -> Iterator[str]:
 
 
 def _of_submodules(entries: Sequence[bytes], setup: Sequence[str]) -> Iterator[str]:
-    found = [match[1] for entry in entries if (match := _SUBMODULE.match(entry))]
-    if not found or any("submodule" in command for command in setup):
+    submodules = [match[1] for entry in entries if (match := _SUBMODULE.match(entry))]
+    if not submodules or any("submodule" in command for command in setup):
         return
     if any(entry.endswith(b"\t.gitmodules") for entry in entries):
         yield (
-            f"the repository has submodules ({_some(found)}), and a fresh worktree has none of their files; "
+            f"the repository has submodules ({_some(submodules)}), and a fresh worktree has none of their files; "
             f"write `setup: git submodule update --init --recursive` in the plan"
         )
     else:
         yield (
-            f"there are repositories in the repository ({_some(found)}) that `.gitmodules` does not name, so git "
-            f"cannot bring their files to a worktree; type `git rm --cached {shown(found[0])}` and commit that"
+            f"there are repositories in the repository ({_some(submodules)}) that `.gitmodules` does not name, so "
+            f"git cannot bring their files to a worktree; type "
+            f"`git rm --cached {shown(submodules[0])}` and commit that"
         )
 
 
@@ -182,12 +185,12 @@ def _of_commits(git: Git, ends: Ends) -> Iterator[str]:
 
 def _of_large_files(git: Git, base: str, entries: Sequence[bytes]) -> Iterator[str]:
     if not any(entry.endswith(b".gitattributes") for entry in entries):
-        return  # most often; the search below takes longer than all else but `git status`
+        return  # the usual case; the search below takes longer than all other checks except `git status`
     pattern = r"^[^#].*[[:space:]]filter=lfs([[:space:]]|$)"
-    where = ":(glob)**/.gitattributes"
-    if not git.says_yes("grep", "--quiet", "--extended-regexp", "-e", pattern, base, "--", where):
+    pathspec = ":(glob)**/.gitattributes"
+    if not git.says_yes("grep", "--quiet", "--extended-regexp", "-e", pattern, base, "--", pathspec):
         return
-    if not any(git.says_yes("config", "--get", f"filter.lfs.{way}") for way in ("smudge", "process")):
+    if not any(git.says_yes("config", "--get", f"filter.lfs.{setting}") for setting in ("smudge", "process")):
         yield (
             "files of this repository are kept by Git LFS, which is not set up here: worktrees will hold pointers "
             "in their place. To have the files, type: git lfs install"
@@ -204,16 +207,16 @@ def _of_sparseness(repository: Repository) -> Iterator[str]:
 
 def _of_unfinished(repository: Repository) -> Iterator[str]:
     folder = Path(repository.git.line("rev-parse", "--absolute-git-dir"))
-    for name, what in _UNFINISHED.items():
+    for name, operation in _UNFINISHED.items():
         if (folder / name).exists():
             yield (
-                f"a {what} is unfinished in {repository.top}: slices start without it, and nothing lands in that "
-                f"checkout before it is done; `git status` says how to go on with it"
+                f"a {operation} is unfinished in {repository.top}: slices start without it, and nothing lands in "
+                f"that checkout before it is done; `git status` says how to continue it"
             )
 
 
 def uncommitted(repository: Repository) -> Iterator[str]:
-    """What the checkout has and slices do not: notes for the moment at which they start."""
+    """Yields notes about uncommitted files of the checkout, which slices will lack."""
     status = repository.git.do("status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames")
     lines = status.split(b"\0")[:-1]
     untracked = [line[3:] for line in lines if line.startswith(b"??")]
@@ -237,5 +240,5 @@ def _some(names: Sequence[bytes]) -> str:
     return f"{first} and {len(names) - _NAMED} more" if len(names) > _NAMED else first
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

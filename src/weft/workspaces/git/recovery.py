@@ -1,9 +1,9 @@
-"""What a plan makes whole again before it works in a repository, after a crash or a power loss.
+"""Repairs before a plan works in a repository, after a crash or a power loss.
 
-Locks that gits of ours have left go, a fast-forward of a checkout that was cut off is finished, a branch or a note
-of the plan that is damaged is made again, and so are the few small files by which git knows the worktree of a
-slice. All of it can be derived from what is left: from logs, from other notes, and from the names of the plan. The
-damaged files are kept.
+Locks of Weft's killed gits are removed, and interrupted fast-forwards of checkouts are completed. Damaged branches
+and notes of the plan are restored, and so are the small files that connect git with the worktree of a slice. All
+of it can be derived from the remaining files: from reflogs, from other notes, and from the names of the plan.
+Damaged files are kept.
 """
 
 import os
@@ -27,45 +27,47 @@ _COMMON = "../.."
 
 
 class Recovery:
-    def __init__(self, ground: PlanRepository) -> None:
-        self._ground = ground
-        self._names = ground.names
-        self._common = ground.repository.common
+    """Repairs the refs and worktrees of a plan."""
+
+    def __init__(self, plan_repository: PlanRepository) -> None:
+        self._repository = plan_repository
+        self._names = plan_repository.names
+        self._common = plan_repository.repository.common
 
     def recover(self, paths: Iterable[str]) -> list[str]:
-        """What was made whole, in sentences for people; `paths` are those of all subplans."""
+        """Repairs everything and returns sentences for people about it; `paths` are those of all subplans."""
         Leavings(self._common).remove()
-        finish_forwards(self._ground.git)
+        finish_forwards(self._repository.git)
         names = {dotted(path): path for path in paths}
-        damaged = [words for path in names.values() for words in self.restore(path)]
+        damaged = [sentence for path in names.values() for sentence in self.restore(path)]
         return [*damaged, *self._restore_refs(names)]
 
     # Refs
 
     def _restore_refs(self, names: dict[str, str]) -> Iterator[str]:
-        plan, git = self._names.plan, self._ground.git
+        plan, git = self._names.plan, self._repository.git
         heads = f"refs/heads/{self._names.prefix}{plan}"
         for ref in broken_refs(git, heads, f"refs/weft/*/{plan}/**", f"refs/weft/*/{plan}"):
             name = ref.removeprefix(f"{heads}/")
             path = names.get(name)
-            others = self._noted(path) if ref.startswith("refs/heads/") and path is not None else ()
+            others = self._logged_commits(path) if ref.startswith("refs/heads/") and path is not None else ()
             commit = restore_ref(git, ref, others)
-            is_at = f"it leads to {commit[:12]} again, as its log tells" if commit else "it is removed"
-            yield f"the ref {ref} was damaged; {is_at}"
+            outcome = f"it leads to {commit[:12]} again, from its log" if commit else "it is removed"
+            yield f"the ref {ref} was damaged; {outcome}"
 
-    def _noted(self, path: str) -> list[str]:
-        """Commits that the branch of a subplan was at, the latest first."""
+    def _logged_commits(self, path: str) -> list[str]:
+        """Returns commits that the branch of a subplan was at, latest first."""
         notes = (self._names.tip(path), self._names.start(path))
-        refs = tips_of(self._ground.git, *notes)
-        entry = git_dir_at(self._ground.worktree(path))
+        refs = tips_of(self._repository.git, *notes)
+        entry = git_dir_at(self._repository.worktree(path))
         logged = _LOGGED.findall(text_of(entry / "logs" / "HEAD") or "") if entry is not None else []
         return [*(refs[note] for note in notes[:1] if note in refs), *reversed(logged), *refs.values()]
 
     # The registration of a worktree
 
     def restore(self, path: str) -> list[str]:
-        """Makes the files again by which git and the worktree of a subplan know each other; says which."""
-        place = self._ground.worktree(path)
+        """Restores the files that connect git with the worktree of a subplan; returns sentences about it."""
+        place = self._repository.worktree(path)
         if not place.is_dir() or place.is_symlink():
             return []
         entry = git_dir_at(place)
@@ -90,7 +92,7 @@ class Recovery:
             yield _write(entry / "HEAD", f"ref: {branch}")
 
     def _restore_link(self, entry: Path, place: Path) -> Iterator[Path]:
-        """Not where a directory is in its place: that is a repository that somebody has made there."""
+        """Restores the `.git` file, unless a directory is there: that is a repository of its own."""
         link = place / ".git"
         if clone_of(entry) is not None or (link.is_dir() and not link.is_symlink()):
             return
@@ -99,7 +101,7 @@ class Recovery:
             yield _write(link, f"gitdir: {entry}")
 
     def _entry_of(self, place: Path, branch: str) -> Path | None:
-        """The git directory of a worktree whose `.git` does not tell; None if that is not sure."""
+        """Returns the git directory of a worktree without a usable `.git`; None if that is uncertain."""
         link = str(place.parent.resolve() / place.name / ".git")
         entries = sorted((self._common / "worktrees").glob("*"))
         named = [entry for entry in entries if text_of(entry / "gitdir") == link]
@@ -115,7 +117,7 @@ class Recovery:
 
 
 def _write(file: Path, text: str) -> Path:
-    """What is there is kept beside it."""
+    """Writes the file and keeps the old one beside it."""
     if os.path.lexists(file):
         aside = file.with_name(file.name + _DAMAGED)
         if not os.path.lexists(aside):

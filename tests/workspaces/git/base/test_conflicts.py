@@ -52,7 +52,7 @@ def test_files_sides_lines_and_what_to_type_are_told(git: Git) -> None:
         "    >>>>>>> weft/p/store.model\n"
         "To settle it, merge the other way round, in the worktree of the subplan:\n"
         "  git -C '/some where' merge main\n"
-        "  (mend the files that git names, and `git add` them)\n"
+        "  (fix the files that git names, and `git add` them)\n"
         "  git -C '/some where' commit\n"
         "  weft merge store/model"
     )

@@ -11,7 +11,7 @@ import pytest
 
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.base.lock_files import is_stale, users_of
-from weft.workspaces.git.base.locks import free, locks_explained
+from weft.workspaces.git.base.locks import explain_lock_errors, remove_stale_locks
 from weft.workspaces.git.base.program import GitError
 
 
@@ -79,13 +79,13 @@ def program(tmp_path: Path) -> str:
 
 def test_without_locks_nothing_is_waited_for(worktree: Path, git_dir: Path) -> None:
     clock = Clock()
-    free(worktree, git_dir, pause=clock.pause)
+    remove_stale_locks(worktree, git_dir, pause=clock.pause)
     assert clock.waits == []
 
 
 def test_a_lock_that_nobody_has_is_removed_after_a_moment(worktree: Path, git_dir: Path, lock: Path) -> None:
     clock = Clock()
-    free(worktree, git_dir, pause=clock.pause)
+    remove_stale_locks(worktree, git_dir, pause=clock.pause)
     assert not lock.exists()
     assert len(clock.waits) == 1
 
@@ -95,7 +95,7 @@ def test_a_lock_that_is_written_meanwhile_is_looked_at_again(
 ) -> None:
     clock = Clock((1, "written"), (2, "written"))
     clock.file = lock
-    free(worktree, git_dir, pause=clock.pause)
+    remove_stale_locks(worktree, git_dir, pause=clock.pause)
     assert not lock.exists()
     assert len(clock.waits) == 3
     assert clock.waits == sorted(set(clock.waits))
@@ -104,7 +104,7 @@ def test_a_lock_that_is_written_meanwhile_is_looked_at_again(
 def test_a_lock_that_is_released_meanwhile_is_fine(worktree: Path, git_dir: Path, lock: Path) -> None:
     clock = Clock((1, "released"))
     clock.file = lock
-    free(worktree, git_dir, pause=clock.pause)
+    remove_stale_locks(worktree, git_dir, pause=clock.pause)
     assert not lock.exists()
 
 
@@ -114,7 +114,7 @@ def test_a_lock_that_a_process_has_open_is_its_own(worktree: Path, git_dir: Path
         assert not is_stale(lock, worktree, pause=Clock().pause)
         told = rf"still at work in {worktree} \(process {os.getpid()}\) and has locked {lock}; wait"
         with pytest.raises(WorkspaceError, match=told):
-            free(worktree, git_dir, pause=Clock().pause)
+            remove_stale_locks(worktree, git_dir, pause=Clock().pause)
     assert lock.exists()
     assert is_stale(lock, worktree, pause=Clock().pause)
 
@@ -137,7 +137,7 @@ def test_as_long_as_a_git_works_in_the_worktree_its_lock_stays(
     with process(program, cwd=worktree / "folder") as pid:
         assert list(users_of(lock, worktree)) == [pid]
         with pytest.raises(WorkspaceError, match=rf"\(process {pid}\)"):
-            free(worktree, git_dir, pause=Clock().pause)
+            remove_stale_locks(worktree, git_dir, pause=Clock().pause)
     assert is_stale(lock, worktree, pause=Clock().pause)
 
 
@@ -154,7 +154,7 @@ def test_patience_has_an_end_even_if_nobody_is_seen_who_writes(
     clock = Clock(*((number, "written") for number in range(1, 1000)))
     clock.file = lock
     with pytest.raises(WorkspaceError, match=r"\(process unknown\)"):
-        free(worktree, git_dir, pause=clock.pause)
+        remove_stale_locks(worktree, git_dir, pause=clock.pause)
     assert 60 < sum(clock.waits) < 90
 
 
@@ -162,8 +162,8 @@ def test_what_git_says_about_a_lock_becomes_a_sentence() -> None:
     said = "fatal: Unable to create '/r/.git/index.lock': File exists.\n\nAnother git process seems to be running"
     with (
         pytest.raises(WorkspaceError, match=r"lock /r/\.git/index\.lock; if no git runs .*, type: rm /r/"),
-        locks_explained(),
+        explain_lock_errors(),
     ):
         raise GitError(["add"], 128, said)
-    with pytest.raises(GitError, match="something else"), locks_explained():
+    with pytest.raises(GitError, match="something else"), explain_lock_errors():
         raise GitError(["add"], 128, "something else")

@@ -21,7 +21,7 @@ def merged_in_checkout(git: Git, ours: str, theirs: str) -> tuple[str | None, se
     git.do("checkout", "--quiet", "--force", "--detach", ours)
     git.do("clean", "-fdxq")
     answer = git.ask("merge", "--quiet", "--no-ff", "--no-commit", theirs)
-    assert answer.exit_code in {0, 1}, answer.said
+    assert answer.exit_code in {0, 1}, answer.message
     unmerged = {line.split("\t")[1] for line in git.fields("ls-files", "--unmerged", "-z")}
     tree = None if answer.exit_code else git.line("write-tree")
     git.do("reset", "--quiet", "--hard")

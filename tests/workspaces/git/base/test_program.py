@@ -114,7 +114,7 @@ def test_a_failure_has_the_command_and_the_words_of_git(tmp_path: Path) -> None:
     assert str(caught.value) == "`git switch nowhere` failed: fatal: invalid reference: nowhere"
     assert caught.value.command == ("switch", "nowhere")
     assert caught.value.exit_code == 128
-    assert caught.value.said == "fatal: invalid reference: nowhere"
+    assert caught.value.message == "fatal: invalid reference: nowhere"
 
 
 def test_a_failure_without_words_has_the_exit_code(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_git_speaks_english_whatever_the_language_of_the_user(tmp_path: Path) ->
 
 def test_what_git_tells_about_itself_is_not_mixed_with_its_words(tmp_path: Path) -> None:
     git = Git(tmp_path, environ=surroundings(tmp_path) | {"GIT_TRACE": "1", "GIT_TRACE2": "1"})
-    assert git.ask("version").said == ""
+    assert git.ask("version").message == ""
 
 
 def test_an_answer_is_whatever_came_of_it(tmp_path: Path) -> None:
@@ -214,5 +214,5 @@ def test_a_git_that_was_killed_says_by_which_signal(tmp_path: Path) -> None:
         git.do("status", "--short")
     with pytest.raises(GitError, match=r"^`git log` was killed by signal 9$"):
         list(git.pieces("log"))
-    assert git.ask("status").said == "git was killed by signal 9"
-    assert git.ask_within(60.0, "status", stdin=b"").said == "git was killed by signal 9"
+    assert git.ask("status").message == "git was killed by signal 9"
+    assert git.ask_within(60.0, "status", stdin=b"").message == "git was killed by signal 9"

@@ -375,7 +375,7 @@ def test_a_lock_that_goes_is_waited_for(git: Git, before: str, after: str) -> No
             self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
         ) -> GitOutput:
             answer = super().ask(*command, stdin=stdin, env=env)
-            if "index.lock" in answer.said:
+            if "index.lock" in answer.message:
                 lock.unlink()
             return answer
 
@@ -417,7 +417,7 @@ def test_what_git_cannot_do_for_another_reason_is_told_in_its_words(
     os.utime(git.directory / "a", (1, 1))  # so that git has to look into it
     with pytest.raises(HeldError, match=said) as raised:
         land(git, before, after)
-    assert f"mend that (git -C {git.directory} status tells" in str(raised.value)
+    assert f"fix that (git -C {git.directory} status shows" in str(raised.value)
     assert tip(git, MAIN) == before
 
 

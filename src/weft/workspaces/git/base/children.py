@@ -1,14 +1,15 @@
-"""The gits that Weft starts and that can take locks, each recorded before it can take one.
+"""Records of the git processes that Weft starts and that can take lock files.
 
-A git that is killed leaves its lock files, and git does not note in them whose they are. So each git of ours that
-can take a lock has a *record* from before its start until its end: a file in `weft/children` of the repository.
-The record is locked (flock) by a descriptor that git inherits, and everything that git starts. The kernel releases
-it when the last of these processes is gone, whatever ended them: a record that can be locked belongs to a git
-that was killed. No pid is compared, so none can be mistaken.
+A killed git leaves its lock files, and a lock file does not name its process. Weft therefore keeps a *record* of
+each git it starts that can take a lock, from before its start until its end: a file in `weft/children` of the
+repository. The record is locked (flock) through a descriptor that git and its child processes inherit. The kernel
+releases that lock when the last of these processes has ended, so a record that can be locked belongs to a git that
+was killed. No process ids are compared, so a reused id cannot be mistaken for the old process.
 
-A lock file was left by a killed git of ours if that git takes such locks, if the lock file is not older than the
-record, and if no living process can have created it since: no other git of ours, and no git of anybody that works
-there and was alive when the lock file was written. Whatever is in doubt stays.
+A lock file counts as left by a killed git of Weft if three things hold: that git command takes such locks, the
+lock file is not older than the record, and no living process can have created it since. Living processes are the
+other gits of Weft and every git that works there and was alive when the lock file was written. In doubt, the file
+stays.
 """
 
 import fcntl
@@ -30,16 +31,16 @@ _FOLDER = ("weft", "children")
 _SWEEPING = "sweeping"
 _RECORD = ".child"
 _WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
-"""Seconds that a living git is waited for which may have the lock."""
+"""Seconds between checks of a lock that a living git may own."""
 _USAGE = 129
-"""The highest exit code that git itself has."""
+"""The highest exit code that git itself uses."""
 TIMED_OUT = 124
-"""The exit code of a git that was killed for taking too long, as of timeout(1)."""
+"""The exit code of a git that was killed because it took too long, as of timeout(1)."""
 _PATIENCE = 30
-"""Seconds that a git is waited for whose coordinator has died."""
+"""Seconds to wait for a git whose coordinator has died."""
 _HOUR = 3600.0
 _OWN_NOTE = "weft-"
-"""Begins the name of a file that Weft itself keeps in a directory of git's."""
+"""The prefix of files that Weft itself keeps in a directory of git."""
 
 READERS = frozenset(
     (
@@ -49,19 +50,21 @@ READERS = frozenset(
         *("diff", "diff-files", "diff-index", "remote", "name-rev"),
     )
 )
-"""Commands with which Weft's git takes no lock: optional ones are off."""
+"""Commands that take no lock when Weft runs them, because it turns optional locks off."""
 _INDEX_ONLY = frozenset(("read-tree", "update-index", "write-tree", "checkout-index"))
 _REMOTE = frozenset(("fetch", "push"))
 
 
 class Child(Struct, frozen=True, kw_only=True):
+    """A recorded git process."""
+
     command: str
     """The command of git, as `update-ref`."""
     git_dir: str
-    """That of the checkout it works in."""
+    """The git directory of the checkout in which it runs."""
 
     def takes(self, lock: Path, common: Path) -> bool:
-        """Whether such a git takes this lock."""
+        """Returns whether this git command can take the lock."""
         if self.command in _INDEX_ONLY:
             return lock == Path(self.git_dir, "index.lock")
         if self.command in _REMOTE:
@@ -76,13 +79,17 @@ class Record(Struct):
     """The record of a git that is about to start."""
 
     descriptors: tuple[int, ...] = ()
-    """What git inherits."""
+    """The descriptors that git inherits."""
     file: Path | None = None
     is_kept: bool = False
     """Whether git was killed, so that it may have left locks."""
 
     def judge(self, exit_code: int) -> None:
-        """A program around git tells of a signal as a shell does: by a code above 128, which is git's own."""
+        """Keeps the record if git was killed.
+
+        A wrapper around git reports a signal as a shell does: by an exit code above 128, of which git uses 128 and
+        129.
+        """
         self.is_kept = exit_code < 0 or exit_code > _USAGE or exit_code == TIMED_OUT
 
     def close(self) -> None:
@@ -93,7 +100,7 @@ class Record(Struct):
 
 
 def can_lock(arguments: Sequence[str]) -> bool:
-    """Whether a git of ours with these arguments can take a lock."""
+    """Returns whether Weft's git can take a lock with these arguments."""
     command = _command(arguments)
     only_asks = {"worktree": "list", "symbolic-ref": "--quiet"}.get(command)
     return command not in READERS and (only_asks is None or only_asks not in arguments)
@@ -111,10 +118,10 @@ def _command(arguments: Sequence[str]) -> str:
 
 @contextmanager
 def recorded(common: Path, git_dir: Path, arguments: Sequence[str]) -> Generator[Record]:
-    """The record of a git, which stays if we die before git ends, or if git is killed."""
+    """Yields the record of a git. The record stays if Weft dies before git ends, or if git is killed."""
     try:
-        record = _begin(common, Child(command=_command(arguments), git_dir=str(git_dir)))
-    except OSError:  # in a repository that we cannot write, git takes no lock either
+        record = _create_record(common, Child(command=_command(arguments), git_dir=str(git_dir)))
+    except OSError:  # in a repository that Weft cannot write to, git takes no lock either
         record = Record()
     try:
         yield record
@@ -122,22 +129,22 @@ def recorded(common: Path, git_dir: Path, arguments: Sequence[str]) -> Generator
         record.close()
 
 
-def _begin(common: Path, child: Child) -> Record:
+def _create_record(common: Path, child: Child) -> Record:
     folder = common.joinpath(*_FOLDER)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=folder)
-    # None of ours looks at a file without the suffix, so a record is locked when it is seen first.
+    # Weft ignores files without the suffix, so each record is already locked when another process first sees it.
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     # The name of a directory may be no UTF-8, which only the json of Python writes, with an escape.
     os.write(descriptor, json.dumps(msgspec.to_builtins(child)).encode())
     return Record((descriptor,), Path(name).rename(f"{name}{_RECORD}"))
 
 
-# What killed gits have left
+# Lock files of killed gits
 
 
 class Leavings:
-    """The lock files that killed gits of ours have left in a repository."""
+    """The lock files that killed gits of Weft have left in a repository."""
 
     def __init__(self, common: Path, *, pause: Pause = time.sleep) -> None:
         self._common = common
@@ -145,24 +152,24 @@ class Leavings:
         self._pause = pause
 
     def locks(self) -> list[Path]:
-        """Those that nobody else can have; nothing is changed."""
+        """Returns the lock files that no living process can own, without changing anything."""
         killed, living = self._records()
         self._release(killed)
         candidates = {lock for record in killed for lock in self._candidates(record)}
         return sorted(lock for lock in candidates if not self._is_in_doubt(lock, killed, living))
 
     def await_child(self, git_dir: Path, command: str) -> bool:
-        """Waits until no git of ours with this command works in a checkout; returns whether there is none."""
+        """Waits until no git of Weft runs this command in the checkout; returns False if the wait times out."""
         for wait in (*_WAITS, *(1.0 for _ in range(_PATIENCE))):
             killed, living = self._records()
             self._release(killed)
-            if not any(each.child == Child(command=command, git_dir=str(git_dir)) for each in living):
+            if not any(record.child == Child(command=command, git_dir=str(git_dir)) for record in living):
                 return True
             self._pause(wait)
         return False
 
     def remove(self) -> None:
-        """Removes these lock files, and the records of gits that have left none; waits a little for the rest."""
+        """Removes these lock files and the records of gits that left none; waits briefly for doubtful ones."""
         if not any(self._folder.glob(f"*{_RECORD}")):
             return
         with os.fdopen(open_file(self._folder / _SWEEPING, os.O_RDWR | os.O_CREAT), "rb") as sweeping:
@@ -174,9 +181,9 @@ class Leavings:
             self._sweep()
 
     def _sweep(self) -> bool:
-        """Whether nothing is in doubt."""
+        """Removes what is certainly left over; returns whether no doubtful lock remains."""
         killed, living = self._records()
-        doubts = False
+        has_doubts = False
         for record in killed:
             in_doubt = False
             for lock in self._candidates(record):
@@ -186,33 +193,35 @@ class Leavings:
                     self._remove(lock)
             if not in_doubt:
                 record.file.unlink(missing_ok=True)
-            doubts = doubts or in_doubt
+            has_doubts = has_doubts or in_doubt
         self._release(killed)
         self._forget_unfinished()
-        return not doubts
+        return not has_doubts
 
     def _forget_unfinished(self) -> None:
-        """Records that were never finished: we died in between, and no git was started."""
+        """Removes records whose creation was interrupted. No git was started for them."""
         for file in self._folder.glob("tmp*[!.]"):
             with suppress(FileNotFoundError):
                 if file.suffix != _RECORD and time.time() - file.stat().st_mtime > _HOUR:
                     file.unlink()
 
-    def _records(self) -> tuple[list["_Found"], list["_Found"]]:
-        """Those of killed gits, which are locked by us now, and those of living ones."""
-        killed: list[_Found] = []
-        living: list[_Found] = []
+    def _records(self) -> tuple[list["_RecordFile"], list["_RecordFile"]]:
+        """Returns the records of killed gits, now locked by this process, and those of living gits."""
+        killed: list[_RecordFile] = []
+        living: list[_RecordFile] = []
         for file in sorted(self._folder.glob(f"*{_RECORD}")):
             with suppress(FileNotFoundError):
                 descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-                found = _Found(file, self._read(descriptor), os.fstat(descriptor).st_mtime_ns, descriptor)
+                record = _RecordFile(
+                    file, self._read(descriptor), os.fstat(descriptor).st_mtime_ns, descriptor
+                )
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     os.close(descriptor)
-                    living.append(found)
+                    living.append(record)
                 else:
-                    killed.append(found)
+                    killed.append(record)
         return killed, living
 
     def _read(self, descriptor: int) -> Child:
@@ -221,12 +230,12 @@ class Leavings:
         except (ValueError, msgspec.DecodeError):  # a power loss has cut it off
             return Child(command="", git_dir=str(self._common))
 
-    def _release(self, records: Sequence["_Found"]) -> None:
+    def _release(self, records: Sequence["_RecordFile"]) -> None:
         for record in records:
             os.close(record.descriptor)
 
-    def _candidates(self, record: "_Found") -> Iterator[Path]:
-        """The lock files that are there, that such a git takes, and that came to be after its start."""
+    def _candidates(self, record: "_RecordFile") -> Iterator[Path]:
+        """Yields the lock files that this git command takes and that are not older than its record."""
         git_dir = Path(record.child.git_dir)
         for folder in {self._common, git_dir}:
             for lock in (*folder.glob("*.lock"), folder / "packed-refs.new"):
@@ -236,13 +245,15 @@ class Leavings:
             if self._is_later(record, lock):
                 yield lock
 
-    def _is_later(self, record: "_Found", lock: Path) -> bool:
+    def _is_later(self, record: "_RecordFile", lock: Path) -> bool:
         identity = identity_of(lock)
         is_later = identity is not None and identity[3] >= record.started
         return is_later and not lock.is_dir() and record.child.takes(lock, self._common)
 
-    def _is_in_doubt(self, lock: Path, killed: Sequence["_Found"], living: Sequence["_Found"]) -> bool:
-        """Whether a living process can have created it."""
+    def _is_in_doubt(
+        self, lock: Path, killed: Sequence["_RecordFile"], living: Sequence["_RecordFile"]
+    ) -> bool:
+        """Returns whether a living process can have created the lock."""
         if any(self._is_later(record, lock) for record in living):
             return True
         owner = next((record for record in killed if lock.parent == Path(record.child.git_dir)), None)
@@ -257,7 +268,7 @@ class Leavings:
         return Checkouts(common=self._common, roots=frozenset((*roots, self._common)))
 
     def _remove(self, lock: Path) -> None:
-        """Removes this very file: one that somebody put in its place meanwhile is put back."""
+        """Removes this very file. If another process has replaced it meanwhile, puts the new one back."""
         identity = identity_of(lock)
         aside = self._folder / f"{lock.name}.{os.getpid()}"
         with suppress(FileNotFoundError):
@@ -268,18 +279,18 @@ class Leavings:
             aside.unlink()
 
 
-class _Found(Struct, frozen=True):
-    """A record in its file."""
+class _RecordFile(Struct, frozen=True):
+    """A record as read from its file."""
 
     file: Path
     child: Child
     started: int
-    """By the clock of the file system, in ns."""
+    """The start time by the clock of the file system, in ns."""
     descriptor: int
 
 
 def checkout_at(git_dir: Path) -> Path | None:
-    """The checkout of a git directory."""
+    """Returns the root of the checkout that a git directory belongs to."""
     if git_dir.name == ".git":
         return git_dir.parent.resolve()
     try:

@@ -1,15 +1,15 @@
-"""Commit objects: the one place where Weft makes them, signed where the user's own git would sign.
+"""The only place where Weft creates commit objects, signed where the user's own git would sign.
 
-Whether commits are signed is decided once, when the repository is opened (`Git.signs`). What happens when the
-signing program fails depends on the commit:
+Whether commits are signed is decided once, when the repository is opened (`Git.signs`). If the signing program
+fails, the consequence depends on the commit:
 
-- REQUIRED, for merges: the commit is not made, and its landing is held with git's words.
-- PREFERRED, for the work of a step: that work is paid for, so it is committed without a signature, and a note says
-  so. No signed merge can bring it in later: as long as the note applies, such a merge is held, too.
-- NEVER, for commits that keep something aside and do not land.
+- REQUIRED, for merges: the commit is not created, and its landing is held with git's message.
+- PREFERRED, for the work of a step: that work is paid for, so it is committed without a signature, and a note
+  records that. No signed merge can include it later: as long as the note applies, such a merge is held, too.
+- NEVER, for commits that only keep work and do not land.
 
-A signing program may wait for a person who is not there, so it has a time limit; then it is killed with all that
-it started.
+A signing program may wait for a person who is absent, so it has a time limit. After that it is killed together
+with its child processes.
 """
 
 import os
@@ -31,7 +31,7 @@ _OFF = "to land without signatures, write `merge: {sign: false}` in the plan"
 
 
 class SigningFailure(StrEnum):
-    """What a missing signature means for a commit."""
+    """The consequence of a missing signature."""
 
     NEVER = "never"
     PREFERRED = "preferred"
@@ -53,8 +53,8 @@ def write_commit(
 ) -> str:
     """Returns the id of a new commit; no ref leads to it yet.
 
-    With `once`, the same draft gives the same commit, also after a crash, although a signature may differ each
-    time. Raises `HeldError` if a required signature cannot be made.
+    With `once`, the same draft gives the same commit, even after a crash and although each signature may differ.
+    Raises `HeldError` if a required signature cannot be made.
     """
     if not git.signs or sign is SigningFailure.NEVER:
         return _write(git, draft)
@@ -65,27 +65,26 @@ def write_commit(
     if noted and git.says_yes("cat-file", "-e", noted):
         return noted
     try:
-        made = _write_signed(git, draft, seconds)
+        commit = _write_signed(git, draft, seconds)
     except GitError as error:
         if sign is SigningFailure.REQUIRED:
             raise HeldError(f"git cannot sign the commit ({_words(error)}); {_remedy(git)}") from error
-        made = _write(git, draft)
-        _Notes(git, "unsigned").write(made, _words(error))
-        return made
+        commit = _write(git, draft)
+        _Notes(git, "unsigned").write(commit, _words(error))
+        return commit
     if once:
-        notes.write(key, made)
-    return made
+        notes.write(key, commit)
+    return commit
 
 
 def signing_error(git: Git, env: Mapping[str, str], *, seconds: float = SECONDS) -> str:
-    """Why git cannot sign commits here, in git's words; empty if it can, or does not have to.
+    """Returns git's message if it cannot sign commits here; empty if it can, or if commits are not signed.
 
-    Signs a commit of no files, to which nothing leads.
+    Signs an empty commit to which no ref leads.
     """
+    # A signing program that the repository itself configures runs only when there is something to sign.
     if not git.signs or any(key.startswith("gpg.") for key in git.replaced):
-        return (
-            ""  # which program signs, the repository says; that one runs only when there is something to sign
-        )
+        return ""
     tree = git.line("hash-object", "-t", "tree", "-w", "--stdin")
     try:
         _write_signed(git, CommitDraft(tree=tree, message=b"a trial signature\n", env=env), seconds)
@@ -102,7 +101,7 @@ def _write_signed(git: Git, draft: CommitDraft, seconds: float) -> str:
     command = (*_command(draft), "--gpg-sign")
     answer = git.ask_within(seconds, *command, stdin=draft.message, env=draft.env)
     if answer.exit_code:
-        raise GitError(command, answer.exit_code, answer.said)
+        raise GitError(command, answer.exit_code, answer.message)
     return answer.text
 
 
@@ -112,7 +111,7 @@ def _command(draft: CommitDraft) -> tuple[str, ...]:
 
 
 class _Notes:
-    """Small files beside the repository's own, one for each commit."""
+    """Small files in the git directory, one for each commit."""
 
     def __init__(self, git: Git, kind: str) -> None:
         self._folder = git.common / "weft" / kind
@@ -137,29 +136,29 @@ class _Notes:
 
 
 def _refuse_unsigned(git: Git, parents: Sequence[str]) -> None:
-    """Raises `HeldError` if a merge would bring in work whose commit could not be signed when it was made."""
-    brought = [*_brought(git, parents)]
-    if not brought:
+    """Raises `HeldError` if a merge would include a commit that could not be signed."""
+    commits = [*_list_unsigned(git, parents)]
+    if not commits:
         return
-    first = brought[-1]
+    first = commits[-1]
     words = _Notes(git, "unsigned").read(first)
-    count = "a commit" if len(brought) == 1 else f"{len(brought)} commits"
+    count = "a commit" if len(commits) == 1 else f"{len(commits)} commits"
     raise HeldError(
         f"git could not sign {count} when the work was done ({words}); "
-        f"to sign what is there, type: {_resigning(git, first)}; {_OFF}"
+        f"to sign what is there, type: {_resigning_command(git, first)}; {_OFF}"
     )
 
 
-def _brought(git: Git, parents: Sequence[str]) -> Iterator[str]:
-    """The commits without a signature that the other parents have and the first one has not, the newest first."""
+def _list_unsigned(git: Git, parents: Sequence[str]) -> Iterator[str]:
+    """Yields the unsigned commits that the other parents have and the first one lacks, newest first."""
     noted = set(_Notes(git, "unsigned").commits())
     if noted and len(parents) > 1:
         commits = git.line("rev-list", "--topo-order", *parents[1:], f"^{parents[0]}").splitlines()
         yield from (commit for commit in commits if commit in noted)
 
 
-def _resigning(git: Git, first: str) -> str:
-    """Signs this commit and those after it, in the worktree of the branch that has it."""
+def _resigning_command(git: Git, first: str) -> str:
+    """Returns the command that signs this commit and later ones, in the worktree of their branch."""
     places = git.line("for-each-ref", f"--contains={first}", "--format=%(worktreepath)", "refs/heads")
     folder = next((Path(line) for line in places.splitlines() if line), git.directory)
     rebase = f"rebase --rebase-merges --exec {shlex.quote(_RESIGN)} {first[:12]}^"
@@ -167,10 +166,10 @@ def _resigning(git: Git, first: str) -> str:
 
 
 def _remedy(git: Git) -> str:
-    """What a person can do about a signing program that fails."""
+    """Returns the advice for a person whose signing program fails."""
     trial = f"git -C {shlex.quote(str(git.directory))} commit-tree -S -m trial HEAD^{{tree}}"
     return f"to see it fail, type: {trial}; {_OFF}"
 
 
 def _words(error: GitError) -> str:
-    return " ".join(error.said.split()) or f"exit code {error.exit_code}"
+    return " ".join(error.message.split()) or f"exit code {error.exit_code}"

@@ -1,7 +1,7 @@
-"""What two sides of a merge did differently, and how a person is told of it and of the way out.
+"""The conflicts of a merge, and the message that explains them and how to resolve them.
 
-The text is bounded whatever the conflict is: a few files in full, with the first lines that clash, some more by
-name, and the number of the rest.
+The length of the message is bounded: a few files in full with their first conflicting lines, some more by name,
+and the number of the remaining ones.
 """
 
 import os
@@ -19,9 +19,9 @@ from weft.workspaces.git.base.refs import tip
 MOST_IN_FULL = 5
 MOST_NAMED = 20
 MOST_LINES = 10
-"""Of one side, for one file."""
+"""Per side and file."""
 MOST_COMMITS = 3
-"""Of one side, for one file."""
+"""Per side and file."""
 
 _WIDTH = 160
 _MOST_COMMITS_READ = 500
@@ -42,27 +42,29 @@ class TreeVersion(Struct, frozen=True):
 
 
 class Conflict(Struct, frozen=True, kw_only=True):
+    """A path that git could not merge."""
+
     path: str
-    """Where the sides have it."""
+    """The path in the branches, not the name under which git sets a version aside."""
     kind: str
-    """As git calls it: `content`, `add/add`, `binary`, `modify/delete`, `rename/delete`, `file/directory`, …"""
+    """Git's word for it: `content`, `add/add`, `binary`, `modify/delete`, `rename/delete`, `file/directory`, …"""
     base: TreeVersion | None = None
-    """What both began with."""
+    """The version in the common ancestor."""
     ours: TreeVersion | None = None
-    """What the side has that something is brought to; None: nothing, as with `theirs`."""
+    """The version of the branch that is merged into; None if it has none."""
     theirs: TreeVersion | None = None
-    """What the side has that is brought in. Of a file that both have renamed, git tells what it has merged."""
+    """The version of the branch that is merged. For a file that both renamed, git reports its merged version."""
     merged: str = ""
-    """What names the file in the tree of the trial, with its marks, to git; empty if it is not there."""
+    """The name, as `TREE:PATH`, of the file with conflict markers; empty if the tree does not have it."""
 
 
 class _Side(Struct, frozen=True):
     name: str
     commits: Mapping[str, Sequence[str]]
-    """What its commits are about, for each file."""
+    """The descriptions of its commits, by file."""
 
 
-def explain(  # noqa: PLR0913 - all that a person is told
+def explain(  # noqa: PLR0913 - everything that the message mentions
     git: Git,
     conflicts: Sequence[Conflict],
     *,
@@ -72,33 +74,32 @@ def explain(  # noqa: PLR0913 - all that a person is told
     worktree: Path,
     command: str,
 ) -> str:
-    """What is in conflict, who did it, and what to type.
+    """Returns a message with the conflicts, the commits behind them, and the commands that resolve them.
 
-    The branch `branch` was to be brought to the branch `into`; it is checked out in `worktree`, and `command` asks
-    for the merge again.
+    `branch` was to be merged into `into`. It is checked out in `worktree`, and `command` requests the merge again.
     """
     count = len(conflicts)
     files = "1 file" if count == 1 else f"{count} files"
     return "\n".join((
         f"{subplan} cannot be merged into {into}: {files} in conflict. Nothing has moved.",
-        *_told(git, conflicts, branch=branch, into=into),
+        *_describe_conflicts(git, conflicts, branch=branch, into=into),
         "To settle it, merge the other way round, in the worktree of the subplan:",
         f"  git -C {_quoted(worktree)} merge {shlex.quote(into)}",
-        "  (mend the files that git names, and `git add` them)",
+        "  (fix the files that git names, and `git add` them)",
         f"  git -C {_quoted(worktree)} commit",
         f"  {command}",
     ))  # fmt: skip
 
 
-def _told(git: Git, conflicts: Sequence[Conflict], *, branch: str, into: str) -> Iterator[str]:
+def _describe_conflicts(git: Git, conflicts: Sequence[Conflict], *, branch: str, into: str) -> Iterator[str]:
     in_full = conflicts[:MOST_IN_FULL]
     paths = [conflict.path for conflict in in_full]
     sides = (_side(git, into, branch, paths), _side(git, branch, into, paths))
     texts = _texts(git, [conflict.merged for conflict in in_full])
     for conflict in in_full:
         yield f"{_name(conflict.path)} ({conflict.kind})"
-        yield f"  {_deed(sides[0], conflict, conflict.ours)}"
-        yield f"  {_deed(sides[1], conflict, conflict.theirs)}"
+        yield f"  {_describe_side(sides[0], conflict, conflict.ours)}"
+        yield f"  {_describe_side(sides[1], conflict, conflict.theirs)}"
         hunk = _hunk(texts.get(conflict.merged, ""), into, branch)
         yield from (f"    {_cut(line)}" for line in hunk)
     named = conflicts[MOST_IN_FULL:MOST_NAMED]
@@ -108,36 +109,38 @@ def _told(git: Git, conflicts: Sequence[Conflict], *, branch: str, into: str) ->
         yield f"… and {more} more"
 
 
-# Who did it
+# The commits of each side
 
 
-def _side(git: Git, name: str, other: str, paths: Sequence[str]) -> _Side:
-    """What a side did to these files since the other left it."""
-    since = f"{_commit(git, other)}..{_commit(git, name)}"
+def _side(git: Git, name: str, other_branch: str, paths: Sequence[str]) -> _Side:
+    """Returns the commits that a side has made to these files since the other side branched off."""
+    since = f"{_commit(git, other_branch)}..{_commit(git, name)}"
     log = git.do(
         "--literal-pathspecs", "log", "-z", f"--max-count={_MOST_COMMITS_READ}", "--name-only", "--no-renames",
-        "--no-show-signature",        _LOG, since, "--", *paths,
+        "--no-show-signature", _LOG, since, "--", *paths,
     )  # fmt: skip
     commits: dict[str, list[str]] = {}
     for entry in os.fsdecode(log).split("\1")[1:]:
         commit, subject, subplans, files = entry.split("\2", 3)
-        by = f" [{subplans}]" if subplans else ""
+        origin = f" [{subplans}]" if subplans else ""
         for file in files.strip("\n\0").split("\0"):
-            commits.setdefault(file, []).append(f"{commit} {subject}{by}")
+            commits.setdefault(file, []).append(f"{commit} {subject}{origin}")
     return _Side(name, commits)
 
 
 def _commit(git: Git, branch: str) -> str:
-    """A tag of the same name is not meant."""
+    """Returns the commit of a branch, even if there is a tag of the same name."""
     return tip(git, f"refs/heads/{branch}") or branch
 
 
-def _deed(side: _Side, conflict: Conflict, version: TreeVersion | None) -> str:
-    known = side.commits.get(conflict.path, ())
-    by = [_cut(_name(commit)) for commit in known[:MOST_COMMITS]]
-    if len(known) > MOST_COMMITS:
-        by.append(f"and {len(known) - MOST_COMMITS} more")
-    return f"{side.name} {_verb(conflict, version)}" + (f": {'; '.join(by)}" if by else "")
+def _describe_side(side: _Side, conflict: Conflict, version: TreeVersion | None) -> str:
+    commits = side.commits.get(conflict.path, ())
+    shown_commits = [_cut(_name(commit)) for commit in commits[:MOST_COMMITS]]
+    if len(commits) > MOST_COMMITS:
+        shown_commits.append(f"and {len(commits) - MOST_COMMITS} more")
+    return f"{side.name} {_verb(conflict, version)}" + (
+        f": {'; '.join(shown_commits)}" if shown_commits else ""
+    )
 
 
 def _verb(conflict: Conflict, version: TreeVersion | None) -> str:
@@ -153,14 +156,14 @@ def _verb(conflict: Conflict, version: TreeVersion | None) -> str:
     return f"moved it to {version.oid[:12]}" if version.mode == _LINK else "changed it"
 
 
-# What clashes
+# Conflicting lines
 
 
 def _texts(git: Git, names: Iterable[str]) -> dict[str, str]:
-    """The files that git calls so, as far as they are text and not too large."""
-    asked = [name for name in names if name]
-    sized = _batch(git, "--batch-check=%(objecttype) %(objectsize)", asked).split(b"\n")
-    small = [name for name, line in zip(asked, sized, strict=False) if _is_small(line)]
+    """Returns the contents of these objects, without binary and very large files."""
+    requested = [name for name in names if name]
+    sizes = _batch(git, "--batch-check=%(objecttype) %(objectsize)", requested).split(b"\n")
+    small = [name for name, line in zip(requested, sizes, strict=False) if _is_small(line)]
     rest = _batch(git, "--batch=%(objectsize)", small)
     texts: dict[str, str] = {}
     for name in small:
@@ -181,7 +184,7 @@ def _is_small(line: bytes) -> bool:
 
 
 def _hunk(text: str, into: str, branch: str) -> list[str]:
-    """The first lines that clash, with the names of the sides at their ends."""
+    """Returns the first conflicting lines, with the names of the branches at both ends."""
     lines = text.split("\n")
     first = next((number for number, line in enumerate(lines) if _OPENS.match(line)), None)
     if first is None:
@@ -191,7 +194,7 @@ def _hunk(text: str, into: str, branch: str) -> list[str]:
 
 
 def _abridged(lines: Sequence[str]) -> Iterator[str]:
-    """The beginnings of what each side has, and maybe of what both began with."""
+    """Yields the first lines of each side and, if present, of the common ancestor."""
     parts: list[list[str]] = [[]]
     for line in lines:
         if _PARTS.match(line) and len(parts) < _MOST_PARTS:

@@ -1,8 +1,8 @@
-"""Files of a repository that a power loss has damaged: refs, `packed-refs`, and objects that are empty.
+"""Repository files that a power loss has damaged: refs, `packed-refs` and empty objects.
 
-After a power loss a file that was just written can be empty, or hold zeros. git then refuses to work with it, and
-mostly also to replace it. What such a file held stands elsewhere: the log of a branch has its last commits. The
-damaged file is kept in `weft/damaged` of the repository, but for an empty object, which holds nothing.
+After a power loss, a recently written file can be empty or hold zeros. git then refuses to read it, and usually
+also to replace it. Its contents can be recovered elsewhere: the reflog of a branch has its last commits. Weft
+moves damaged files to `weft/damaged` of the repository, except empty objects, which hold nothing.
 """
 
 import os
@@ -24,24 +24,24 @@ _PACKED = re.compile(
 )
 _KEPT = ("weft", "damaged")
 DOCTOR = "weft doctor --fix"
-"""What to type if something is damaged that Weft can make again."""
+"""The command that repairs damage that Weft can repair."""
 
 
 # Refs
 
 
 def broken_refs(git: Git, *prefixes: str) -> list[str]:
-    """The refs, among those with these prefixes, that lead nowhere: damaged, or their objects are missing."""
+    """Returns the refs with these prefixes that are unreadable or whose objects are missing."""
     listed = git.ask("for-each-ref", "--format=%(objectname) %(refname)", *prefixes)
     pairs = [line.split(" ", 1) for line in listed.text.splitlines()]
-    asked = os.fsencode("".join(f"{oid}\n" for oid, _ in pairs))
-    found = git.ask("cat-file", "--batch-check", stdin=asked).text.splitlines() if pairs else []
-    lost = {line.split(" ", 1)[0] for line in found if line.endswith(" missing")}
-    return [*_BROKEN.findall(listed.said), *(ref for oid, ref in pairs if oid in lost)]
+    ids = os.fsencode("".join(f"{oid}\n" for oid, _ in pairs))
+    lines = git.ask("cat-file", "--batch-check", stdin=ids).text.splitlines() if pairs else []
+    lost = {line.split(" ", 1)[0] for line in lines if line.endswith(" missing")}
+    return [*_BROKEN.findall(listed.message), *(ref for oid, ref in pairs if oid in lost)]
 
 
 def last_commit(git: Git, ref: str, others: Sequence[str] = ()) -> str:
-    """The last commit of a branch that its log, or one of the others, leads to; empty if there is none."""
+    """Returns the newest commit in the branch's reflog, or else in `others`, that exists; empty if none does."""
     logged = _LOGGED.findall(text_of(git.common / "logs" / ref) or "")
     candidates = dict.fromkeys((*reversed(logged), *others))
     return next((oid for oid in candidates if oid.strip("0") and _is_whole(git, oid)), "")
@@ -52,17 +52,18 @@ def _is_whole(git: Git, oid: str) -> bool:
 
 
 def restore_ref(git: Git, ref: str, others: Sequence[str] = ()) -> str:
-    """Makes a broken ref again; returns the commit it leads to, or nothing if it is gone now."""
+    """Restores a broken ref; returns its commit, or an empty string if the ref is gone now."""
     _put_aside(git.common, ref)
     commit = last_commit(git, ref, others)
-    now = git.ask("rev-parse", "--quiet", "--verify", ref).text  # `packed-refs` can have an older state of it
-    if commit and commit != now:
+    # Without its loose file, the ref may still resolve: `packed-refs` can hold an older commit of it.
+    current = git.ask("rev-parse", "--quiet", "--verify", ref).text
+    if commit and commit != current:
         git.do("update-ref", "-m", "weft: restored", ref, commit)
-    return commit or now
+    return commit or current
 
 
 def remedy(git: Git, ref: str) -> str:
-    """The command that makes a broken ref of the user again, or one that shows more if its commit is unknown."""
+    """Returns the command that restores a broken ref of the user, or `git fsck` if its commit is unknown."""
     commit = last_commit(git, ref) if ref.startswith("refs/") else ""
     if not commit:
         return "git fsck"
@@ -82,7 +83,7 @@ def _put_aside(common: Path, name: str) -> None:
 
 
 def damaged_lines(common: Path) -> list[int]:
-    """The numbers of the lines of `packed-refs` that git does not understand; it reads no ref then."""
+    """Returns the line numbers of `packed-refs` that git cannot parse. One such line makes git read no ref."""
     lines = _packed(common).splitlines(keepends=True)
     return [number for number, line in enumerate(lines, 1) if not _PACKED.fullmatch(line)]
 
@@ -95,7 +96,7 @@ def _packed(common: Path) -> bytes:
 
 
 def rebuild_packed_refs(git: Git) -> list[str]:
-    """Makes `packed-refs` of the lines that can be read; returns the branches that were made from their logs."""
+    """Rewrites `packed-refs` with its readable lines; returns the branches restored from reflogs."""
     common = git.common
     lines = [line for line in _packed(common).splitlines(keepends=True) if _PACKED.fullmatch(line)]
     lock = common / "packed-refs.lock"
@@ -121,7 +122,7 @@ def _logged_branches(common: Path) -> Iterator[str]:
 
 
 def empty_objects(common: Path) -> Iterator[Path]:
-    """Files of objects that hold nothing: git takes such an object for one that is there, and never writes it."""
+    """Yields empty object files. git takes such an object for present and never writes it again."""
     for folder in sorted((common / "objects").glob("[0-9a-f][0-9a-f]")):
         for file in sorted(folder.iterdir()):
             if _OBJECT.fullmatch(file.name) and file.stat().st_size == 0:

@@ -1,22 +1,23 @@
-"""Whether a directory is in a repository, found without asking git."""
+"""Search for the repository that contains a directory, without starting git."""
 
 import os
 from pathlib import Path
 
 
 def has_repository(place: Path) -> bool:
-    """Whether something that is, or was, a repository begins there.
+    """Returns whether the directory is the root of a repository, possibly a broken one.
 
-    A broken one counts, so that git is asked and says what is wrong with it. An empty `.git` does not, for git as
-    for us: sandboxes of agents put such in `/tmp` to mount something over them, and do not always take them away.
+    A broken repository counts, so that git is started and reports what is wrong. An empty `.git` does not count,
+    as for git itself: sandboxes of agents create empty ones in `/tmp` as mount points and do not always remove
+    them.
     """
     git = place / ".git"
     try:
         return os.path.lexists(git) and any(git.iterdir())
-    except OSError:  # mostly as it is a file, which leads from a worktree to its repository
+    except OSError:  # usually a file that leads from a worktree to its repository
         return True
 
 
 def repository_around(folder: Path) -> Path | None:
-    """The nearest directory, upwards, in which a repository begins."""
+    """Returns the nearest directory, from `folder` upwards, that is the root of a repository."""
     return next((place for place in (folder, *folder.parents) if has_repository(place)), None)

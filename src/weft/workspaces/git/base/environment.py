@@ -1,11 +1,11 @@
-"""The variables with which git is started."""
+"""The environment variables that git processes start with."""
 
 from collections.abc import Mapping
 
 from weft.search_path import search_path
 
-# What says who the user is, how servers are reached and where configuration lies. A hook that Weft is started from
-# sets others: the repository, index and object store of what it is a hook of.
+# These variables name the user, the servers and the configuration. All other GIT_ variables are dropped: if Weft
+# runs inside a git hook, they name the repository, index and object store of that hook.
 _KEPT = (
     *("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_ASKPASS", "GIT_SSH", "GIT_SSL_", "GIT_LFS_"),
     *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
@@ -23,12 +23,12 @@ _SET = {
 
 
 def clean(environ: Mapping[str, str]) -> dict[str, str]:
-    """Those that are given, without any that lead git to another repository, and with ours."""
+    """Returns the environment without variables that lead git to another repository, plus Weft's own settings."""
     return kept(environ) | _SET
 
 
 def kept(environ: Mapping[str, str]) -> dict[str, str]:
-    """Those that are given, without any that lead git to another repository."""
+    """Returns the environment without variables that lead git to another repository."""
     variables = {
         name: value
         for name, value in environ.items()

@@ -1,7 +1,8 @@
-"""Files that changed together, as the history tells: who changes one of them will often want to change the other.
+"""Files that often change in the same commits, according to the history.
 
-A commit that touches very many files, or merges, says nothing about that, and is left out. What is kept is which
-files each commit touched, and not the counts of pairs, of which there would be some fifty times as many.
+A change of one such file often needs a change of the other. Merges and commits that touch very many files say
+nothing about this and are skipped. The data is the set of files of each commit rather than a count per pair,
+because there would be about fifty times as many pairs.
 """
 
 import os
@@ -16,14 +17,16 @@ from weft.workspaces.git.base.program import Git
 
 
 class Pair(Struct, frozen=True):
+    """Two files that changed together."""
+
     first: str
     second: str
     times: int
-    """How many commits touched both."""
+    """The number of commits that touched both."""
 
 
 class CommonChanges:
-    """Which files were touched by which commits; `commits` holds the files of each."""
+    """The files that each commit touched, and the commits that touched each file."""
 
     def __init__(self, commits: Iterable[Iterable[str]]) -> None:
         self._commits: list[frozenset[str]] = []
@@ -40,13 +43,13 @@ class CommonChanges:
         return self._touched_by.keys()
 
     def matching(self, globs: Collection[str]) -> frozenset[str]:
-        """The files that are meant by one of these patterns."""
+        """Returns the files that match one of these patterns."""
         return frozenset(file for file in self.files if any(matches(glob, file) for glob in globs))
 
     def pairs(self, first: Collection[str], second: Collection[str], *, least: int = 2) -> list[Pair]:
-        """Two files, one of each collection, that changed together at least so often; most often first.
+        """Returns pairs with a file of each collection that changed together `least` times, most frequent first.
 
-        A file is no pair with itself, and two files that are in both collections are one pair.
+        A file is never paired with itself. Two files that are in both collections form one pair.
         """
         ours, theirs = self.files & first, self.files & second
         numbers = {number for file in ours for number in self._touched_by[file]}
@@ -56,18 +59,18 @@ class CommonChanges:
             for pair in product(ours & self._commits[number], theirs & self._commits[number])
             if _counts(pair, ours, theirs)
         )
-        found = [Pair(*pair, count) for pair, count in times.items() if count >= least]
-        return sorted(found, key=lambda pair: (-pair.times, pair.first, pair.second))
+        frequent = [Pair(*pair, count) for pair, count in times.items() if count >= least]
+        return sorted(frequent, key=lambda pair: (-pair.times, pair.first, pair.second))
 
 
 def _counts(pair: tuple[str, str], ours: set[str], theirs: set[str]) -> bool:
-    """Whether this is the one of the two orders of a pair that counts."""
+    """Returns whether this order of the two files is the one that is counted."""
     first, second = pair
     return first < second or (first > second and not (first in theirs and second in ours))
 
 
 def changed_together(git: Git, ref: str, *, commits: int = 1000, most_files: int = 50) -> CommonChanges:
-    """What the last so many commits tell that touched no more than so many files."""
+    """Reads the last `commits` commits that touched at most `most_files` files."""
     log = git.do(
         *("log", f"--max-count={commits}", "--no-merges", "--root", "--format=%x00", "--name-only", "-z"),
         *("--no-renames", "--no-relative", "--no-show-signature", "--end-of-options", ref, "--"),
@@ -76,10 +79,10 @@ def changed_together(git: Git, ref: str, *, commits: int = 1000, most_files: int
 
 
 def files_of_commits(log: bytes) -> Iterator[list[str]]:
-    r"""Of what `git log -z --name-only --format=%x00` writes: `\0\0\n` for a commit, then files, each with `\0`.
+    r"""Yields the files of each commit in the output of `git log -z --name-only --format=%x00`.
 
-    A commit without files is left out.
+    The output has `\0\0\n` for each commit, then its files, each with `\0`. Commits without files are skipped.
     """
-    for there, fields in groupby(log.split(b"\0"), key=bool):
-        if there:
+    for is_nonempty, fields in groupby(log.split(b"\0"), key=bool):
+        if is_nonempty:
             yield os.fsdecode(b"\0".join(fields)[1:]).split("\0")

@@ -1,7 +1,7 @@
-"""The index of a worktree, which can be made again: all that matters in it is in the commit and in the files.
+"""The index of a worktree, and its reconstruction if it is damaged.
 
-git refuses to do anything with an index that it cannot read. What was staged in it is in the files, too, so
-nothing is lost if it is made from the commit again. The damaged one is kept beside it.
+git refuses to work with an index that it cannot read. Everything staged in it is also in the files, so a new index
+from the commit loses nothing. The damaged index stays beside the new one.
 """
 
 import hashlib
@@ -18,11 +18,11 @@ _MOST = 1 << 32
 """Bytes; git writes no larger index."""
 _BEGINS = b"DIRC"
 _HASHES = ((20, "sha1"), (32, "sha256"))
-"""How long the hash at the end of an index is, by the object format of the repository."""
+"""The length of the hash at the end of an index, by the object format of the repository."""
 
 
 def is_damaged(git_dir: Path) -> bool:
-    """Whether git wrote another index than the one that is there. git itself does not always notice."""
+    """Returns whether the index is not as git wrote it. git itself does not always notice."""
     try:
         data = read_file(git_dir / "index", most=_MOST)
     except FileNotFoundError:
@@ -33,7 +33,7 @@ def is_damaged(git_dir: Path) -> bool:
 
 
 def _fits(data: bytes, size: int, name: str) -> bool:
-    # With index.skipHash git leaves zeros there.
+    # With index.skipHash, git writes zeros instead of a hash.
     return (
         not any(data[-size:])
         or hashlib.new(name, data[:-size], usedforsecurity=False).digest() == data[-size:]
@@ -41,8 +41,8 @@ def _fits(data: bytes, size: int, name: str) -> bool:
 
 
 def rebuild_index(git: Git, git_dir: Path) -> None:
-    """Makes it from the commit that is checked out; the files stay as they are."""
-    if settings(git_dir):  # which files are left out on purpose stands only in the index
+    """Creates the index from the commit that is checked out. The files stay as they are."""
+    if settings(git_dir):  # only the index records which files a sparse checkout leaves out
         raise WorkspaceError(
             f"the index of the worktree {git.directory} is damaged; to make it again, type: "
             f"rm -f {git_dir / 'index'} && git -C {git.directory} sparse-checkout reapply"

@@ -1,6 +1,6 @@
-"""The index of git, read only for the files that it has several versions of.
+"""A reader of git's index file that finds the paths in conflict.
 
-It is read here and not by git where a step could have written it.
+A step may have written the index, so Weft does not let git read it.
 """
 
 from collections.abc import Iterator
@@ -9,16 +9,16 @@ from weft.workspaces.clone_files import UntrustedError
 
 _HEADER = 12
 _FIXED = 40
-"""Bytes of an entry before the id of its content."""
+"""The bytes of an entry before its object id."""
 _EXTENDED = 0x4000
 _VERSIONS = (2, 3, 4)
 _COMPRESSED = 4
 
 
 def unmerged(index: bytes, *, digits: int = 40) -> frozenset[bytes]:
-    """The paths of files in conflict; raises `UntrustedError` if this is no index.
+    """Returns the paths in conflict. Raises `UntrustedError` if the data is no index.
 
-    `digits`: those of the names of objects.
+    `digits` is the length of an object id in hexadecimal.
     """
     try:
         return frozenset(path for stage, path in _entries(index, digits // 2) if stage)
@@ -45,6 +45,7 @@ def _entries(index: bytes, width: int) -> Iterator[tuple[int, bytes]]:
         else:
             end = index.index(b"\0", at)
             path = index[at:end]
+            # Entries are padded with 1 to 8 zeros to a multiple of 8 bytes.
             at = start + (end - start + 8) // 8 * 8
         yield (flags >> 12) & 3, path
 
@@ -57,6 +58,7 @@ def _cut(index: bytes, at: int, length: int) -> bytes:
 
 
 def _number(index: bytes, at: int) -> tuple[int, int]:
+    """Reads a variable-length number, as in git's pack files; returns it and the offset after it."""
     byte = index[at]
     value = byte & 127
     while byte & 128:

@@ -1,8 +1,8 @@
-"""Lock files of git: a file `….lock` beside the file that is written, created by a git and removed by it.
+"""git's lock files: a file `….lock` beside the file that git writes, created and removed by git.
 
-A git that is killed leaves its lock file, and then no other git can write there. git does not note in it which
-process created it, so the facts come from elsewhere: which processes have it open, which gits work in its
-checkout, and which of them were alive when it was last written.
+A killed git leaves its lock file, and then no other git can write there. A lock file does not name the process
+that created it, so Weft looks at processes instead: which of them have the file open, which gits work in that
+checkout, and which of those were alive when the file was last written.
 """
 
 import os
@@ -20,7 +20,7 @@ Pause = Callable[[float], None]
 MOMENT = 0.1
 _PROCESSES = Path("/proc")
 _GONE = (FileNotFoundError, ProcessLookupError, PermissionError, NotADirectoryError)
-"""A process that has ended, or belongs to another user."""
+"""Errors for a process that has ended or belongs to another user."""
 _COMPLAINTS = tuple(
     re.compile(complaint, re.DOTALL)
     for complaint in (
@@ -37,14 +37,14 @@ _NEVER_LOCK = frozenset(
 )
 """Commands of other people's gits that take no lock, however long they run."""
 _SLACK = 2.0
-"""Seconds by which the start of a process, as the kernel tells it, can differ from the clock of files."""
+"""Seconds by which a process's start time can differ from the clock of the file system."""
 
 
-# What git says
+# git's messages
 
 
 def lock_in_the_way(message: str) -> str | None:
-    """The lock file that git could not create, if that is what it complains about."""
+    """Returns the lock file that git could not create, if the message is about one."""
     for complaint in _COMPLAINTS:
         match = complaint.search(message)
         if match:
@@ -53,17 +53,18 @@ def lock_in_the_way(message: str) -> str | None:
 
 
 def about_lock(lock: str) -> str:
+    """Returns the message for a user whose git is blocked by a lock file."""
     return (
         f"another git is at work, or one that died has left its lock {lock}; "
         f"if no git runs in this repository, type: rm {shlex.quote(lock)}"
     )
 
 
-# Who has a lock file
+# Owners of lock files
 
 
 def identity_of(lock: Path) -> tuple[int, ...] | None:
-    """What tells a lock file from a later one of the same name; None if there is none."""
+    """Returns the device, inode, size and time that identify a lock file; None if it does not exist."""
     try:
         status = lock.lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -72,14 +73,14 @@ def identity_of(lock: Path) -> tuple[int, ...] | None:
 
 
 def is_stale(lock: Path, directory: Path, *, wait: float = MOMENT, pause: Pause = time.sleep) -> bool:
-    """Whether no process has this lock of a worktree."""
+    """Returns whether no process owns this lock of a worktree."""
     before = identity_of(lock)
     pause(wait)
     return before is not None and before == identity_of(lock) and not any(users_of(lock, directory))
 
 
 def users_of(lock: Path, directory: Path) -> Iterator[int]:
-    """Processes that have the lock open, and gits at work in the directory: they may have closed it."""
+    """Yields the processes that have the lock open, and the gits in the directory, which may have closed it."""
     identity = identity_of(lock)
     for process in _processes():
         with suppress(*_GONE):
@@ -96,15 +97,16 @@ class Checkouts(Struct, frozen=True, kw_only=True):
     roots: Collection[Path]
 
     def root_of(self, place: Path) -> Path | None:
-        """The checkout that a directory is in; worktrees of slices lie within the checkout of the user."""
+        """Returns the innermost checkout around a directory. Worktrees of slices lie in the user's checkout."""
         around = (root for root in self.roots if place.is_relative_to(root))
         return max(around, key=lambda root: len(root.parts), default=None)
 
 
 def holders_of(lock: Path, checkouts: Checkouts, checkout: Path | None) -> Iterator[int]:
-    """Living processes that can have created a lock file: they have it open, or are gits that were there then.
+    """Yields living processes that can have created a lock file.
 
-    `checkout`: the only one whose gits create this lock; None: gits of all checkouts do.
+    They have it open, or they are gits that were running when it was written. Only gits in `checkout` create this
+    lock; if it is None, the gits of all checkouts do.
     """
     identity = identity_of(lock)
     if identity is None:
@@ -142,13 +144,13 @@ def _works_on(process: Path, checkouts: Checkouts, checkout: Path | None) -> boo
     root = checkouts.root_of(_place(process))
     if root is not None:
         return checkout is None or root == checkout
-    # One that is elsewhere can have been sent here by an option or a variable.
+    # A git in another directory can work on this repository through an option or a variable.
     common = os.fsencode(checkouts.common)
     return any(common in process.joinpath(file).read_bytes() for file in ("cmdline", "environ"))
 
 
 def _started(process: Path) -> float:
-    """When a process started, in seconds since the epoch."""
+    """Returns the start time of a process in seconds since the epoch."""
     fields = process.joinpath("stat").read_text(errors="replace").rpartition(")")[2].split()
     return _booted() + int(fields[19]) / os.sysconf("SC_CLK_TCK")
 
@@ -163,7 +165,7 @@ def _has_open(process: Path, name: str, identity: tuple[int, ...] | None) -> boo
         return False
     for file in process.joinpath("fd").iterdir():
         with suppress(*_GONE):
-            # By its name first: to ask a file about itself may take long, if it is on another machine.
+            # Compare names first: stat() can take long for a file on a network file system.
             if file.readlink().name == name:
                 status = file.stat()
                 if (status.st_dev, status.st_ino) == identity[:2]:

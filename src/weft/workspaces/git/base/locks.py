@@ -1,8 +1,8 @@
-"""What becomes of a lock file of git's that is in the way.
+"""The treatment of lock files that block git.
 
-In a worktree of ours, whose steps have ended, such a lock goes once it is sure that nobody has it: no process has
-it open, no git works in the worktree, and it is the same as a moment ago. Elsewhere Weft removes only what its own
-children left (see `children`); another may be the user's, and the user decides.
+In a worktree of Weft in which no step runs, such a lock is removed once no process can own it: no process has it
+open, no git works in the worktree, and it has not changed for a moment. Elsewhere Weft removes only the locks of
+its own killed gits (see `children`); any other lock may belong to the user, and the user decides.
 """
 
 import os
@@ -21,28 +21,29 @@ _LOOKS = 40
 
 
 @contextmanager
-def locks_explained() -> Generator[None]:
-    """What git says about a lock in its way becomes a sentence that says what to do."""
+def explain_lock_errors() -> Generator[None]:
+    """Turns git's errors about a blocking lock into a `WorkspaceError` that says what to do."""
     try:
         yield
     except GitError as error:
-        lock = lock_in_the_way(error.said)
+        lock = lock_in_the_way(error.message)
         if lock is None:
             raise
         raise WorkspaceError(about_lock(lock)) from error
 
 
-def free(directory: Path, git_dir: Path, *, pause: Pause = time.sleep) -> None:
-    """Remove what a dead git has left in a worktree of ours. A living one is waited for, though not for ever."""
+def remove_stale_locks(directory: Path, git_dir: Path, *, pause: Pause = time.sleep) -> None:
+    """Removes the locks of dead gits from a worktree of Weft; waits a limited time for living gits."""
     for name in _OWN:
-        _free(git_dir / name, directory, pause)
+        _remove_when_stale(git_dir / name, directory, pause)
 
 
-def _free(lock: Path, directory: Path, pause: Pause) -> None:
+def _remove_when_stale(lock: Path, directory: Path, pause: Pause) -> None:
     wait = MOMENT
     for _ in range(_LOOKS):
         if not os.path.lexists(lock):
             return
+        # `is_stale` pauses for `wait` seconds, so this loop does not spin.
         if is_stale(lock, directory, wait=wait, pause=pause):
             lock.unlink(missing_ok=True)
             return

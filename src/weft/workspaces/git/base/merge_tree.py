@@ -1,12 +1,13 @@
-"""Merges that are computed and touch neither a ref nor a file: `git merge-tree` makes a tree of two commits.
+"""Merges that are computed without touching a ref or a file: `git merge-tree` creates a tree from two commits.
 
-It tells of a conflict twice. First come the entries of an index: up to three versions of each file that it could
-not settle. Then come messages, of which each names a kind of conflict and files. The entries tell what there is to
-choose from; the messages what happened. There are conflicts without any entry (a directory whose files went to
-several others, while the other side added to it), so what the exit code calls a conflict is never taken for clean.
+It reports a conflict in two forms. First come index entries: up to three versions of each file that it could not
+merge. Then come messages, each with a kind of conflict and the files concerned. The entries give the versions to
+choose from, the messages the cause. Some conflicts have no entries, for example a directory whose files moved to
+several others while the other side added a file to it. Weft therefore trusts the exit code and never treats such a
+merge as clean.
 
-Where both sides put different things in one place, git sets one of them aside, as `place~name`. Here both are
-one conflict, about the place.
+Where both sides put different objects at one path, git moves one of them aside, to `path~name`. Weft reports both
+as one conflict at the path.
 """
 
 import os
@@ -30,28 +31,30 @@ _KIND = re.compile(r"CONFLICT ?\((.*)\)")
 _LINK = "160000"
 _STAGES = ("base", "ours", "theirs")
 _SHA1 = 40
-"""The digits of an id; others are of SHA-256."""
+"""The digits of a SHA-1 object id; other repositories use SHA-256."""
 _LATE = 4_102_444_800
-"""When stand-ins are made: after all that is real, so that git comes to them first."""
+"""The date of stand-in commits: later than all real ones, so that git visits them first."""
 _WITH_BASE = ("-c", "merge.conflictStyle=diff3")
 
 
 class MergeTrial(Struct, frozen=True, kw_only=True):
-    """What came of a merge."""
+    """The result of a computed merge."""
 
     tree: str
-    """With marks in the files that are in conflict."""
+    """The merged tree; files in conflict have conflict markers."""
     conflicts: tuple[Conflict, ...] = ()
     entries: tuple["ConflictEntry", ...] = ()
-    """Those of an index, of what is in conflict."""
+    """The index entries of the files in conflict."""
 
 
 class ConflictEntry(Struct, frozen=True):
+    """One version of a file in conflict."""
+
     stage: int
-    """1: what both began with; 2: ours; 3: theirs."""
+    """1: the common ancestor; 2: ours; 3: theirs."""
     version: TreeVersion
     place: str
-    """In the tree of the trial."""
+    """The path in the tree of the trial."""
 
 
 class _Message(Struct, frozen=True):
@@ -60,37 +63,39 @@ class _Message(Struct, frozen=True):
 
 
 class _Clash(Struct):
-    """All that is about one place."""
+    """A conflict with its index entries."""
 
     conflict: Conflict
     entries: Sequence[ConflictEntry]
 
     @property
     def places(self) -> set[str]:
-        """Where the tree of the trial has it."""
+        """The paths of its versions in the tree of the trial."""
         return {entry.place for entry in self.entries}
 
 
 class _Choice(Struct, frozen=True):
+    """The resolution of a conflict by one of its versions."""
+
     clash: _Clash
     version: TreeVersion | None
-    """What is to be in place of the conflict."""
+    """The version that replaces the conflict; None removes the file."""
 
     @property
     def wants_room(self) -> bool:
-        """Whether it is a file where a directory is now: then it has room only if nothing is left in that."""
+        """Whether the version is a file at the path of a directory. It fits only once that directory is empty."""
         return self.version is not None and self.clash.conflict.path not in self.clash.places
 
 
 class Ancestry(Struct, frozen=True, kw_only=True):
-    """What the caller of a merge knows about its two commits, so that git need not look for it."""
+    """What the caller knows about the two commits of a merge, so that git need not search for it."""
 
     ours: str
     """The tree of our commit."""
     theirs: str
     """The tree of theirs."""
     shared: tuple[str, ...]
-    """Commits that lead to both, such that all that lead to both lead to one of these."""
+    """Common ancestors, such that every common ancestor leads to one of these."""
 
 
 def try_merge(
@@ -102,15 +107,15 @@ def try_merge(
     shows_base: bool = False,
     ancestry: Ancestry | None = None,
 ) -> MergeTrial:
-    """Bring the commit `theirs` to the commit `ours`, in memory.
+    """Merges the commit `theirs` into the commit `ours`, without touching refs or files.
 
-    Of the files that are in conflict, those that a glob of `take` means are as `theirs` has them, or has removed
-    them. With `shows_base`, marks in files show what both began with, too. `git` is at the top of a checkout, as
-    it names files from where it is; what `.gitattributes` say there about merging goes. Several threads may do
-    this at once.
+    Files in conflict that match a glob of `take` get the version of `theirs`, or are removed if `theirs` removed
+    them. With `shows_base`, conflict markers also show the common ancestor. `git` runs at the top of a checkout,
+    because it reports paths relative to its directory and reads the merge attributes there. Several threads may
+    call this at once.
 
-    To find what two commits have in common, git walks the history back to where the longer branch began, which
-    may be thousands of commits ago. With an `ancestry` it need not.
+    To find common ancestors, git walks the history back to where the longer branch started, which may be thousands
+    of commits. With an `ancestry`, it need not.
     """
     if ancestry is not None and ancestry.shared:
         tree = _merged_stand_ins(git, ancestry)
@@ -125,20 +130,20 @@ def try_merge(
     if answer.exit_code == 0:
         return MergeTrial(tree=tree)
     clashes = _clashes(tree, rest)
-    taken = [clash for clash in clashes if any(matches(glob, clash.conflict.path) for glob in take)]
-    if taken:
-        tree, taken = _with_theirs(git, tree, theirs, taken)
-    settled = {clash.conflict.path for clash in taken}
-    left = [clash for clash in clashes if clash.conflict.path not in settled]
-    entries = tuple(entry for clash in left for entry in clash.entries)
-    return MergeTrial(tree=tree, conflicts=tuple(clash.conflict for clash in left), entries=entries)
+    resolved = [clash for clash in clashes if any(matches(glob, clash.conflict.path) for glob in take)]
+    if resolved:
+        tree, resolved = _with_theirs(git, tree, theirs, resolved)
+    settled = {clash.conflict.path for clash in resolved}
+    unresolved = [clash for clash in clashes if clash.conflict.path not in settled]
+    entries = tuple(entry for clash in unresolved for entry in clash.entries)
+    return MergeTrial(tree=tree, conflicts=tuple(clash.conflict for clash in unresolved), entries=entries)
 
 
 def _merged_stand_ins(git: Git, ancestry: Ancestry) -> str:
-    """The tree of a clean merge of two commits that stand in for ours and theirs; empty if there is none.
+    """Returns the tree of a clean merge of two commits that stand in for ours and theirs; else empty.
 
-    They have the same trees, and what is shared as their parents, so the merge is the same. They live in a
-    temporary directory. Of a conflict nothing is taken from here: its marks would name the stand-ins.
+    The stand-ins have the same trees and the shared ancestors as parents, so the merge is the same. They live in a
+    temporary directory. A conflict is not taken from this merge, because its markers would name the stand-ins.
     """
     with tempfile.TemporaryDirectory(prefix="weft-") as folder:
         ours, theirs = (
@@ -151,7 +156,7 @@ def _merged_stand_ins(git: Git, ancestry: Ancestry) -> str:
 
 
 def _stand_in(objects: Path, tree: str, parents: Sequence[str], name: str) -> str:
-    """Writes a commit into a directory of objects; its id."""
+    """Writes a commit to an object directory and returns its id."""
     person = f"{name} <{name}> {_LATE} +0000"
     lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
     content = "\n".join((*lines, f"author {person}", f"committer {person}", "", name, "")).encode()
@@ -173,7 +178,7 @@ def commit_merge(  # noqa: PLR0913 - what a commit has, and how it is signed
     sign: SigningFailure = SigningFailure.REQUIRED,
     once: bool = False,
 ) -> str:
-    """A new commit; nothing leads to it yet. `identity` is variables of git's that say who made it."""
+    """Returns a new commit; no ref leads to it yet. `identity` holds git's variables for author and committer."""
     draft = CommitDraft(tree=tree, parents=parents, message=os.fsencode(message), env=identity)
     return write_commit(git, draft, sign=sign, once=once)
 
@@ -189,26 +194,26 @@ def _why_not(git: Git, ours: str, theirs: str, answer: GitOutput) -> str:
             f"{ours} and {theirs} have no commit in common, so there is no telling what either changed; "
             "was the history of one of them replaced?"
         )
-    return answer.said
+    return answer.message
 
 
-# What git tells
+# The output of merge-tree
 
 
 def _clashes(tree: str, fields: Sequence[str]) -> list[_Clash]:
     rest = iter(fields)
     entries = list(_entries(rest))
     messages = list(_messages(rest))
-    meant = dict(_set_aside(messages))
-    found: dict[str, list[ConflictEntry]] = {}
+    path_by_place = dict(_set_aside(messages))
+    entries_by_path: dict[str, list[ConflictEntry]] = {}
     for entry in entries:
-        found.setdefault(meant.get(entry.place, entry.place), []).append(entry)
-    # Of a message about nothing that has entries, the place alone is known.
-    for said in messages:
-        if not any(meant.get(place, place) in found for place in said.places):
-            found[said.places[0]] = []
-    kinds = _kinds(messages, meant)
-    return [_clash(tree, path, kinds.get(path, []), parts) for path, parts in found.items()]
+        entries_by_path.setdefault(path_by_place.get(entry.place, entry.place), []).append(entry)
+    # If none of a message's files has entries, only the path of the conflict is known.
+    for message in messages:
+        if not any(path_by_place.get(place, place) in entries_by_path for place in message.places):
+            entries_by_path[message.places[0]] = []
+    kinds = _kinds(messages, path_by_place)
+    return [_clash(tree, path, kinds.get(path, []), parts) for path, parts in entries_by_path.items()]
 
 
 def _entries(fields: Iterator[str]) -> Iterator[ConflictEntry]:
@@ -220,29 +225,29 @@ def _entries(fields: Iterator[str]) -> Iterator[ConflictEntry]:
 
 
 def _messages(fields: Iterator[str]) -> Iterator[_Message]:
-    """Those about conflicts. After the last there may be advice about submodules, in lines of plain text."""
+    """Yields the messages about conflicts. Plain-text advice about submodules may follow the last one."""
     for count in fields:
         if not count.isdecimal():
             return
         places = tuple(islice(fields, int(count)))
         kind = _KIND.fullmatch(next(fields))
-        next(fields)  # the same in words, which change from one version to the next
+        next(fields)  # the message text, which changes between versions of git
         if kind:
             yield _Message(kind[1], places)
 
 
 def _set_aside(messages: Iterable[_Message]) -> Iterator[tuple[str, str]]:
-    """The places that are not those of a side, and what they stand for."""
-    for said in messages:
-        for place in said.places:
-            yield from ((other, place) for other in said.places if other.startswith(f"{place}~"))
+    """Yields the places to which git moved a version aside, with the real path of each."""
+    for message in messages:
+        for place in message.places:
+            yield from ((aside, place) for aside in message.places if aside.startswith(f"{place}~"))
 
 
-def _kinds(messages: Iterable[_Message], meant: Mapping[str, str]) -> dict[str, list[str]]:
+def _kinds(messages: Iterable[_Message], path_by_place: Mapping[str, str]) -> dict[str, list[str]]:
     kinds: dict[str, list[str]] = {}
-    for said in messages:
-        for place in said.places:
-            kinds.setdefault(meant.get(place, place), []).append(said.kind)
+    for message in messages:
+        for place in message.places:
+            kinds.setdefault(path_by_place.get(place, place), []).append(message.kind)
     return kinds
 
 
@@ -254,7 +259,7 @@ def _clash(tree: str, path: str, kinds: Sequence[str], entries: Sequence[Conflic
 
 
 def _kind(kinds: Sequence[str], versions: Mapping[str, TreeVersion]) -> str:
-    """The most telling word: git calls much a conflict of contents, besides what else it is."""
+    """Returns the most specific kind. git reports many conflicts as `contents` in addition to their real kind."""
     if any(version.mode == _LINK for version in versions.values()):
         return "submodule"
     special = next((kind for kind in kinds if kind != "contents"), None)
@@ -265,19 +270,19 @@ def _kind(kinds: Sequence[str], versions: Mapping[str, TreeVersion]) -> str:
 
 
 def _with_theirs(git: Git, tree: str, theirs: str, clashes: Sequence[_Clash]) -> tuple[str, list[_Clash]]:
-    """The tree with `theirs` in place of what is in conflict, and the conflicts that this has settled."""
+    """Returns the tree with the versions of `theirs`, and the conflicts that this resolves."""
     versions = _versions(git, theirs)
     real = set(versions.values())
     choices = [_Choice(clash, _chosen(clash, versions)) for clash in clashes if clash.places]
-    # Into what one side has renamed, git may have merged what the other did: that is nobody's version.
+    # For a renamed file, git may report a merged version that is on neither side; only real versions are used.
     choices = [choice for choice in choices if choice.version is None or choice.version in real]
     direct = [choice for choice in choices if not choice.wants_room]
     with tempfile.TemporaryDirectory(prefix="weft-") as folder:
         index = {"GIT_INDEX_FILE": f"{folder}/index"}
         git.do("read-tree", tree, env=index)
         tree = _put(git, index, direct, len(tree))
-        waiting = (choice for choice in choices if choice.wants_room)
-        free = [choice for choice in waiting if not _is_there(git, tree, choice.clash.conflict.path)]
+        deferred = (choice for choice in choices if choice.wants_room)
+        free = [choice for choice in deferred if not _is_there(git, tree, choice.clash.conflict.path)]
         if free:
             tree = _put(git, index, free, len(tree))
     return tree, [choice.clash for choice in (*direct, *free)]
@@ -289,7 +294,7 @@ def _versions(git: Git, commit: str) -> dict[str, TreeVersion]:
 
 
 def _chosen(clash: _Clash, versions: Mapping[str, TreeVersion]) -> TreeVersion | None:
-    """What theirs has there. If ours has renamed the file, that is what theirs has under the old name."""
+    """Returns the version of theirs. If ours renamed the file, theirs has it under the old name."""
     return versions.get(clash.conflict.path, clash.conflict.theirs)
 
 
@@ -298,9 +303,10 @@ def _is_there(git: Git, tree: str, path: str) -> bool:
 
 
 def _put(git: Git, index: Mapping[str, str], choices: Iterable[_Choice], length: int) -> str:
-    """The tree with these settled; `length` is that of an object's id."""
+    """Returns the tree with these choices applied; `length` is the length of an object id."""
     lines: list[str] = []
     for choice in choices:
+        # Mode 0 removes a path from the index.
         lines += (f"0 {'0' * length}\t{place}" for place in choice.clash.places)
         if choice.version is not None:
             lines.append(f"{choice.version.mode} {choice.version.oid}\t{choice.clash.conflict.path}")

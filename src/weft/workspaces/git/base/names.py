@@ -1,13 +1,13 @@
-"""What refs and worktrees are called. Names are flat, so that none is the folder of another.
+"""The names of refs and worktrees. Names are flat, so that no name is the folder of another.
 
-refs/heads/weft/<plan>/<path with dots>    the branch of a slice, or of a group, in which its slices come together
-refs/heads/weft/<plan>/_plan               that of the whole plan
-refs/weft/start/<plan>/<path with dots>    where the branch of a slice began, or that of a group last followed
-refs/weft/told/<plan>/<path with dots>     where it was when its last step began; of a group: before our last move
-refs/weft/tip/<plan>/<path with dots>      where it was when a step was last recorded; of a group: as we left it
-refs/weft/passed/<plan>/<path with dots>   what its verify has passed on; of a group, what it was started on
-refs/weft/merging/<plan>/<path with dots>  what is to be merged, while it is verified
-refs/weft/kept/<plan>/<path with dots>/…   commits that nothing else leads to any more: nothing is ever lost
+refs/heads/weft/<plan>/<path with dots>    the branch of a slice, or the integration branch of a group
+refs/heads/weft/<plan>/_plan               the integration branch of the plan
+refs/weft/start/<plan>/<path with dots>    slice: where its branch started; group: the commit it last followed
+refs/weft/told/<plan>/<path with dots>     slice: its tip at its last step's start; group: before Weft's last move
+refs/weft/tip/<plan>/<path with dots>      slice: its tip at the last recorded step; group: after Weft's last move
+refs/weft/passed/<plan>/<path with dots>   slice: the commit that passed verify; group: the commit it started on
+refs/weft/merging/<plan>/<path with dots>  the merge commit that is being verified
+refs/weft/kept/<plan>/<path with dots>/…   kept work: commits that no other ref leads to any more
 """
 
 from msgspec import Struct
@@ -16,22 +16,24 @@ from weft.ids import file_name
 
 
 def dotted(path: str) -> str:
-    """The flat name of a subplan; git allows none that ends with `.lock`, or has two dots in a row."""
-    name = file_name(path).replace("..", ".")  # there are two where a long name was cut before a dot
+    """Returns the flat name of a subplan. git allows no name that ends with `.lock` or has two dots in a row."""
+    name = file_name(path).replace("..", ".")  # shortening a long name before a dot gives two in a row
     return f"{name}@" if name.endswith(".lock") else name
 
 
 class RefNames(Struct, frozen=True):
+    """The names of a plan's refs."""
+
     plan: str
     prefix: str = "weft/"
-    """What the names of branches begin with."""
+    """The prefix of branch names."""
 
     def branch(self, path: str) -> str:
-        """As people name it."""
+        """Returns the short name of the subplan's branch."""
         return f"{self.prefix}{self.plan}/{dotted(path)}"
 
     def head(self, path: str) -> str:
-        """The same as a full ref."""
+        """Returns the full ref of the subplan's branch."""
         return f"refs/heads/{self.branch(path)}"
 
     def start(self, path: str) -> str:

@@ -1,9 +1,9 @@
-"""Whether all that a commit holds is on the target: then nothing is lost if no other name leads to it any more.
+"""Proofs that the target holds all the work of a commit, so that the commit's other refs may be removed.
 
-It is if the target has the commit in its history. Branches on which work came together hold more than that: their
-merges are not those by which the same work landed. But a merge is nobody's work, if it comes out the same when it
-is made again, or if the target has had that very tree. So a commit is proven, too, if all that the target does not
-have of its history are such merges. Whatever cannot be told for certain is not proven.
+The target holds it if the commit is in the target's history. Integration branches need more than that, because
+their merge commits differ from those by which the same work landed. A merge commit is no work of its own if
+merging its parents again gives the same tree, or if the target's history has that tree. A commit is therefore also
+proven if everything in its history that the target lacks consists of such merges. In doubt, the proof fails.
 """
 
 from weft.workspaces.git.base.merge_tree import try_merge
@@ -14,40 +14,42 @@ _PARENTS = 2
 
 
 class ReachabilityProof:
+    """Answers for one target, with a cache."""
+
     def __init__(self, git: Git, target: str) -> None:
-        """`git` is at the top of a checkout; `target` is the commit that the target is at."""
+        """`git` runs at the top of a checkout; `target` is the commit of the target."""
         self._git = git
         self._target = target
-        self._known: dict[str, bool] = {}
+        self._proofs: dict[str, bool] = {}
 
     def holds(self, commit: str) -> bool:
-        """Whether the target has all that the commit has."""
-        if commit not in self._known:
-            self._known[commit] = is_ancestor(self._git, commit, self._target) or (
-                not self._count(commit, "--no-merges") and self._are_made_again(commit)
+        """Returns whether the target holds all the work of the commit."""
+        if commit not in self._proofs:
+            self._proofs[commit] = is_ancestor(self._git, commit, self._target) or (
+                not self._count(commit, "--no-merges") and self._are_reproducible(commit)
             )
-        return self._known[commit]
+        return self._proofs[commit]
 
     def holds_parents(self, commit: str) -> bool:
-        """The same of a merge that was only made to be verified: what it was made of is what counts."""
+        """Returns the same for a merge commit that only served a verify: its parents count."""
         parents = self._git.line("rev-parse", f"{commit}^@").split()
         return bool(parents) and all(self.holds(parent) for parent in parents)
 
     def missing(self, commit: str) -> int:
-        """How many commits the target does not have; without merges, unless there are no others."""
+        """Returns how many commits the target lacks; merges count only if there are no others."""
         return self._count(commit, "--no-merges") or self._count(commit)
 
     def _count(self, commit: str, *options: str) -> int:
         return int(self._git.line("rev-list", "--count", *options, commit, f"^{self._target}"))
 
-    def _are_made_again(self, commit: str) -> bool:
+    def _are_reproducible(self, commit: str) -> bool:
         merges = self._git.line("rev-list", "--parents", commit, f"^{self._target}").splitlines()
-        return all(self._is_made_again(*line.split()) for line in merges)
+        return all(self._is_reproducible(*line.split()) for line in merges)
 
-    def _is_made_again(self, commit: str, *parents: str) -> bool:
+    def _is_reproducible(self, commit: str, *parents: str) -> bool:
         tree = tree_of(self._git, commit)
         if len(parents) == _PARENTS:
-            again = try_merge(self._git, *parents)
-            if not again.conflicts and again.tree == tree:
+            trial = try_merge(self._git, *parents)
+            if not trial.conflicts and trial.tree == tree:
                 return True
         return tree in self._git.line("log", "--format=%T", self._target, f"^{commit}").split()

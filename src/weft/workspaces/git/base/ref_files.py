@@ -1,8 +1,8 @@
-"""Single refs, read from git's own files: without a process, and without a look at any other ref.
+"""Single refs, read from git's own files, without a process and without reading any other ref.
 
-`git for-each-ref` reads each loose ref of a directory, also to answer for a single ref; with thousands of slices
-that takes longer than all the rest. A ref is a small file, or a line of `packed-refs`. What is not as plain is
-left to git: a symbolic ref, a link, a damaged file, a repository that keeps its refs elsewhere.
+`git for-each-ref` reads every loose ref of a directory even to answer for one, which dominates the running time
+with thousands of slices. A ref is a small file or a line of `packed-refs`. Everything less simple is left to git:
+symbolic refs, links, damaged files, and repositories that store refs in another way.
 """
 
 import os
@@ -18,28 +18,26 @@ from weft.safe_files import read_file
 
 _OBJECT = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64})\n")
 _OWN = ("refs/bisect/", "refs/worktree/", "refs/rewritten/")
-"""What each worktree has for itself."""
+"""Refs that each worktree has for itself."""
 _PAIR = 2
 _MOST = 200
-"""Bytes of a loose ref that are read; an object has 65 at most."""
+"""Bytes of a loose ref that are read; an object id has at most 65 with its newline."""
 
 
 class UnusualRefError(Exception):
-    """Only git can tell where a ref leads."""
+    """Only git can resolve this ref."""
 
 
 def read_refs(common: Path, refs: Iterable[str]) -> dict[str, str]:
-    """The objects that these refs lead to; a ref that does not exist is left out.
-
-    Raises `UnusualRefError`.
-    """
+    """Returns the objects of these refs, without refs that do not exist. Raises `UnusualRefError`."""
     if (common / "reftable").exists():
         raise UnusualRefError
     tips: dict[str, str] = {}
     for ref in refs:
         if not ref.startswith("refs/") or ref.startswith(_OWN):
             raise UnusualRefError
-        # Who packs a ref removes its file last, so whoever finds no file finds the line.
+        # `git pack-refs` writes the line first and removes the file last, so a reader without a file finds the
+        # line.
         oid = _loose(common / ref) or _packed(common).refs.get(ref)
         if oid is not None:
             tips[ref] = oid
@@ -47,7 +45,7 @@ def read_refs(common: Path, refs: Iterable[str]) -> dict[str, str]:
 
 
 def may_have_refs_below(common: Path, folder: str) -> bool:
-    """Whether it cannot be ruled out that there are refs whose names begin with that of the folder."""
+    """Returns whether there may be refs in this folder."""
     if (common / "reftable").exists() or (common / folder).exists():
         return True
     try:
@@ -67,7 +65,7 @@ def _loose(file: Path) -> str | None:
         raise UnusualRefError from error
     try:
         content = os.read(handle, _MOST)
-    except IsADirectoryError:  # an empty one that a removed ref has left, or that of other refs
+    except IsADirectoryError:  # empty after the removal of a ref, or with other refs in it
         return None
     finally:
         os.close(handle)
@@ -78,9 +76,11 @@ def _loose(file: Path) -> str | None:
 
 
 class _Packed(Struct, frozen=True):
+    """The contents of `packed-refs`."""
+
     refs: Mapping[str, str]
     names: Sequence[str]
-    """The same, sorted."""
+    """The names, sorted."""
 
 
 _NONE = _Packed({}, ())
@@ -89,19 +89,19 @@ _NONE = _Packed({}, ())
 def _packed(common: Path) -> _Packed:
     file = common / "packed-refs"
     try:
-        seen = file.lstat()
+        stat = file.lstat()
     except FileNotFoundError:
         return _NONE
-    return _parsed(file, (seen.st_ino, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size))
+    return _parsed(file, (stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size))
 
 
 _MOST_PACKED = 1 << 32
-"""Bytes of a file of packed refs; a repository of millions has fewer."""
+"""The most bytes of a `packed-refs` file; even one with millions of refs is smaller."""
 
 
 @lru_cache(maxsize=4)
 def _parsed(file: Path, _state: tuple[int, ...]) -> _Packed:
-    """Read once for each state of the file."""
+    """Returns the parsed file, cached for each state of the file."""
     lines = read_file(file, most=_MOST_PACKED).splitlines()
     pairs = [line.split(b" ", 1) for line in lines if line[:1] not in {b"#", b"^"}]
     if not all(len(pair) == _PAIR and _OBJECT.fullmatch(pair[0] + b"\n") for pair in pairs):

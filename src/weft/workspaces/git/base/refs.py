@@ -1,7 +1,8 @@
-"""Refs: where they lead, and how they are moved: all of them or none, and only from where they are known to be.
+"""Refs: where they lead, and how Weft moves them.
 
-A move is one transaction of git's. Whether it was done is not read from what git says, but from where the refs are
-afterwards: so a move that is asked for twice is done once, and one that was cut off half way is finished.
+Several refs move in one git transaction: all or none, and only from their expected commits. Whether a move
+succeeded is not read from git's message but from the refs afterwards. A move that is requested twice therefore
+happens once, and an interrupted one is completed.
 """
 
 import os
@@ -14,11 +15,11 @@ from weft.workspaces.git.base.program import Git, GitError, GitOutput
 from weft.workspaces.git.base.ref_files import UnusualRefError, may_have_refs_below, read_refs
 
 _PATIENCE = "core.filesRefLockTimeout=1000"
-"""So many milliseconds another git may take for a ref that we want to move."""
+"""The milliseconds that git waits for a ref that another git has locked."""
 
 
 def tip(git: Git, ref: str) -> str | None:
-    """The object that a full ref leads to; None if there is no such ref."""
+    """Returns the object of a full ref; None if the ref does not exist."""
     try:
         oid = read_refs(git.common, (ref,)).get(ref)
     except UnusualRefError:
@@ -27,7 +28,7 @@ def tip(git: Git, ref: str) -> str | None:
 
 
 def _is_there(git: Git, oid: str) -> bool:
-    """Whether the repository has an object; git is asked only about one that is not in a file of its own."""
+    """Returns whether the repository has an object; asks git only if the object has no file of its own."""
     objects = git.common / "objects"
     return (objects / oid[:2] / oid[2:]).is_file() or (
         (objects, oid) in _THERE or _note_there(git, objects, oid)
@@ -35,7 +36,7 @@ def _is_there(git: Git, oid: str) -> bool:
 
 
 _THERE: set[tuple[Path, str]] = set()
-"""Objects that are known to be there, by the place of all objects: none that a ref leads to ever goes."""
+"""Objects known to exist, by object directory. An object that a ref leads to never disappears."""
 
 
 def _note_there(git: Git, objects: Path, oid: str) -> bool:
@@ -50,90 +51,99 @@ def _tip_by_git(git: Git, ref: str) -> str | None:
     answer = git.ask(*command)
     if answer.exit_code == 0:
         return answer.text
-    # A ref that leads nowhere is listed, or git complains about it; of one that is missing there is no word.
+    # for-each-ref lists a broken ref or warns about it, and does neither for a missing one.
     listed = git.ask("for-each-ref", "--format=%(refname)", ref)
-    if listed.exit_code or listed.said or ref in listed.text.splitlines():
-        again = git.ask(*command)
-        if again.exit_code == 0:  # it has been made in between
-            return again.text
-        said = f"{ref} is broken: {listed.said or answer.said}; type: weft doctor --fix"
-        raise GitError(command, answer.exit_code, said)
+    if listed.exit_code or listed.message or ref in listed.text.splitlines():
+        second_answer = git.ask(*command)
+        if second_answer.exit_code == 0:  # another process has just created it
+            return second_answer.text
+        message = f"{ref} is broken: {listed.message or answer.message}; type: weft doctor --fix"
+        raise GitError(command, answer.exit_code, message)
     return None
 
 
 def tips_of(git: Git, *refs: str) -> dict[str, str]:
-    """The objects that full refs lead to; a ref that does not exist is left out.
+    """Returns the objects of full refs, without refs that do not exist.
 
-    The cost does not depend on how many other refs there are, unlike that of `tips`.
+    Unlike that of `tips`, the cost does not depend on how many other refs there are.
     """
     try:
         return read_refs(git.common, refs)
     except UnusualRefError:
-        wanted = frozenset(refs)
-        return {ref: oid for ref, oid in tips(git, *refs).items() if ref in wanted}
+        names = frozenset(refs)
+        return {ref: oid for ref, oid in tips(git, *refs).items() if ref in names}
 
 
 def tips_below(git: Git, folder: str) -> dict[str, str]:
-    """All refs whose names begin with that of a folder; quick where there are none."""
+    """Returns all refs in a folder; fast if there are none."""
     return tips(git, folder) if may_have_refs_below(git.common, folder) else {}
 
 
 def tips(git: Git, *prefixes: str) -> dict[str, str]:
-    """All refs whose names are one of these, or lie below it, and the objects that they lead to."""
+    """Returns all refs with these names or below them, with their objects."""
     command = ("for-each-ref", "--format=%(objectname) %(refname)", *prefixes)
     answer = git.ask(*command)
-    if answer.exit_code or answer.said:
-        said = f"{answer.said or 'it gives no reason'}; to have repaired what can be, type: weft doctor --fix"
-        raise GitError(command, answer.exit_code, said)
+    if answer.exit_code or answer.message:
+        message = (
+            f"{answer.message or 'it gives no reason'}; to have repaired what can be, type: weft doctor --fix"
+        )
+        raise GitError(command, answer.exit_code, message)
     pairs = (line.split(" ", 1) for line in answer.text.splitlines())
-    return {ref: found for found, ref in pairs}
+    return {ref: oid for oid, ref in pairs}
 
 
-def is_ancestor(git: Git, one: str, other: str) -> bool:
-    """Whether all that led to one commit led to the other too, or they are the same."""
-    return git.says_yes("merge-base", "--is-ancestor", one, other)
+def is_ancestor(git: Git, ancestor: str, descendant: str) -> bool:
+    """Returns whether `ancestor` is in the history of `descendant`, or the same commit."""
+    return git.says_yes("merge-base", "--is-ancestor", ancestor, descendant)
 
 
 def tree_of(git: Git, commit: str) -> str:
+    """Returns the tree of a commit."""
     command = ("rev-parse", "--quiet", "--verify", f"{commit}^{{tree}}")
     answer = git.ask(*command)
     if answer.exit_code:
-        raise GitError(command, answer.exit_code, f"{commit} is no commit of this repository {answer.said}")
+        raise GitError(
+            command, answer.exit_code, f"{commit} is no commit of this repository {answer.message}"
+        )
     return answer.text
 
 
 def move(git: Git, moves: Sequence[RefMove], *, reason: str) -> bool:
-    """Move all these refs; False if one is neither where it is expected nor where it is to be: then none moves.
+    """Moves all these refs. Returns False, and moves none, if a ref is at neither its expected nor its new commit.
 
-    An empty `before` makes a ref, an empty `after` removes it; if both are the same, the others move only if it is
-    there. Several threads may do this at once.
+    An empty `before` creates a ref, an empty `after` removes it. If both are equal, the others move only if this
+    ref is there. Several threads may call this at once.
     """
     if not moves:
         return True
     command = ("-c", _PATIENCE, "update-ref", "-m", reason, "--stdin")
-    lines = ("start", *(_line(wish) for wish in moves), "prepare", "commit", "")
+    lines = ("start", *(_line(ref_move) for ref_move in moves), "prepare", "commit", "")
     answer = git.ask(*command, stdin=os.fsencode("\n".join(lines)))
     if answer.exit_code == 0:
         return True
-    now = {wish.ref: tip(git, wish.ref) or "" for wish in moves}
-    if any(now[wish.ref] not in {wish.before, wish.after} for wish in moves):
+    current = {ref_move.ref: tip(git, ref_move.ref) or "" for ref_move in moves}
+    if any(current[ref_move.ref] not in {ref_move.before, ref_move.after} for ref_move in moves):
         return False
-    left = [wish for wish in moves if wish.before == wish.after or now[wish.ref] != wish.after]
-    if len(left) == len(moves):
+    remaining = [
+        ref_move
+        for ref_move in moves
+        if ref_move.before == ref_move.after or current[ref_move.ref] != ref_move.after
+    ]
+    if len(remaining) == len(moves):
         raise GitError(command, answer.exit_code, _reason(answer))
-    return move(git, left, reason=reason)
+    return move(git, remaining, reason=reason)
 
 
-def _line(wish: RefMove) -> str:
-    if wish.before == wish.after:
-        return f"verify {wish.ref} {wish.before}".rstrip()
-    if not wish.before:
-        return f"create {wish.ref} {wish.after}"
-    if not wish.after:
-        return f"delete {wish.ref} {wish.before}"
-    return f"update {wish.ref} {wish.after} {wish.before}"
+def _line(ref_move: RefMove) -> str:
+    if ref_move.before == ref_move.after:
+        return f"verify {ref_move.ref} {ref_move.before}".rstrip()
+    if not ref_move.before:
+        return f"create {ref_move.ref} {ref_move.after}"
+    if not ref_move.after:
+        return f"delete {ref_move.ref} {ref_move.before}"
+    return f"update {ref_move.ref} {ref_move.after} {ref_move.before}"
 
 
 def _reason(answer: GitOutput) -> str:
-    lock = lock_in_the_way(answer.said)
-    return about_lock(lock) if lock else answer.said
+    lock = lock_in_the_way(answer.message)
+    return about_lock(lock) if lock else answer.message

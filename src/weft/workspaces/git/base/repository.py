@@ -1,6 +1,6 @@
-"""The repository that a plan is in, and the two ends of its work: where it starts, and where results land.
+"""The repository of a plan, the commit that its work starts from, and the branch on which results land.
 
-All that could be wrong with either is found here, before anything is made, and said in words that lead on.
+This module checks both before a run creates anything, and raises errors that say what to type.
 """
 
 import re
@@ -18,7 +18,7 @@ from weft.workspaces.git.base.discovery import repository_around
 from weft.workspaces.git.base.program import Git
 
 OLDEST = (2, 38)
-"""The first git that merges without a checkout, by `merge-tree --write-tree`."""
+"""The first git that merges without a checkout, with `merge-tree --write-tree`."""
 
 _VERSION = re.compile(r"git version (\d+)\.(\d+)")
 _TRUST = re.compile(r"^\s*(git config .*safe\.directory .+)$", re.MULTILINE)
@@ -26,21 +26,25 @@ _HEADS = "refs/heads/"
 
 
 class Repository(Struct, frozen=True, kw_only=True):
+    """The repository of a plan."""
+
     git: Git
     """git at the top."""
     top: Path
-    """The root of the checkout that the plan is in."""
+    """The root of the checkout that contains the plan."""
     common: Path
-    """The directory that all checkouts of the repository share: the `.git` of the first one."""
+    """The git directory that all checkouts share: the `.git` of the main checkout."""
     inside: Path
-    """The plan's directory, from the top."""
+    """The plan's directory, relative to the top."""
     identity: Mapping[str, str]
-    """Variables for git's environment that name an author and a committer, where the user has named none."""
+    """Variables for git that name an author and a committer, where the user has configured none."""
 
 
 class Ends(Struct, frozen=True, kw_only=True):
+    """The target of a plan and the commit that its work starts from."""
+
     target: str
-    """The branch on which results land, as people name it."""
+    """The short name of the branch on which results land."""
     target_ref: str
     base: str
     """The commit that work starts from."""
@@ -50,9 +54,9 @@ class Ends(Struct, frozen=True, kw_only=True):
 
 
 def open_repository(folder: Path, *, environ: Mapping[str, str], sign: str | bool = "auto") -> Repository:
-    """The repository that a directory is in; raises `InputError` if work there is not possible.
+    """Returns the repository that contains a directory. Raises `InputError` if Weft cannot work there.
 
-    `sign`: whether commits are signed, or `auto`, which is as git would.
+    `sign`: whether commits are signed; `auto` follows git's configuration.
     """
     git = Git(folder, environ=environ)
     _require_version(git)
@@ -66,15 +70,15 @@ def open_repository(folder: Path, *, environ: Mapping[str, str], sign: str | boo
     return repository
 
 
-def version_in(said: str) -> tuple[int, int] | None:
-    """The version in the answer of `git version`, up to its second number."""
-    found = _VERSION.match(said)
-    return None if found is None else (int(found[1]), int(found[2]))
+def version_in(output: str) -> tuple[int, int] | None:
+    """Returns major and minor version from the output of `git version`."""
+    match = _VERSION.match(output)
+    return None if match is None else (int(match[1]), int(match[2]))
 
 
 def _require_version(git: Git) -> None:
     try:
-        said = git.line("version")
+        output = git.line("version")
     except OSError as error:
         if error.filename == "git":
             raise InputError(
@@ -83,14 +87,14 @@ def _require_version(git: Git) -> None:
             ) from None
         kind = WeftError if is_shortage(error) else InputError
         raise kind(f"cannot work in {git.directory}: {describe(error)}") from None
-    version = version_in(said)
+    version = version_in(output)
     if version is None:
         raise InputError(
-            f"cannot tell which git this is: `git version` says {said!r}; install git 2.38 or newer"
+            f"cannot tell which git this is: `git version` says {output!r}; install git 2.38 or newer"
         )
     if version < OLDEST:
         raise InputError(
-            f"this is {said}, and Weft needs 2.38 or newer to merge without touching your files; "
+            f"this is {output}, and Weft needs 2.38 or newer to merge without touching your files; "
             f"install a newer git, or set `isolation: dir` in the plan"
         )
 
@@ -98,7 +102,7 @@ def _require_version(git: Git) -> None:
 def _require_checkout(git: Git) -> None:
     answer = git.ask("rev-parse", "--is-bare-repository", "--is-inside-work-tree")
     if answer.exit_code:
-        raise InputError(_why_not(git.directory, answer.said))
+        raise InputError(_why_not(git.directory, answer.message))
     bare, in_checkout = (word == "true" for word in answer.text.split())
     if bare:
         raise InputError(
@@ -112,20 +116,20 @@ def _require_checkout(git: Git) -> None:
         )
 
 
-def _why_not(folder: Path, said: str) -> str:
-    words = _in_one_line(said)
-    trust = _TRUST.search(said)
+def _why_not(folder: Path, message: str) -> str:
+    words = _in_one_line(message)
+    trust = _TRUST.search(message)
     if trust:
         return f"git does not trust the owner of {folder} ({words}); if you do, type: {trust[1]}"
-    if "not a git repository (or any" not in said:
+    if "not a git repository (or any" not in message:
         return (
-            f"git cannot read the repository of {folder} ({words}); mend that until `git status` works there"
+            f"git cannot read the repository of {folder} ({words}); fix that until `git status` works there"
         )
     place = repository_around(folder.absolute())
     if place is not None:
         return (
             f"{place / '.git'} is not, or not any more, what git takes for a repository ({words}); "
-            f"mend that until `git status` works in {folder}"
+            f"fix that until `git status` works in {folder}"
         )
     return (
         f"{folder} is in no git repository, and slices are to work in git worktrees; type `git init` and "
@@ -146,11 +150,12 @@ def _signs(git: Git, sign: str | bool) -> bool:  # noqa: FBT001 - as it is writt
     if isinstance(sign, bool):
         return sign
     values = git.ask("config", "--type=bool", "--get-all", "commit.gpgSign").text.splitlines()
-    return values[:-1][-1:] == ["true"]  # the last one is Weft's own, for every git that it starts
+    # The last value is Weft's own setting for every git that it starts; the one before it is the user's.
+    return values[:-1][-1:] == ["true"]
 
 
 def _identity(git: Git) -> dict[str, str]:
-    """As `git commit` would ask for it."""
+    """Returns a replacement identity for each role that `git commit` could not fill."""
     return {
         f"GIT_{role}_{part}": value
         for role in ("AUTHOR", "COMMITTER")
@@ -165,7 +170,7 @@ def _identity(git: Git) -> dict[str, str]:
 def resolve_ends(
     repository: Repository, *, base: str | None, target: str | None, prefix: str = "weft/"
 ) -> Ends:
-    """Where work starts and where it lands, from what the plan says; raises `InputError` if that cannot be."""
+    """Returns the target and the base from the plan's settings. Raises `InputError` if they are invalid."""
     git = repository.git
     base_ref = None if base is None else _ref_of(git, base)
     if target is not None:
@@ -185,7 +190,7 @@ def resolve_ends(
 
 
 def _ref_of(git: Git, name: str) -> str | None:
-    """The full name of a local branch; of the one that it stands for, if it is another name of one."""
+    """Returns the full ref of a local branch, with a symbolic ref resolved; None if there is none."""
     ref = _HEADS + name.removeprefix(_HEADS)
     if not _is_there(git, ref):
         return None
@@ -194,7 +199,7 @@ def _ref_of(git: Git, name: str) -> str | None:
 
 
 def _is_there(git: Git, ref: str) -> bool:
-    """Whether git has such a name; also if it finds that what the name leads to is lost."""
+    """Returns whether git has such a ref, even if its object is missing."""
     return git.ask("show-ref", "--verify", "--quiet", ref).exit_code != 1
 
 
@@ -226,44 +231,44 @@ def _base(repository: Repository, base: str, ref: str | None) -> str:
     return _commit(repository, base, f"{base!r} (the `base` of the plan)")
 
 
-def _commit(repository: Repository, name: str, what: str) -> str:
-    """The id of the commit that a name leads to; `what` it is, for a message."""
+def _commit(repository: Repository, name: str, description: str) -> str:
+    """Returns the commit that a name leads to; `description` names it in error messages."""
     git = repository.git
-    found = git.ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    if not found.exit_code:
-        return found.text
+    answer = git.ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    if not answer.exit_code:
+        return answer.text
     leads_to = git.ask("rev-parse", "--verify", "--end-of-options", name)
     kind = leads_to if leads_to.exit_code else git.ask("cat-file", "-t", leads_to.text)
     if not kind.exit_code:
-        raise InputError(f"{what} is a {kind.text} and not a commit; write `base: BRANCH` in the plan")
+        raise InputError(f"{description} is a {kind.text} and not a commit; write `base: BRANCH` in the plan")
     raise InputError(
-        f"git cannot read the commit of {what} in {repository.top} ({_in_one_line(kind.said)}); "
+        f"git cannot read the commit of {description} in {repository.top} ({_in_one_line(kind.message)}); "
         f"if the name is right, something is damaged; type: {remedy(git, name)}"
     )
 
 
 def _refuse_target(repository: Repository, target: str) -> NoReturn:
     git = repository.git
-    land = f"{target!r}, the `target` of the plan,"
+    subject = f"{target!r}, the `target` of the plan,"
     if _is_there(git, f"refs/tags/{target}"):
         raise InputError(
-            f"{land} is a tag, and results land on branches: tags stay where they are; to make a branch of it, "
+            f"{subject} is a tag, and results land on branches: tags stay where they are; to make a branch of it, "
             f"type `git branch NAME {target}`, and write `target: NAME` in the plan"
         )
     if _is_there(git, f"refs/remotes/{target}"):
         local = target.partition("/")[2]
-        made = "" if _ref_of(git, local) else f" after you have typed: git branch --track {local} {target}"
+        hint = "" if _ref_of(git, local) else f" after you have typed: git branch --track {local} {target}"
         raise InputError(
-            f"{land} is a branch of a remote, and results land on branches of your own, from where you push them; "
-            f"write `target: {local}` in the plan{made}"
+            f"{subject} is a branch of a remote, and results land on branches of your own, from where you push "
+            f"them; write `target: {local}` in the plan{hint}"
         )
     nearest = _nearest(repository, target)
     if _resolves(git, target):
         raise InputError(
-            f"{land} is a commit, and results land on branches{nearest}; write `target: BRANCH` in the plan"
+            f"{subject} is a commit, and results land on branches{nearest}; write `target: BRANCH` in the plan"
         )
     raise InputError(
-        f"{land} is no branch of {repository.top}{nearest}; to make it, type: git branch {target}"
+        f"{subject} is no branch of {repository.top}{nearest}; to make it, type: git branch {target}"
     )
 
 
@@ -277,16 +282,19 @@ def _nearest(repository: Repository, name: str) -> str:
 
 
 def _branches(repository: Repository) -> list[str]:
-    """All local ones; raises `InputError` if one cannot be read: then it is open which ones there are."""
+    """Returns all local branches.
+
+    Raises `InputError` if one cannot be read, because others may then be missing.
+    """
     listed = repository.git.ask("for-each-ref", "--format=%(refname:lstrip=2)", _HEADS)
-    if listed.exit_code or "broken ref" in listed.said:
+    if listed.exit_code or "broken ref" in listed.message:
         broken = broken_refs(repository.git, _HEADS)
         command = remedy(repository.git, broken[0]) if broken else DOCTOR
         raise InputError(
-            f"git cannot read the branches of {repository.top} ({_in_one_line(listed.said)}); type: {command}"
+            f"git cannot read the branches of {repository.top} ({_in_one_line(listed.message)}); type: {command}"
         )
     return listed.text.splitlines()
 
 
-def _in_one_line(said: str) -> str:
-    return " ".join(said.split())
+def _in_one_line(message: str) -> str:
+    return " ".join(message.split())

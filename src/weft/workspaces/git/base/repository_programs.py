@@ -1,22 +1,22 @@
-"""Programs that a repository's own configuration names, and how git is kept from running them.
+"""Programs that a repository's own configuration names, and settings that keep git from running them.
 
-`.git/config`, `config.worktree` and the files that they include can name programs for almost everything that git
-does: filters, diffs, merges, pagers, helpers. They come with a directory that was unpacked, and a step may have
-written them. To look at a project must not run what the project brings, so each such key is set back to the value
-that the user has for it, or to one that does nothing. What the user has in their own configuration counts.
+`.git/config`, `config.worktree` and their includes can name programs for almost everything that git does: filters,
+diffs, merges, pagers, helpers. An unpacked archive can contain such files, and a step may have written them.
+Looking at a project must not run the project's programs, so Weft resets each such key to the user's own value or
+to a harmless one. The user's own configuration stays in force.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 
 LISTING = ("config", "--list", "--show-scope", "-z")
-"""The command whose output is read here."""
+"""The command whose output this module parses."""
 NO_TRANSPORT = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
-"""Variables with which git reaches no remote repository, so that no helper, proxy or ssh command runs."""
+"""Variables that keep git from contacting remotes, so that no helper, proxy or ssh command runs."""
 _OF_REPOSITORY = frozenset({"local", "worktree"})
 _FAILS = "false"
-"""A program that fails, where git takes an empty one for success."""
-# Section and name are lowercase in the listing; what is between them is as written.
+"""A program that fails, for settings where git takes an empty command for success."""
+# Section and key are lowercase in the listing; the subsection between them keeps its case.
 _NEUTRAL = (
     (r"filter\..*\.(clean|smudge|process)", ""),
     (r"filter\..*\.required", "false"),
@@ -36,23 +36,23 @@ _PATTERN = re.compile(
 
 
 def overrides(listing: bytes) -> dict[str, str]:
-    """The keys that the repository sets and that have git run something, each with the value that replaces it."""
-    users: dict[str, str] = {}
-    brought: dict[str, str] = {}
+    """Returns the keys of the repository that make git run programs, each with its replacement value."""
+    user_values: dict[str, str] = {}
+    neutral_values: dict[str, str] = {}
     for scope, key, value in _entries(listing):
         neutral = _neutral(key)
         if scope not in _OF_REPOSITORY:
-            users[key] = value
+            user_values[key] = value
         elif neutral is not None:
-            brought[key] = neutral
-    return {key: users.get(key, neutral) for key, neutral in brought.items()}
+            neutral_values[key] = neutral
+    return {key: user_values.get(key, neutral) for key, neutral in neutral_values.items()}
 
 
 def _entries(listing: bytes) -> Iterator[tuple[str, str, str]]:
     parts = listing.decode(errors="surrogateescape").split("\0")
     for scope, entry in zip(parts[::2], parts[1::2], strict=False):
         key, newline, value = entry.partition("\n")
-        yield scope, key, value if newline else "true"  # a key without a value is a yes
+        yield scope, key, value if newline else "true"  # git reads a key without a value as true
 
 
 def _neutral(key: str) -> str | None:
@@ -61,7 +61,7 @@ def _neutral(key: str) -> str | None:
 
 
 def variables(settings: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Variables by which git takes these settings, after those that the environment has already."""
+    """Returns variables that add these settings to those that the environment already passes to git."""
     count = environ.get("GIT_CONFIG_COUNT", "")
     first = int(count) if count.isdecimal() else 0
     values = {"GIT_CONFIG_COUNT": str(first + len(settings))}

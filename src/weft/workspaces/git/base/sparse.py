@@ -1,9 +1,9 @@
-"""Worktrees that hold a part of the files only: some directories, in git's *cone mode*.
+"""Worktrees with only some directories of the repository, in git's *cone mode*.
 
-What is to be there is written in the worktree's own git directory, and whether that counts is told to each git
-that we start, by its environment. So the configuration of the repository, which is the user's, stays as it is. A
-git that does not know, such as an agent's, sees from the index which files are missing on purpose. It does not see
-it if somebody makes one of them again; ours does.
+The patterns are stored in the worktree's own git directory. Each git that Weft starts there learns through its
+environment that they are in force, so the repository's configuration, which belongs to the user, stays unchanged.
+Another git, such as an agent's, sees from the index which files are left out on purpose. It does not notice when
+such a file is created again; Weft's git does.
 """
 
 import re
@@ -26,7 +26,7 @@ _SETTINGS = {
 
 
 def patterns(folders: Sequence[str]) -> str:
-    """For these directories and all that is in them, and the files that lie beside the ways to them."""
+    """Returns patterns for these directories and everything in them, and for the files in their parents."""
     chosen = {_checked(folder) for folder in folders}
     whole = sorted(folder for folder in chosen if chosen.isdisjoint(folder.parents))
     on_the_way = sorted({parent for folder in whole for parent in list(folder.parents)[:-1]})
@@ -51,22 +51,26 @@ def _escaped(folder: PurePosixPath) -> str:
 
 
 def choose(git_dir: Path, folders: Sequence[str]) -> None:
+    """Stores the patterns for these directories. Without directories, the worktree is complete."""
     if folders:
         replace_file(_file(git_dir), patterns(folders).encode(errors="surrogateescape"))
 
 
 def is_chosen(git_dir: Path, folders: Sequence[str]) -> bool:
-    """Whether these directories are what the worktree has; none: we have not chosen any."""
+    """Returns whether Weft chose exactly these directories for the worktree; none means that it chose none."""
     return _chosen(git_dir) == (patterns(folders) if folders else None)
 
 
 def settings(git_dir: Path) -> Mapping[str, str]:
-    """Variables for a git that works there."""
+    """Returns variables for a git that runs in the worktree."""
     return {} if _chosen(git_dir) is None else _SETTINGS
 
 
 def _chosen(git_dir: Path) -> str | None:
-    """None also if it is the user's choice, which git copies to each new worktree of a sparse checkout."""
+    """Returns the patterns that Weft stored.
+
+    None also if they are the user's own, which git copies to each new worktree of a sparse checkout.
+    """
     try:
         text = read_file(_file(git_dir), most=_LARGEST).decode(errors="surrogateescape")
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What differs between the commit of a worktree, its index and its files."""
+"""The differences between the commit of a worktree, its index and its files."""
 
 import os
 from collections.abc import Iterator
@@ -10,8 +10,8 @@ from weft.workspaces.git.base.index import is_damaged, rebuild_index
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.sparse import settings
 
-# Not what is dirty within another repository: for that, git would do there what its configuration says, and
-# whoever works in the worktree may have written that. Nothing is lost by it: such a worktree is never removed.
+# Changes within submodules are ignored: to find them, git would follow the configuration of the submodule, which a
+# step may have written. Nothing is lost, because a worktree with submodules is never removed.
 _COMMAND = (
     *("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignored=no"),
     *("--no-renames", "--no-ahead-behind", "--ignore-submodules=dirty"),
@@ -19,41 +19,45 @@ _COMMAND = (
 _NOTHING = "000000"
 _REPOSITORY = "160000"
 _FIELDS = {b"1": 8, b"u": 10}
-"""How many there are before the path."""
+"""The number of fields before the path."""
 
 
 class FileDifference(Struct, frozen=True):
+    """A path that differs."""
+
     path: bytes
-    """From the root of the worktree."""
+    """Relative to the root of the worktree."""
     staged: bool = False
     """Whether index and commit differ."""
     changed: bool = True
     """Whether file and index differ."""
     gone: bool = False
-    """Whether there is no such file."""
+    """Whether the file does not exist."""
     is_new: bool = True
     """Whether it is not in the commit."""
     is_repository: bool = False
-    """Whether a directory with a repository of its own came to be there."""
+    """Whether a directory with a repository of its own appeared there."""
 
 
 class Status(Struct, frozen=True, kw_only=True):
+    """The state of a worktree."""
+
     head: str
     """The commit; empty if the branch is gone."""
     branch: str | None
-    """The full ref; None: none is checked out."""
+    """The full ref; None if HEAD is detached."""
     differences: tuple[FileDifference, ...]
 
 
 def status(git: Git, git_dir: Path) -> Status:
-    """Of a worktree of ours; an index that git cannot read is made again."""
+    """Returns the status of a worktree of Weft; rebuilds an index that git cannot read."""
     if is_damaged(git_dir):
         rebuild_index(git, git_dir)
     return parse_status(git.do(*_COMMAND, env=settings(git_dir)))
 
 
 def parse_status(output: bytes) -> Status:
-    """What `git status --porcelain=v2 --branch -z` says."""
+    """Parses the output of `git status --porcelain=v2 --branch -z`."""
     fields = [field for field in output.split(b"\0") if field]
     head, branch = (os.fsdecode(field.split(b" ", 2)[2]) for field in fields[:2])
     return Status(
@@ -69,15 +73,15 @@ def _differences(fields: list[bytes]) -> Iterator[FileDifference]:
         if kind == b"?":
             yield FileDifference(rest.rstrip(b"/"), is_repository=rest.endswith(b"/"))
         elif kind in _FIELDS:
-            *known, path = field.split(b" ", _FIELDS[kind])
-            yield _difference([part.decode() for part in known], path)
+            *columns, path = field.split(b" ", _FIELDS[kind])
+            yield _difference([part.decode() for part in columns], path)
 
 
-def _difference(known: list[str], path: bytes) -> FileDifference:
-    if known[0] == "u":  # a conflict; the modes are those of the base, of ours, of theirs, and of the file
-        return FileDifference(path, staged=True, gone=known[6] == _NOTHING, is_new=False)
-    index, file = known[1][0], known[1][1]
-    before, staged, now = known[3:6]
+def _difference(columns: list[str], path: bytes) -> FileDifference:
+    if columns[0] == "u":  # a conflict; the modes are those of the base, of ours, of theirs, and of the file
+        return FileDifference(path, staged=True, gone=columns[6] == _NOTHING, is_new=False)
+    index, file = columns[1][0], columns[1][1]
+    before, staged, now = columns[3:6]
     return FileDifference(
         path,
         staged=index != ".",

@@ -1,7 +1,7 @@
-"""How a worktree and its repository lead to each other, read from small files of git's without asking git.
+"""The links between a worktree and its repository, read from git's own files without starting git.
 
-In a worktree `.git` is a file that names the worktree's *git directory*, one of those in `worktrees/` of the
-repository; there a file `gitdir` names the file `.git` in turn.
+In a worktree, `.git` is a file that names the worktree's *git directory*, a folder in `worktrees/` of the
+repository. A file `gitdir` in that folder names the `.git` file in turn.
 """
 
 import os
@@ -13,7 +13,7 @@ from weft.safe_files import UnsafeFileError, read_file, read_text
 from weft.workspaces.errors import ANEW, WorkspaceError
 
 MAKING = "Weft is making it"
-"""Why a worktree is locked as long as it is not whole."""
+"""The reason with which an incomplete worktree is locked."""
 
 _LARGEST = 1 << 20
 _POINTS = b"gitdir: "
@@ -29,7 +29,10 @@ OPERATIONS = {
 
 
 def git_dir_of(directory: Path) -> Path:
-    """Raises `WorkspaceError` if the directory is no worktree, or not one of a repository any more."""
+    """Returns the git directory of a worktree.
+
+    Raises `WorkspaceError` if the directory is no registered worktree.
+    """
     _require_directory(directory)
     link = directory / ".git"
     try:
@@ -69,7 +72,7 @@ def _require_directory(directory: Path) -> None:
 
 
 def require_registered(directory: Path, git_dir: Path, common: Path) -> None:
-    """That the worktree is one of this repository, and the repository says so, too."""
+    """Raises `WorkspaceError` unless the worktree and this repository lead to each other."""
     if git_dir.resolve().parent != common.resolve() / "worktrees":
         raise WorkspaceError(
             f"{directory} is a worktree of another repository: its `.git` leads to {git_dir}, and not into "
@@ -84,34 +87,36 @@ def require_registered(directory: Path, git_dir: Path, common: Path) -> None:
 
 
 def is_unfinished(git_dir: Path) -> bool:
-    """Whether the worktree was not made to its end."""
+    """Returns whether the creation of the worktree was interrupted."""
     return text_of(git_dir / "locked") == MAKING
 
 
 def operation_in(git_dir: Path) -> str | None:
-    """The command of git that was begun in a worktree, or in its clone, and waits for somebody to go on."""
+    """Returns the git command that is unfinished in a worktree or its clone, such as `rebase`."""
     return own_operation_in(git_dir) or operation_in_clone(git_dir)
 
 
 def own_operation_in(git_dir: Path) -> str | None:
+    """Returns the git command that is unfinished in the worktree itself."""
     return next((name for file, name in OPERATIONS.items() if (git_dir / file).exists()), None)
 
 
 def operation_in_clone(git_dir: Path) -> str | None:
-    place = clone_of(git_dir)
-    if place is None:
+    """Returns the git command that is unfinished in the worktree's clone."""
+    clone = clone_of(git_dir)
+    if clone is None:
         return None
-    return next((name for file, name in OPERATIONS.items() if os.path.lexists(place / file)), None)
+    return next((name for file, name in OPERATIONS.items() if os.path.lexists(clone / file)), None)
 
 
 def clone_of(git_dir: Path) -> Path | None:
-    """The git directory that the steps in a worktree have for themselves; None: they use that of the worktree."""
-    place = git_dir / CLONE / "git"
-    return place if place.is_dir() and not place.is_symlink() else None
+    """Returns the clone's git directory; None if the steps use the git directory of the worktree."""
+    clone = git_dir / CLONE / "git"
+    return clone if clone.is_dir() and not clone.is_symlink() else None
 
 
 def place_of(directory: Path) -> Path | None:
-    """The git directory of a worktree whose steps have a clone; None if it is not such a worktree."""
+    """Returns the git directory of a worktree whose steps have a clone; None for any other directory."""
     try:
         content = _read_plain(directory / ".git")
     except OSError:
@@ -121,7 +126,7 @@ def place_of(directory: Path) -> Path | None:
 
 
 def shared_git_dir(checkout: Path) -> Path | None:
-    """The directory that all checkouts share, read from the files at the top of one; None if only git can tell."""
+    """Returns the git directory that all checkouts share, from the files of one; None if only git can tell."""
     link = checkout / ".git"
     try:
         if link.is_dir():
@@ -134,7 +139,7 @@ def shared_git_dir(checkout: Path) -> Path | None:
 
 
 def git_dir_at(checkout: Path) -> Path | None:
-    """The git directory of a checkout, from its top; None if only git can tell."""
+    """Returns the git directory of a checkout, given its top; None if only git can tell."""
     link = checkout / ".git"
     try:
         if link.is_dir():
@@ -146,18 +151,18 @@ def git_dir_at(checkout: Path) -> Path | None:
 
 
 def _read_plain(file: Path) -> bytes:
-    """Of a small file that is no link; nothing is waited for."""
-    opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    """Returns the contents of a small file without following links or waiting for a pipe."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        return os.read(opened, _LONGEST)
+        return os.read(descriptor, _LONGEST)
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
 def _git_dir(directory: Path, content: bytes) -> Path:
-    """What a file `.git` leads to, or of a clone that which it is in."""
+    """Returns the git directory that a `.git` file names; for a clone, the git directory that contains it."""
     pointer = os.fsdecode(content.removeprefix(_POINTS).strip(b"\n"))
-    # A relative one begins with `..`, which is no step down from a directory that is trusted.
+    # A relative link starts with `..`, so the path is normalised as text and no link in it is followed.
     git_dir = Path(os.path.normpath(os.path.join(os.path.realpath(directory), pointer)))  # noqa: PTH118 - a text
     return git_dir.parent.parent if git_dir.parent.name == CLONE else git_dir
 
@@ -172,7 +177,7 @@ def refuse_operation(directory: Path, git_dir: Path) -> None:
 
 
 def text_of(file: Path) -> str | None:
-    """Of a small file, without the end of its line; None if it is not there, or something else is."""
+    """Returns the text of a small file without its final newline; None if there is no such regular file."""
     try:
         return os.fsdecode(read_file(file, most=_LARGEST)).rstrip("\n")
     except (FileNotFoundError, NotADirectoryError, UnsafeFileError):

@@ -1,12 +1,12 @@
-"""A branch moves on, also where a person has it checked out.
+"""Moving a branch forward, even where a person has it checked out.
 
-There git moves it, together with the files: by a fast-forward, which refuses if something is in the way. What the
-person has changed and not committed is not ours, so we refuse more than git does. git would bring back a file that
-was removed, and would overwrite what it is told to ignore; the one is found by asking for changes beforehand, the
-other by an option. Whatever we find, git has the last word; whether the branch has moved is read from the branch.
+In that case git moves it together with the files: by a fast-forward, which refuses if something is in the way.
+Uncommitted changes belong to the person, so Weft refuses more than git does. git would restore a file that was
+removed, and would overwrite ignored files; Weft detects the former with a status check and prevents the latter
+with an option. git always makes the final check. Whether the branch has moved is read from the branch.
 
-A rebase or a bisection takes the branch off the checkout for a while and means to put it back. So a branch that is
-on the way through one of these counts as checked out: to move it then would spoil what the person is about.
+A rebase or a bisection detaches the checkout from its branch for a while and returns to it later. A branch that
+waits for one of these therefore counts as checked out: moving it would spoil the person's operation.
 """
 
 import fcntl
@@ -45,7 +45,7 @@ from weft.workspaces.git.checkouts.registrations import Registrations
 _HEADS = "refs/heads/"
 _LOCK_FILE = "weft-forward.lock"
 _NAMED = 10
-"""Files that a message names; the rest is counted."""
+"""The number of files that a message names; the others are counted."""
 _UNFINISHED = {
     "rebase-merge": "a rebase",
     "rebase-apply": "a rebase",
@@ -55,11 +55,11 @@ _UNFINISHED = {
     "sequencer": "a series of picks or reverts",
     "BISECT_LOG": "a bisection",
 }
-"""What is in the git directory of a checkout in which something has been begun."""
+"""Files in the git directory of a checkout that show an unfinished operation."""
 _CLAIMS = ("rebase-merge/head-name", "rebase-apply/head-name", "rebase-merge/update-refs", "BISECT_START")
-"""Where git notes the branches that it will come back to."""
+"""Files in which git records the branches that it will return to."""
 _ELSEWHERE = "refs/heads/.invalid"
-"""What is in place of a head that git does not keep in a file."""
+"""The placeholder for a HEAD that git does not store in a file."""
 _STATUS = (
     "status",
     "--porcelain=v2",
@@ -74,43 +74,46 @@ _FORWARD = (
     "--no-autostash", "--no-squash", "--no-verify-signatures", "--no-stat", "--quiet",
 )  # fmt: skip
 _PAUSES = (0.1, 0.2, 0.4, 0.8)
-"""How many seconds are waited for another git, one after another."""
+"""The successive pauses, in seconds, while another git holds a lock."""
 _COMMIT = "commit them or put them aside (git -C {place} stash)"
 _MOVE = "move them elsewhere"
-_MEND = "mend that (git -C {place} status tells what is left of the try)"
+_FIX = "fix that (git -C {place} status shows what is left of the attempt)"
 
 
 class _Checkout(Struct, frozen=True):
-    git: Git
-    """git in there."""
-    branch: str
-    """As people name it."""
-    again: str
-    """What to type to have another go."""
+    """The checkout of a branch."""
 
-    def held(self, what: str, remedy: str, files: Sequence[str] = ()) -> HeldError:
+    git: Git
+    """git in that checkout."""
+    branch: str
+    """The short name."""
+    again: str
+    """The command that tries again."""
+
+    def held(self, problem: str, remedy: str, files: Sequence[str] = ()) -> HeldError:
+        """Returns the error for a branch that cannot move."""
         place = self.git.directory
         return HeldError(
-            f"{self.branch} is checked out in {_name(str(place))}, and {what}. It has not moved; "
+            f"{self.branch} is checked out in {_name(str(place))}, and {problem}. It has not moved; "
             f"{remedy.format(place=shlex.quote(_name(str(place))))}, then type: {self.again}",
             files,
         )
 
 
 def checkout_of(git: Git, ref: str) -> Path | None:
-    """The worktree in which a branch is checked out, or will be again when a rebase or a bisection ends there."""
+    """Returns the worktree that has a branch checked out, or will when its rebase or bisection ends."""
     return next(iter(_checkouts(git, ref)), None)
 
 
 MOVING = Lock()
-"""Held while a checkout moves to another commit: its files differ from any commit then."""
+"""Held while a checkout moves to another commit; meanwhile its files match no commit."""
 
 
 def advance(git: Git, ref: str, *, before: str, after: str, reason: str, subplan: str = "") -> bool:
-    """Move a branch to a commit that follows on the one where it is; False if it is not there any more.
+    """Moves a branch to a descendant of `before`. Returns False if the branch is not at `before` any more.
 
-    Raises `HeldError` if something is in the way in the checkout of the branch; nothing has changed then. No two
-    threads may do this for the same branch at once.
+    Raises `HeldError`, with nothing changed, if something is in the way in the checkout of the branch. No two
+    threads may call this for the same branch at once.
     """
     places = _checkouts(git, ref)
     if not places:
@@ -125,23 +128,23 @@ def advance(git: Git, ref: str, *, before: str, after: str, reason: str, subplan
 
 def _advance_checkout(checkout: _Checkout, git_dir: Path, forward: Forward) -> bool:
     ref, before, after = forward.ref, forward.before, forward.after
-    now = tip(checkout.git, ref)
-    if now != before:
-        return now == after
+    current = tip(checkout.git, ref)
+    if current != before:
+        return current == after
     head = checkout.git.ask("symbolic-ref", "--quiet", "HEAD").text
     _refuse_unfinished(checkout, git_dir)
-    if head != ref:  # another branch has been checked out since we looked
+    if head != ref:  # the person has switched to another branch meanwhile
         return False
-    kept = _refuse_changes(checkout, before, after)
-    answer = _go_forward(checkout.git, git_dir, replace(forward, kept=kept))
-    now = tip(checkout.git, ref)
-    if now == before:
+    staged_files = _refuse_changes(checkout, before, after)
+    answer = _go_forward(checkout.git, git_dir, replace(forward, kept=staged_files))
+    current = tip(checkout.git, ref)
+    if current == before:
         raise _refusal(checkout, before, after, answer)
-    return now == after
+    return current == after
 
 
 def _go_forward(git: Git, git_dir: Path, forward: Forward) -> GitOutput:
-    """The note stays if git was cut off, or has given up, after it had written files."""
+    """Runs the fast-forward. The note stays if git was interrupted, or failed, after it had written files."""
     write_note(git_dir, forward)
     answer = _forward(git, forward.after, forward.reason)
     if tip(git, forward.ref) == forward.after or is_untouched(git, git_dir, forward):
@@ -149,12 +152,12 @@ def _go_forward(git: Git, git_dir: Path, forward: Forward) -> GitOutput:
     return answer
 
 
-# What was cut off
+# Interrupted fast-forwards
 
 
 @contextmanager
 def _alone_in(checkout: _Checkout) -> Generator[Path]:
-    """The git directory of the checkout; no other Weft brings it forward meanwhile, nor a git of a dead one."""
+    """Yields the git directory of the checkout while no other Weft, and no git of a dead one, moves it."""
     git = checkout.git
     git_dir = git_dir_at(git.directory) or Path(git.line("rev-parse", "--absolute-git-dir"))
     with MOVING, os.fdopen(open_file(git_dir / _LOCK_FILE, os.O_RDWR | os.O_CREAT), "rb") as file:
@@ -165,11 +168,11 @@ def _alone_in(checkout: _Checkout) -> Generator[Path]:
 
 
 def cut_off_in(git: Git) -> list[tuple[Path, str]]:
-    """The checkouts in which a fast-forward was cut off, and the branches that they have."""
-    noted = ((note_of(git_dir), checkout_at(git_dir), git_dir) for git_dir in _git_dirs(git.common))
+    """Returns the checkouts in which a fast-forward was interrupted, with their branches."""
+    notes = ((note_of(git_dir), checkout_at(git_dir), git_dir) for git_dir in _git_dirs(git.common))
     return [
         (place, forward.ref.removeprefix(_HEADS))
-        for forward, place, git_dir in noted
+        for forward, place, git_dir in notes
         if forward is not None and place is not None and not _is_under_way(git_dir)
     ]
 
@@ -179,6 +182,7 @@ def _git_dirs(common: Path) -> Sequence[Path]:
 
 
 def _is_under_way(git_dir: Path) -> bool:
+    """Returns whether another process holds the lock of a fast-forward."""
     with os.fdopen(open_file(git_dir / _LOCK_FILE), "rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -188,7 +192,7 @@ def _is_under_way(git_dir: Path) -> bool:
 
 
 def finish_forwards(git: Git) -> None:
-    """Finishes the fast-forwards that were cut off in checkouts of the repository, as far as possible."""
+    """Finishes interrupted fast-forwards in all checkouts of the repository, as far as possible."""
     for git_dir in _git_dirs(git.common):
         forward, place = note_of(git_dir), checkout_at(git_dir)
         if forward is None or place is None or not place.is_dir():
@@ -199,24 +203,24 @@ def finish_forwards(git: Git) -> None:
 
 
 def _finish(checkout: _Checkout, git_dir: Path) -> None:
-    """A fast-forward that was cut off in the checkout is finished, or taken back; then its note goes."""
+    """Completes or reverts an interrupted fast-forward in the checkout; then removes its note."""
     forward, git = note_of(git_dir), checkout.git
     if forward is None:
         return
     Leavings(git.common).remove()
-    head, now = git.ask("symbolic-ref", "--quiet", "HEAD").text, tip(git, forward.ref)
-    is_changed = head != forward.ref or now not in {forward.before, forward.after}
+    head, current = git.ask("symbolic-ref", "--quiet", "HEAD").text, tip(git, forward.ref)
+    is_changed = head != forward.ref or current not in {forward.before, forward.after}
     if is_changed or _unfinished(git_dir):  # a person has taken over
         remove_note(git_dir)
         return
     try:
         settled = settle(git, git_dir, forward)
     except GitError as error:
-        lock = lock_in_the_way(error.said)
-        reason = f"a fast-forward that was cut off there cannot be finished ({error.said})"
-        raise (_locked(checkout, lock) if lock else checkout.held(reason, _MEND)) from error
-    if settled is Settled.FORWARD and now == forward.before:
-        # Not by git's merge: it refuses where a file has become a directory, though only the ref is missing.
+        lock = lock_in_the_way(error.message)
+        reason = f"a fast-forward that was cut off there cannot be finished ({error.message})"
+        raise (_locked(checkout, lock) if lock else checkout.held(reason, _FIX)) from error
+    if settled is Settled.FORWARD and current == forward.before:
+        # Only the ref is missing now. git's merge would refuse where a file has become a directory.
         move(
             git, [RefMove(ref=forward.ref, before=forward.before, after=forward.after)], reason=forward.reason
         )
@@ -224,39 +228,46 @@ def _finish(checkout: _Checkout, git_dir: Path) -> None:
         remove_note(git_dir)
 
 
-# Where it is checked out
+# Checkouts of a branch
 
 
 def _checkouts(git: Git, ref: str) -> list[Path]:
-    """A worktree whose directory is gone counts only if it is locked: then somebody wants to have it back."""
+    """Returns the worktrees that have the branch. A missing directory counts only if its worktree is locked."""
     if not _may_be_checked_out(git.common, ref):
         return []
     worktrees = Registrations(git, git.common).listed()
-    found = [one.path for one in worktrees if one.branch == ref and one.prunable is None]
-    return found or list(_claimed(git.common, ref, worktrees[0].path))
+    paths = [worktree.path for worktree in worktrees if worktree.branch == ref and worktree.prunable is None]
+    return paths or list(_claimed(git.common, ref, worktrees[0].path))
 
 
 def _may_be_checked_out(common: Path, ref: str) -> bool:
-    """Read from files: most branches are checked out nowhere, and to ask git takes longer than all the rest."""
+    """Returns whether a checkout may have the branch.
+
+    It reads files, because most branches are checked out nowhere, and starting git would dominate the cost.
+    """
     folders = (common, *common.glob("worktrees/*"))
     return any(_may_lead_to(common, folder / "HEAD", ref) or _claims(folder, ref) for folder in folders)
 
 
 def _may_lead_to(common: Path, head: Path, ref: str) -> bool:
-    """Whether this cannot be ruled out: what a head names may be another name of the branch."""
-    named = _named(head)
-    is_elsewhere = head.is_symlink() or named == _ELSEWHERE
-    return is_elsewhere or named == ref or (named is not None and _named(common / named) is not None)
+    """Returns whether a HEAD may lead to the branch, possibly through a symbolic ref."""
+    head_ref = _symbolic_target(head)
+    is_elsewhere = head.is_symlink() or head_ref == _ELSEWHERE
+    return (
+        is_elsewhere
+        or head_ref == ref
+        or (head_ref is not None and _symbolic_target(common / head_ref) is not None)
+    )
 
 
-def _named(file: Path) -> str | None:
-    """The ref that this one leads to, if it does not lead to a commit."""
+def _symbolic_target(file: Path) -> str | None:
+    """Returns the ref that a symbolic ref names; None if the file names a commit."""
     first = next(iter(_lines(file)), "")
     return first.removeprefix("ref:").strip() if first.startswith("ref:") else None
 
 
 def _claimed(common: Path, ref: str, first: Path) -> Iterator[Path]:
-    """The worktrees that have lent their branch to a rebase or a bisection; `first` is that of the repository."""
+    """Yields the worktrees whose branch waits for a rebase or a bisection; `first` is the main checkout."""
     for folder in (common, *sorted(common.glob("worktrees/*"))):
         if _claims(folder, ref):
             linked = _lines(folder / "gitdir")
@@ -271,18 +282,18 @@ def _claims(folder: Path, ref: str) -> bool:
 
 
 _SMALL = 1 << 20
-"""Bytes of a file that names a commit or a branch; no larger one is git's."""
+"""The most bytes of a file that names a commit or a branch."""
 
 
 def _lines(file: Path) -> list[str]:
-    """The lines of a small file of git's; none if it is not there."""
+    """Returns the lines of a small file of git; none if it does not exist."""
     try:
         return os.fsdecode(read_file(file, most=_SMALL)).splitlines()
     except (FileNotFoundError, NotADirectoryError, UnsafeFileError):
         return []
 
 
-# What is in the way
+# Obstacles
 
 
 def _refuse_place(checkout: _Checkout, places: Sequence[Path]) -> None:
@@ -300,40 +311,42 @@ def _refuse_place(checkout: _Checkout, places: Sequence[Path]) -> None:
 
 
 def _refuse_unfinished(checkout: _Checkout, folder: Path) -> None:
-    what = _unfinished(folder)
-    if what:
+    operation = _unfinished(folder)
+    if operation:
         raise checkout.held(
-            f"{what} is unfinished there", "finish it or give it up (git -C {place} status says how)"
+            f"{operation} is unfinished there", "finish it or give it up (git -C {place} status says how)"
         )
 
 
 def _unfinished(folder: Path) -> str:
-    return next((what for name, what in _UNFINISHED.items() if (folder / name).exists()), "")
+    return next((operation for name, operation in _UNFINISHED.items() if (folder / name).exists()), "")
 
 
 def _refuse_changes(checkout: _Checkout, before: str, after: str) -> tuple[bytes, ...]:
-    """Of what git would overwrite, or would not notice, all that is tracked.
+    """Raises `HeldError` if tracked files have changes that git would overwrite or not notice.
 
-    Returns the files that a person has staged as they will be.
+    Returns the files that the person has already staged as the new commit has them.
     """
-    wanted = {
+    new_versions = {
         change.path: (change.after.mode, change.after.oid)
         for change in changes_of(checkout.git, before, after)
     }
     changes = [*_changes(checkout)]
     files = [
-        path for path, staged in changes if staged is None or (path in wanted and staged != wanted[path])
+        path
+        for path, staged in changes
+        if staged is None or (path in new_versions and staged != new_versions[path])
     ]
     if files:
         raise _in_the_way(checkout, files, "have changes that are not committed", _COMMIT)
-    return tuple(os.fsencode(path) for path, _ in changes if path in wanted)
+    return tuple(os.fsencode(path) for path, _ in changes if path in new_versions)
 
 
 def _changes(checkout: _Checkout) -> Iterator[tuple[str, tuple[str, str] | None]]:
-    """The files that are not as in the last commit, with mode and id in the index; None where that has several."""
+    """Yields the files that differ from the last commit, with mode and id in the index; None for a conflict."""
     answer = checkout.git.ask(*_STATUS)
     if answer.exit_code:
-        raise checkout.held(f"git cannot tell what has changed there ({answer.said})", _MEND)
+        raise checkout.held(f"git cannot tell what has changed there ({answer.message})", _FIX)
     for field in os.fsdecode(answer.out).split("\0")[:-1]:
         if field.startswith("u "):
             yield field.split(" ", 10)[10], None
@@ -343,10 +356,10 @@ def _changes(checkout: _Checkout) -> Iterator[tuple[str, tuple[str, str] | None]
 
 
 def _forward(git: Git, after: str, reason: str) -> GitOutput:
-    """Editors and prompts ask git all the time, and while they do, it does nothing else: that is waited for."""
+    """Runs git's fast-forward; waits for locks, because editors and shell prompts run git frequently."""
     for pause in _PAUSES:
         answer = git.ask(*_FORWARD, after, env={"GIT_REFLOG_ACTION": reason})
-        if lock_in_the_way(answer.said) is None:
+        if lock_in_the_way(answer.message) is None:
             return answer
         sleep(pause)
     return git.ask(*_FORWARD, after, env={"GIT_REFLOG_ACTION": reason})
@@ -355,13 +368,13 @@ def _forward(git: Git, after: str, reason: str) -> GitOutput:
 def _refusal(checkout: _Checkout, before: str, after: str, answer: GitOutput) -> Exception:
     if not is_ancestor(checkout.git, before, after):
         return GitError((*_FORWARD, after), answer.exit_code, f"{after} does not follow on {before}")
-    lock = lock_in_the_way(answer.said)
+    lock = lock_in_the_way(answer.message)
     if lock:
         return _locked(checkout, lock)
-    files = [line.removeprefix("\t") for line in answer.said.splitlines() if line.startswith("\t")]
+    files = [line.removeprefix("\t") for line in answer.message.splitlines() if line.startswith("\t")]
     if not files:
-        return checkout.held(f"git does not bring it forward there ({answer.said})", _MEND)
-    if "untracked" in answer.said:
+        return checkout.held(f"git does not bring it forward there ({answer.message})", _FIX)
+    if "untracked" in answer.message:
         return _in_the_way(checkout, files, "are not tracked, or hold what is not tracked,", _MOVE)
     return _in_the_way(checkout, files, "have changes that are not committed", _COMMIT)
 
@@ -371,9 +384,9 @@ def _locked(checkout: _Checkout, lock: str) -> HeldError:
 
 
 def _in_the_way(checkout: _Checkout, files: Sequence[str], are: str, remedy: str) -> HeldError:
-    named = ", ".join(_name(file) for file in files[:_NAMED])
+    names = ", ".join(_name(file) for file in files[:_NAMED])
     more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
-    return checkout.held(f"files {are} where the merge has other ones: {named}{more}", remedy, files)
+    return checkout.held(f"files {are} where the merge has other ones: {names}{more}", remedy, files)
 
 
 def _name(path: str) -> str:

@@ -1,15 +1,16 @@
-"""What a step did becomes a commit on the branch of its slice, whatever the step has left behind.
+"""Commits of the work of steps on the branches of their slices.
 
-Committed is all that git does not ignore, but for what Weft brought. An agent may have made commits of its own:
-they are on the branch already. It may have undone commits, too, by an amend, a rebase or a reset: those the log of
-the worktree's head still knows, and what nothing leads to any more gets a ref of its own. So everything that was
-ever committed there can be found.
+A commit holds everything that git does not ignore, except files that Weft copied in. An agent may have made
+commits of its own; these are on the branch already. It may also have undone commits with an amend, a rebase or a
+reset. The reflog of the worktree's HEAD still has those, and each commit that no ref leads to any more gets a ref
+of its own. Everything that was ever committed there can therefore be found.
 
-What is not as it should be is kept aside, as a commit that only such a ref leads to, and then told: another branch
-or none checked out, a merge half done. The worktree stays as it is then, down to its index.
+If the worktree is not in the expected state (another branch or none checked out, a merge unfinished), its contents
+become a commit that only such a ref leads to, and an error reports that. The worktree itself stays as it is,
+including its index.
 
-A branch moves when its commit is whole, by one transaction, together with the note of how far was recorded. Killed
-before, it is done again; killed after, it is found done.
+A branch moves once its commit is complete, in one transaction with the ref that records the progress. After a
+crash before that transaction the work is committed again; after a crash behind it, the record shows that it was.
 """
 
 import os
@@ -29,7 +30,7 @@ from weft.safe_files import open_file, remove_file, replace_file
 from weft.workspaces.errors import WorkspaceError, listed, shown
 from weft.workspaces.git.base.commit_object import CommitDraft, SigningFailure, write_commit
 from weft.workspaces.git.base.lock_files import Pause
-from weft.workspaces.git.base.locks import free, locks_explained
+from weft.workspaces.git.base.locks import explain_lock_errors, remove_stale_locks
 from weft.workspaces.git.base.names import RefNames
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.refs import move, tips_below, tips_of, tree_of
@@ -42,11 +43,11 @@ _NOTE = "weft-recorded"
 _OWN_INDEX = "weft-index"
 
 _LOGGED = re.compile(r"^[0-9a-f]{40,64} ([0-9a-f]{40,64}) ", re.MULTILINE)
-"""A line of a reflog: where it was before, and where it is now."""
+"""A line of a reflog: the commits before and after."""
 
 
 class _Slice(Struct, frozen=True, kw_only=True):
-    """A worktree after a step, and all that is needed to keep what the step did."""
+    """A worktree after a step, with everything needed to commit the work of the step."""
 
     git: Git
     git_dir: Path
@@ -56,11 +57,11 @@ class _Slice(Struct, frozen=True, kw_only=True):
     identity: Mapping[str, str]
     status: Status
     tip: str
-    """Where the branch was when it was last recorded; empty: it never was."""
+    """The tip of the branch when it was last recorded; empty if it never was."""
     start: str
-    """Where it began, as far as that is known."""
+    """The commit that the branch started from; empty if unknown."""
     kept: frozenset[str]
-    """What was kept of it before."""
+    """The commits that already have refs under `refs/weft/kept`."""
 
     @property
     def branch(self) -> str:
@@ -76,21 +77,22 @@ def record(
     identity: Mapping[str, str],
     pause: Pause = time.sleep,
 ) -> str:
-    """The head, if something was committed since the last record, by us or by the agent; else nothing.
+    """Commits the work of a step; returns the new head, or an empty string if nothing is new.
 
-    `git` is at the worktree, in which nothing may work any more. Asked again for the same work it tells the same.
+    Commits of the agent count as well. `git` is in the worktree, in which no process may run any more. A second
+    call for the same work returns the same.
     """
     git_dir = git_dir_of(git.directory)
-    free(git.directory, git_dir, pause=pause)
-    with locks_explained():
-        one = _slice(git, git_dir, work, names, message_of(work, plan), identity)
-        _keep_undone(one)
-        refuse_repositories(git.directory, git_dir, one.status)
-        _refuse_astray(one)
-        before = _before(one)
-        head = _commit(one, one.status.head, {}, SigningFailure.PREFERRED) or one.status.head
-        _advance(one, head)
-    return head if head not in {before, one.start} else ""
+    remove_stale_locks(git.directory, git_dir, pause=pause)
+    with explain_lock_errors():
+        slice_ = _slice(git, git_dir, work, names, message_of(work, plan), identity)
+        _keep_undone(slice_)
+        refuse_repositories(git.directory, git_dir, slice_.status)
+        _refuse_astray(slice_)
+        before = _before(slice_)
+        head = _commit(slice_, slice_.status.head, {}, SigningFailure.PREFERRED) or slice_.status.head
+        _advance(slice_, head)
+    return head if head not in {before, slice_.start} else ""
 
 
 def keep(
@@ -102,25 +104,29 @@ def keep(
     identity: Mapping[str, str],
     pause: Pause = time.sleep,
 ) -> None:
-    """Give a name to all that is in a worktree and that its branch does not lead to; nothing there changes."""
+    """Creates refs for all contents of a worktree that its branch does not lead to.
+
+    The worktree stays unchanged.
+    """
     git_dir = git_dir_of(git.directory)
-    free(git.directory, git_dir, pause=pause)
-    with locks_explained():
-        one = _slice(git, git_dir, work, names, message_of(work, plan), identity)
-        _keep_undone(one)
-        refuse_repositories(git.directory, git_dir, one.status)
-        made = _aside(one)
-        is_on_branch = made == one.status.head and one.status.branch == names.head(work.path)
-        if made and not is_on_branch and made not in one.kept:
-            _keep(git, names, work.path, [made])
+    remove_stale_locks(git.directory, git_dir, pause=pause)
+    with explain_lock_errors():
+        slice_ = _slice(git, git_dir, work, names, message_of(work, plan), identity)
+        _keep_undone(slice_)
+        refuse_repositories(git.directory, git_dir, slice_.status)
+        commit = _aside(slice_)
+        is_on_branch = commit == slice_.status.head and slice_.status.branch == names.head(work.path)
+        if commit and not is_on_branch and commit not in slice_.kept:
+            _keep(git, names, work.path, [commit])
 
 
 def keep_logged(
     git: Git, git_dir: Path, path: str, names: RefNames, *, seen: Sequence[str] = (), head: str = ""
 ) -> None:
-    """The same, of a worktree whose directory is gone; `git_dir` is what the repository has of it.
+    """Does the same for a worktree whose directory is gone; `git_dir` is its git directory.
 
-    `seen` are commits that were there, too; `head` is where the branch is going to be, if not where it is.
+    `seen` are further commits that were checked out there; `head` is the commit to which the branch will move, if
+    any.
     """
     tips = tips_of(git, names.head(path), names.start(path)) | _kept_of(git, names, path)
     if head:
@@ -152,6 +158,7 @@ def _kept_of(git: Git, names: RefNames, path: str) -> dict[str, str]:
 
 
 def message_of(work: StepWork, plan: str) -> bytes:
+    """Returns the message of a step's commit."""
     subject = " ".join(work.subject.split()) or work.step
     trailers = {
         "Weft-Plan": plan,
@@ -167,7 +174,7 @@ def message_of(work: StepWork, plan: str) -> bytes:
 
 
 def _commit(slice_: _Slice, parent: str, index: Mapping[str, str], sign: SigningFailure) -> str | None:
-    """What differs from the worktree's commit, as a commit upon another one; None if nothing does."""
+    """Commits the worktree's differences onto `parent`; returns None if there are none."""
     git, tree = slice_.git, stage(slice_.git, slice_.git_dir, slice_.status, index)
     if tree is None or (parent and tree == tree_of(git, parent)):
         return None
@@ -177,85 +184,90 @@ def _commit(slice_: _Slice, parent: str, index: Mapping[str, str], sign: Signing
 
 
 def stage(git: Git, git_dir: Path, status: Status, index: Mapping[str, str]) -> str | None:
-    """The tree of an index into which all is put that is in a worktree; None if nothing differs from its commit.
+    """Stages the worktree's contents and returns the tree; None if they do not differ from the commit.
 
-    What was brought is left out.
+    Files that Weft copied in are left out. `index` names another index file, as variables for git.
     """
     brought = brought_into(git_dir)
-    found = status.differences
-    own = [each for each in found if not is_in(brought, each.path)]
-    unstage = [each.path for each in found if is_in(brought, each.path) and each.staged and each.is_new]
+    differences = status.differences
+    own = [difference for difference in differences if not is_in(brought, difference.path)]
+    unstage = [
+        difference.path
+        for difference in differences
+        if is_in(brought, difference.path) and difference.staged and difference.is_new
+    ]
     if not own and not unstage:
         return None
     env = {**settings(git_dir), **index}
-    changed = [each.path for each in own if each.changed and not each.gone]
-    there = [path for path in changed if _can_be_kept(git.directory, path)]
-    gone = [each.path for each in own if each.changed and each.gone]
-    _update_index(git, ("--force-remove",), [*gone, *unstage, *(set(changed) - set(there))], env)
-    _update_index(git, ("--add",), there, env)
+    changed = [difference.path for difference in own if difference.changed and not difference.gone]
+    storable = [path for path in changed if _is_storable(git.directory, path)]
+    gone = [difference.path for difference in own if difference.changed and difference.gone]
+    _update_index(git, ("--force-remove",), [*gone, *unstage, *(set(changed) - set(storable))], env)
+    _update_index(git, ("--add",), storable, env)
     return git.line("write-tree", env=env)
 
 
-def _update_index(git: Git, how: Sequence[str], paths: Sequence[bytes], env: Mapping[str, str]) -> None:
-    """A setting of the user's that refuses files with unusual ends of lines would have work be lost."""
+def _update_index(git: Git, options: Sequence[str], paths: Sequence[bytes], env: Mapping[str, str]) -> None:
+    """Adds or removes paths in the index."""
     if paths:
-        command = ("-c", "core.safecrlf=false", "update-index", *how, "-z", "--stdin")
+        # With safecrlf, git would refuse files with mixed line endings, and the work would be lost.
+        command = ("-c", "core.safecrlf=false", "update-index", *options, "-z", "--stdin")
         git.do(*command, stdin=b"".join(path + b"\0" for path in paths), env=env)
 
 
-def _can_be_kept(top: Path, path: bytes) -> bool:
-    """A fifo or a socket in place of a file cannot: then the file is gone."""
+def _is_storable(top: Path, path: bytes) -> bool:
+    """Returns whether git can store the file. A fifo or socket in place of a file counts as its removal."""
     mode = (top / os.fsdecode(path)).lstat().st_mode
     return stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode)
 
 
-def _advance(one: _Slice, head: str) -> None:
-    wishes = (
-        RefMove(ref=one.names.head(one.work.path), before=one.status.head, after=head),
-        RefMove(ref=one.names.tip(one.work.path), before=one.tip, after=head),
+def _advance(slice_: _Slice, head: str) -> None:
+    candidates = (
+        RefMove(ref=slice_.names.head(slice_.work.path), before=slice_.status.head, after=head),
+        RefMove(ref=slice_.names.tip(slice_.work.path), before=slice_.tip, after=head),
     )
-    moves = [wish for wish in wishes if wish.before != wish.after]
-    if not move(one.git, moves, reason=f"weft: {one.work.path} {one.work.step}"):
+    moves = [ref_move for ref_move in candidates if ref_move.before != ref_move.after]
+    if not move(slice_.git, moves, reason=f"weft: {slice_.work.path} {slice_.work.step}"):
         raise WorkspaceError(
-            f"the branch {one.branch} was moved while its worktree was recorded; end what works in "
-            f"{one.git.directory}, and try again"
+            f"the branch {slice_.branch} was moved while its worktree was recorded; end what works in "
+            f"{slice_.git.directory}, and try again"
         )
 
 
-def _before(one: _Slice) -> str:
-    """Where the branch was when this work was recorded first."""
-    note, key = one.git_dir / _NOTE, f"{one.work.step} {one.work.attempt} {one.work.path}"
-    before, _, known = (text_of(note) or "").partition(" ")
-    if known == key:
+def _before(slice_: _Slice) -> str:
+    """Returns the tip of the branch at the first record of this work."""
+    note, key = slice_.git_dir / _NOTE, f"{slice_.work.step} {slice_.work.attempt} {slice_.work.path}"
+    before, _, noted_key = (text_of(note) or "").partition(" ")
+    if noted_key == key:
         return before
-    before = one.tip or one.start
+    before = slice_.tip or slice_.start
     replace_file(note, f"{before} {key}\n".encode())
     return before
 
 
-# What nothing leads to any more
+# Commits that no ref leads to
 
 
-def _keep_undone(one: _Slice) -> None:
-    """Of commits that were checked out here: a ref to the last of each line leads to those before it, too."""
-    seen, known = frozenset((*_log(one.git_dir), one.tip)), one.kept.union((one.status.head,))
-    _keep(one.git, one.names, one.work.path, _undone(one.git, seen, known))
+def _keep_undone(slice_: _Slice) -> None:
+    """Creates refs for undone commits. A ref to the last commit of a line preserves the earlier ones, too."""
+    seen, reachable = frozenset((*_log(slice_.git_dir), slice_.tip)), slice_.kept.union((slice_.status.head,))
+    _keep(slice_.git, slice_.names, slice_.work.path, _undone(slice_.git, seen, reachable))
 
 
-def _undone(git: Git, seen: frozenset[str], known: frozenset[str]) -> list[str]:
-    """The last of each line of commits among those seen to which none of the known leads."""
-    asked = sorted(oid for oid in seen - known if oid.strip("0"))
-    if not asked:
+def _undone(git: Git, seen: frozenset[str], reachable: frozenset[str]) -> list[str]:
+    """Returns the last commit of each line among `seen` that no commit in `reachable` leads to."""
+    candidates = sorted(oid for oid in seen - reachable if oid.strip("0"))
+    if not candidates:
         return []
-    wishes = [*asked, *(f"^{commit}" for commit in sorted(known - {""}))]
+    revisions = [*candidates, *(f"^{commit}" for commit in sorted(reachable - {""}))]
     command = ("rev-list", "--ignore-missing", "--children", "--stdin")
-    lines = os.fsdecode(git.do(*command, stdin="\n".join((*wishes, "")).encode())).splitlines()
+    lines = os.fsdecode(git.do(*command, stdin="\n".join((*revisions, "")).encode())).splitlines()
     return [line for line in lines if " " not in line]
 
 
 def _log(git_dir: Path) -> list[str]:
-    """The commits that the head of the worktree was at, one after the other."""
-    # Whatever works there can write to this file; a line that is none of git's says nothing.
+    """Returns the successive commits of the worktree's HEAD."""
+    # A step can write to this file, so lines that do not look like git's are ignored.
     return _LOGGED.findall(text_of(git_dir / "logs" / "HEAD") or "")
 
 
@@ -264,81 +276,91 @@ def _keep(git: Git, names: RefNames, path: str, commits: Sequence[str]) -> None:
     if not move(git, moves, reason=f"weft: {path} left it behind"):
         raise WorkspaceError(
             f"what {path} left behind cannot be kept, for refs that are to lead to it lead elsewhere: "
-            f"{listed([wish.ref for wish in moves])}; remove them with `git update-ref -d`"
+            f"{listed([ref_move.ref for ref_move in moves])}; remove them with `git update-ref -d`"
         )
 
 
-# What is not as it should be
+# Unexpected states
 
 
 def refuse_repositories(top: Path, git_dir: Path, status: Status) -> None:
-    """Of one, a commit would hold no more than a name. A submodule that was added has its repository elsewhere."""
+    """Raises `WorkspaceError` if the step created repositories in the worktree.
+
+    A commit would store only their names, not their files. Submodules that were properly added are fine, because
+    their repositories are elsewhere.
+    """
     brought = brought_into(git_dir)
-    found = [
-        shown(each.path)
-        for each in status.differences
-        if _is_repository(each, top / os.fsdecode(each.path) / ".git") and not is_in(brought, each.path)
+    repositories = [
+        shown(difference.path)
+        for difference in status.differences
+        if _is_repository(difference, top / os.fsdecode(difference.path) / ".git")
+        and not is_in(brought, difference.path)
     ]
-    if found:
+    if repositories:
         raise WorkspaceError(
-            f"in {top} there are repositories of their own, whose files cannot be committed: {listed(found)}; "
-            f"remove the `.git` in each, or have git ignore it, and try again"
+            f"in {top} there are repositories of their own, whose files cannot be committed: "
+            f"{listed(repositories)}; remove the `.git` in each, or have git ignore it, and try again"
         )
 
 
-def _is_repository(found: FileDifference, link: Path) -> bool:
-    if found.gone:
-        return (
-            link.exists()
-        )  # without a commit, and in place of a file: git says no more than that the file is gone
-    return found.is_repository and not (found.staged and link.is_file())
+def _is_repository(difference: FileDifference, link: Path) -> bool:
+    # For a repository without commits in place of a file, git reports only that the file is gone.
+    if difference.gone:
+        return link.exists()
+    return difference.is_repository and not (difference.staged and link.is_file())
 
 
-def _refuse_astray(one: _Slice) -> None:
-    found, wanted, top = one.status, one.names.head(one.work.path), one.git.directory
-    operation = operation_in(one.git_dir)
+def _refuse_astray(slice_: _Slice) -> None:
+    """Raises `WorkspaceError` if the worktree is not on its branch or has an unfinished operation."""
+    worktree_status, ref, top = slice_.status, slice_.names.head(slice_.work.path), slice_.git.directory
+    operation = operation_in(slice_.git_dir)
     if operation is not None:
-        what = f"a `git {operation}` is unfinished in {top}"
-        then = f"finish it there, or type: git -C {top} {operation} --abort"
-        if own_operation_in(one.git_dir) is None:  # but in the clone, where no git of a person's should run
-            then = f"to start the slice again, type: weft retry {one.work.path}"
-    elif found.branch != wanted:
-        has = f"the branch {found.branch.removeprefix('refs/heads/')}" if found.branch else "no branch"
-        what = f"the worktree {top} has {has} checked out, and is to have {one.branch}"
-        then = (
-            f"to have this as the work of {one.work.path}, type: git -C {top} switch -C {one.branch}; "
-            f"to have it left aside: git -C {top} switch --discard-changes {one.branch}"
+        problem = f"a `git {operation}` is unfinished in {top}"
+        remedy = f"finish it there, or type: git -C {top} {operation} --abort"
+        if own_operation_in(slice_.git_dir) is None:  # it is in the clone, where no person should run git
+            remedy = f"to start the slice again, type: weft retry {slice_.work.path}"
+    elif worktree_status.branch != ref:
+        actual = (
+            f"the branch {worktree_status.branch.removeprefix('refs/heads/')}"
+            if worktree_status.branch
+            else "no branch"
         )
-    elif not found.head:
+        problem = f"the worktree {top} has {actual} checked out, and is to have {slice_.branch}"
+        remedy = (
+            f"to have this as the work of {slice_.work.path}, type: git -C {top} switch -C {slice_.branch}; "
+            f"to have it left aside: git -C {top} switch --discard-changes {slice_.branch}"
+        )
+    elif not worktree_status.head:
         last = next(
-            (oid for oid in (*reversed(_log(one.git_dir)), one.tip, one.start) if oid.strip("0")), "COMMIT"
+            (oid for oid in (*reversed(_log(slice_.git_dir)), slice_.tip, slice_.start) if oid.strip("0")),
+            "COMMIT",
         )
-        what = f"the branch {one.branch} of the worktree {top} is gone"
-        then = f"to have it back, type: git branch {one.branch} {last[:12]}"
+        problem = f"the branch {slice_.branch} of the worktree {top} is gone"
+        remedy = f"to have it back, type: git branch {slice_.branch} {last[:12]}"
     else:
         return
-    raise WorkspaceError(f"{what}; {_kept_aside(one)}{then}")
+    raise WorkspaceError(f"{problem}; {_keep_aside(slice_)}{remedy}")
 
 
-def _kept_aside(one: _Slice) -> str:
-    """All that is there gets a name, without a change of anything there."""
-    made = _aside(one)
-    if not made:
+def _keep_aside(slice_: _Slice) -> str:
+    """Creates a ref for the worktree's contents without changing it; returns a phrase that names the ref."""
+    commit = _aside(slice_)
+    if not commit:
         return ""
-    if made not in one.kept:
-        _keep(one.git, one.names, one.work.path, [made])
-    return f"what is there is kept as {one.names.kept(one.work.path, made)}; "
+    if commit not in slice_.kept:
+        _keep(slice_.git, slice_.names, slice_.work.path, [commit])
+    return f"what is there is kept as {slice_.names.kept(slice_.work.path, commit)}; "
 
 
-def _aside(one: _Slice) -> str:
-    """A commit of all that is there, upon the one that is checked out; or that one; empty if there is none."""
-    with index_aside(one.git_dir) as index:
-        return _commit(one, one.status.head, index, SigningFailure.NEVER) or one.status.head
+def _aside(slice_: _Slice) -> str:
+    """Commits the contents onto HEAD; returns that commit, or HEAD if nothing differs; empty without a commit."""
+    with index_aside(slice_.git_dir) as index:
+        return _commit(slice_, slice_.status.head, index, SigningFailure.NEVER) or slice_.status.head
 
 
 @contextmanager
 def index_aside(git_dir: Path) -> Generator[Mapping[str, str]]:
-    """A copy of the index of a worktree, as variables for git."""
+    """Yields variables that let git use a copy of the worktree's index."""
     own = git_dir / _OWN_INDEX
     for leftover in (own, own.with_name(f"{_OWN_INDEX}.lock")):
         remove_file(leftover)
@@ -348,7 +370,7 @@ def index_aside(git_dir: Path) -> Generator[Mapping[str, str]]:
 
 
 def copy_index(git_dir: Path, place: Path) -> None:
-    """A copy of the index of a worktree as a new file; none if there is no index."""
+    """Copies the index of a worktree to a new file, if there is an index."""
     try:
         source = os.fdopen(open_file(git_dir / "index"), "rb")
     except FileNotFoundError:

@@ -1,11 +1,12 @@
-"""A fast-forward of a checkout that was cut off, and how it is finished or taken back.
+"""Completing or reverting an interrupted fast-forward of a checkout.
 
-git writes the files of a checkout first, then its index, then the ref. Killed in between it leaves some files as
-they are to be, one half written, some untouched; and neither the index nor the ref tells which. So before Weft has
-git bring a checkout forward it writes a *note* of what is to become what. As long as the note is there, each of
-these files is judged by its content alone: as before, as after, cut off (missing, or the beginning of what it is
-to be), or a person's. What git has begun is finished. If a person has changed one of the files meanwhile, what git
-has done of the others is taken back. Files of a person stay as they are.
+git writes the files of a checkout first, then its index, then the ref. A git that is killed in between leaves some
+files in their new state, one half written and the others untouched, and neither the index nor the ref shows which.
+Before Weft starts a fast-forward, it therefore writes a *note* with the old and new commits. As long as the note
+exists, each of these files is classified by its content alone: as before, as after, cut off (missing, or a prefix
+of the new content), or foreign (changed by a person). Weft then completes the fast-forward. If a person has
+changed one of the files meanwhile, Weft reverts git's part of the others instead. Files of a person stay as they
+are.
 """
 
 import os
@@ -28,12 +29,14 @@ _REPOSITORY = "160000"
 
 
 class Forward(Struct, frozen=True, kw_only=True):
+    """A fast-forward of a checkout."""
+
     ref: str
     before: str
     after: str
     reason: str
     kept: tuple[bytes, ...] = ()
-    """Files that a person had staged as they are to be; git leaves them alone, whatever is in them."""
+    """Files that a person had staged in their new state; git leaves them alone, whatever their content."""
 
 
 class Version(Struct, frozen=True):
@@ -48,6 +51,8 @@ class Version(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
+    """The versions of a file in two commits."""
+
     path: str
     before: Version
     after: Version
@@ -63,21 +68,21 @@ class Found(Enum):
 
 
 class Settled(Enum):
-    """What has become of a fast-forward that was cut off."""
+    """The result of settling an interrupted fast-forward."""
 
     UNTOUCHED = "untouched"
     """git had written nothing."""
     FORWARD = "forward"
-    """Files and index are as in the commit that the branch is to go to."""
+    """Files and index are as in the new commit."""
     BACK = "back"
-    """What git has done is taken back."""
+    """git's changes are reverted."""
 
 
 def note_of(git_dir: Path) -> Forward | None:
-    """The fast-forward that is under way in a checkout, or was cut off there."""
+    """Returns the fast-forward that is under way or was interrupted in a checkout."""
     try:
         return msgspec.json.decode(read_file(git_dir / _NOTE, most=_LARGEST), type=Forward)
-    except (FileNotFoundError, msgspec.DecodeError):  # a note that was not written whole: git had not started
+    except (FileNotFoundError, msgspec.DecodeError):  # git starts only after the note is complete
         return None
 
 
@@ -90,7 +95,7 @@ def remove_note(git_dir: Path) -> None:
 
 
 def changes_of(git: Git, before: str, after: str) -> list[Change]:
-    """The files that differ between two commits."""
+    """Returns the files that differ between two commits."""
     fields = git.fields("diff-tree", "-r", "-z", "--no-renames", before, after)
     heads = (field.removeprefix(":").split(" ") for field in fields[::2])
     return [
@@ -100,30 +105,30 @@ def changes_of(git: Git, before: str, after: str) -> list[Change]:
 
 
 def is_untouched(git: Git, git_dir: Path, forward: Forward) -> bool:
-    """Whether no file of a fast-forward has been written."""
-    found = _found(git, git_dir, forward)
-    return not {Found.AFTER, Found.CUT_OFF}.intersection(found.values())
+    """Returns whether git has written no file of the fast-forward."""
+    states = _classify(git, git_dir, forward)
+    return not {Found.AFTER, Found.CUT_OFF}.intersection(states.values())
 
 
 def settle(git: Git, git_dir: Path, forward: Forward) -> Settled:
-    """Finishes what git has begun with files and index, or takes it back if a person has changed one of the files.
+    """Completes git's work on files and index, or reverts it if a person has changed one of the files.
 
-    `git` is at the checkout, and has the branch checked out, which is not moved here.
+    `git` is in the checkout, on the branch, which does not move here.
     """
     has_moved = tip(git, forward.ref) == forward.after
-    found = _found(git, git_dir, forward)
-    states = frozenset(found.values())
+    state_by_change = _classify(git, git_dir, forward)
+    states = frozenset(state_by_change.values())
     if not has_moved and states.isdisjoint({Found.AFTER, Found.CUT_OFF}):
         return Settled.UNTOUCHED
     backwards = not has_moved and Found.FOREIGN in states
     right = Found.BEFORE if backwards else Found.AFTER
-    ours = {change: state for change, state in found.items() if state is not Found.FOREIGN}
+    ours = {change: state for change, state in state_by_change.items() if state is not Found.FOREIGN}
     versions = {change: change.before if backwards else change.after for change in ours}
     _put(git, versions, [change for change, state in ours.items() if state is not right])
     return Settled.BACK if backwards else Settled.FORWARD
 
 
-def _found(git: Git, git_dir: Path, forward: Forward) -> dict[Change, Found]:
+def _classify(git: Git, git_dir: Path, forward: Forward) -> dict[Change, Found]:
     untouched = {*forward.kept, *_left_out(git)}
     changes = [
         change
@@ -143,7 +148,7 @@ def _found(git: Git, git_dir: Path, forward: Forward) -> dict[Change, Found]:
 
 
 def _is_in_the_way(top: Path, path: str, paths: Collection[str]) -> bool:
-    """Whether something that git does not know is in the place of a file, above it, or below it."""
+    """Returns whether an untracked file is at the path, above it or below it."""
     above = (str(folder) for folder in Path(path).parents[:-1])
     if any(_is_file(top / folder) and folder not in paths for folder in above):
         return True
@@ -155,11 +160,11 @@ def _is_in_the_way(top: Path, path: str, paths: Collection[str]) -> bool:
 
 
 def _left_out(git: Git) -> list[bytes]:
-    """The files that a sparse checkout does not have."""
+    """Returns the files that a sparse checkout leaves out."""
     if git.ask("config", "--type=bool", "--get", "core.sparseCheckout").text != "true":
         return []
-    known = git.do("ls-files", "-t", "-z").split(b"\0")
-    return [entry[2:] for entry in known if entry.startswith(b"S ")]
+    entries = git.do("ls-files", "-t", "-z").split(b"\0")
+    return [entry[2:] for entry in entries if entry.startswith(b"S ")]
 
 
 def _state(git: Git, change: Change, as_before: frozenset[str], as_after: frozenset[str]) -> Found:
@@ -171,18 +176,20 @@ def _state(git: Git, change: Change, as_before: frozenset[str], as_after: frozen
 
 
 def _matching(git: Git, git_dir: Path, versions: Mapping[str, Version]) -> frozenset[str]:
-    """The files that are as in these versions, with what filters make of them; git compares them."""
-    there = {path: version for path, version in versions.items() if version.is_there}
-    absent = frozenset(path for path in versions.keys() - there.keys() if not _is_file(git.directory / path))
-    if not there:
+    """Returns the files that are as in these versions. git compares them, because filters may convert them."""
+    present = {path: version for path, version in versions.items() if version.is_there}
+    absent = frozenset(
+        path for path in versions.keys() - present.keys() if not _is_file(git.directory / path)
+    )
+    if not present:
         return absent
     with index_aside(git_dir) as env:
         git.do("read-tree", "--empty", env=env)
-        _stage(git, there, env)
-        git.ask("update-index", "-q", "--refresh", env=env)  # it fails if one differs
+        _stage(git, present, env)
+        git.ask("update-index", "-q", "--refresh", env=env)  # a failure only means that a file differs
         names = git.do("diff-files", "-z", "--name-only", env=env).split(b"\0")
         differing = frozenset(os.fsdecode(name) for name in names)
-    return absent | (there.keys() - differing)
+    return absent | (present.keys() - differing)
 
 
 def _stage(git: Git, versions: Mapping[str, Version], env: Mapping[str, str]) -> None:
@@ -191,23 +198,23 @@ def _stage(git: Git, versions: Mapping[str, Version], env: Mapping[str, str]) ->
 
 
 def _is_file(place: Path) -> bool:
-    """Whether something is there that is no directory: that is one in which other files are to be."""
+    """Returns whether a file or link is there. A directory does not count: it may hold other new files."""
     return os.path.lexists(place) and (place.is_symlink() or not place.is_dir())
 
 
 def _is_cut_off(git: Git, change: Change) -> bool:
-    """Whether git has removed a file to write it again, and has not written all of it."""
+    """Returns whether git has removed the file to rewrite it and has not finished."""
     place = git.directory / change.path
     if not _is_file(place):
         return change.before.is_there
     if not change.after.is_there or place.is_symlink() or not place.is_file():
         return False
-    whole = git.do("cat-file", "--filters", f"--path={change.path}", change.after.oid)
-    return place.stat().st_size < len(whole) and whole.startswith(place.read_bytes())
+    content = git.do("cat-file", "--filters", f"--path={change.path}", change.after.oid)
+    return place.stat().st_size < len(content) and content.startswith(place.read_bytes())
 
 
 def _put(git: Git, versions: Mapping[Change, Version], wrong: Collection[Change]) -> None:
-    """Puts these versions into the index, and into the checkout those that are wrong there."""
+    """Writes these versions to the index, and those of `wrong` to the checkout."""
     if not versions:
         return
     _stage(git, {change.path: version for change, version in versions.items()}, {})
@@ -222,7 +229,7 @@ def _put(git: Git, versions: Mapping[Change, Version], wrong: Collection[Change]
 
 
 def _remove(top: Path, path: str) -> None:
-    """A file of ours, and the directories that are empty without it."""
+    """Removes a file and the directories that are empty without it."""
     place = top / path
     if _is_file(place):
         place.unlink()

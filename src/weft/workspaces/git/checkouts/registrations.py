@@ -1,8 +1,8 @@
-"""The worktrees that a repository knows, in `worktrees/` of its common directory; one is entered at a time.
+"""The registrations of worktrees, in `worktrees/` of the common git directory. One is written at a time.
 
-While git writes an entry, any other git that reads them all may fail. So whoever reads or writes them here holds a
-lock, which also keeps out other processes of ours. With others, such as a user's own `git worktree add`, some
-patience helps. An entry of ours that was left half written is removed: nothing can be in its worktree yet.
+While git writes an entry, another git that reads all entries may fail. Weft therefore reads and writes them under
+a lock, across threads and processes. Against others, such as a user's own `git worktree add`, it retries. A
+half-written entry of Weft is removed: its worktree cannot hold anything yet.
 """
 
 import fcntl
@@ -28,23 +28,27 @@ _HALF_WRITTEN = re.compile(r"failed to read .*worktrees/([^/]+)/commondir")
 _LOOKS = 20
 _MOMENT = 0.05
 
-_THREADS = Lock()  # on network file systems the lock of a file is one of the whole process
+_THREADS = Lock()  # on network file systems, a file lock belongs to the whole process
 
 
 class ListedWorktree(Struct, frozen=True, kw_only=True):
+    """An entry of `git worktree list`."""
+
     path: Path
     head: str
     """The commit; zeros if there is none yet."""
     branch: str | None = None
-    """The full ref; None: none is checked out."""
+    """The full ref; None if HEAD is detached."""
     detached: bool = False
     locked: str | None = None
-    """The reason, which may be empty; None: it is not locked."""
+    """The reason, which may be empty; None if it is not locked."""
     prunable: str | None = None
-    """Why git would forget it: mostly because its directory is gone."""
+    """Why git would remove the entry, usually because the directory is gone."""
 
 
 class Registrations:
+    """The registered worktrees of a repository."""
+
     def __init__(self, git: Git, common: Path, *, pause: Pause = time.sleep) -> None:
         self._git = git
         self._common = common
@@ -56,9 +60,9 @@ class Registrations:
         return [_listed(os.fsdecode(entry)) for entry in out.split(b"\0\0") if entry]
 
     def add(self, directory: Path, *, branch: str | None, commit: str) -> None:
-        """Without any files, and locked until it has them."""
+        """Registers a worktree without files, locked until it has them."""
         detached = () if branch is not None else ("--detach",)
-        what = commit if branch is None else branch.removeprefix("refs/heads/")
+        revision = commit if branch is None else branch.removeprefix("refs/heads/")
         with self._locked():
             self._do(
                 "add",
@@ -70,29 +74,29 @@ class Registrations:
                 *detached,
                 "--",
                 str(directory),
-                what,
+                revision,
             )
 
     def remove(self, directory: Path) -> None:
-        """Of one whose directory is gone."""
+        """Removes the entry of a worktree whose directory is gone."""
         with self._locked():
             self._do("remove", "--force", "--force", "--", str(directory))
 
     def forget(self, entry: Path) -> None:
-        """Of a worktree whose directory is gone, too, by the git directory that it had.
+        """Removes the entry of a worktree whose directory is gone, given its git directory.
 
-        Killed in the middle, it leaves what a worktree leaves that was not made to its end.
+        A crash in the middle leaves the same state as an interrupted creation.
         """
         with self._locked():
             replace_file(entry / "locked", MAKING.encode())
-            for name in sorted({each.name for each in entry.iterdir()} - {"locked"}):
+            for name in sorted({file.name for file in entry.iterdir()} - {"locked"}):
                 _remove(entry / name)
             shutil.rmtree(entry)
 
     def may_know(self, place: Path, branch: str | None) -> bool:
-        """Whether it cannot be ruled out that the repository has a worktree there, or one with the branch.
+        """Returns whether the repository may have a worktree at this path, or one with the branch.
 
-        Read from files: mostly there is none, and to have git list all of them takes longer.
+        It reads files, because there is usually none, and having git list all of them takes longer.
         """
         heads = [self._common / "HEAD"]
         for entry in (self._common / "worktrees").glob("*"):
@@ -102,7 +106,7 @@ class Registrations:
         return branch is not None and any(_may_be_at(head, branch) for head in heads)
 
     def entry_of(self, directory: Path) -> Path | None:
-        """The git directory of a worktree, whatever has become of the worktree itself."""
+        """Returns the git directory of a worktree, even if the worktree itself is missing or damaged."""
         link = str(directory.parent.resolve() / directory.name / ".git")
         folder = self._common / "worktrees"
         entries = folder.iterdir() if folder.is_dir() else ()
@@ -115,17 +119,17 @@ class Registrations:
             yield
 
     def _do(self, *command: str) -> GitOutput:
-        # With a log of its head, even if the user wants none elsewhere: it tells what an agent has undone.
-        whole = ("-c", "core.logAllRefUpdates=true", "worktree", *command)
-        answer = self._git.ask(*whole)
+        # A reflog of HEAD, even if the user has turned reflogs off: it shows commits that an agent has undone.
+        arguments = ("-c", "core.logAllRefUpdates=true", "worktree", *command)
+        answer = self._git.ask(*arguments)
         for _ in range(_LOOKS):
-            half = _HALF_WRITTEN.search(answer.said) if answer.exit_code else None
-            if half is None:
+            match = _HALF_WRITTEN.search(answer.message) if answer.exit_code else None
+            if match is None:
                 break
-            self._forget(self._common / "worktrees" / half[1])
-            answer = self._git.ask(*whole)
+            self._forget(self._common / "worktrees" / match[1])
+            answer = self._git.ask(*arguments)
         if answer.exit_code:
-            raise self._error(whole, answer)
+            raise self._error(arguments, answer)
         return answer
 
     def _forget(self, entry: Path) -> None:
@@ -133,15 +137,15 @@ class Registrations:
             self._pause(_MOMENT)
             return
         link = Path(text_of(entry / "gitdir") or entry)
-        if link.is_file():  # all that is in its directory yet
+        if link.is_file():  # the directory holds nothing else yet
             link.unlink()
         shutil.rmtree(entry)
 
     def _error(self, command: Sequence[str], answer: GitOutput) -> WorkspaceError | GitError:
-        half = _HALF_WRITTEN.search(answer.said)
-        if half is None:
-            return GitError(command, answer.exit_code, answer.said)
-        entry = self._common / "worktrees" / half[1]
+        match = _HALF_WRITTEN.search(answer.message)
+        if match is None:
+            return GitError(command, answer.exit_code, answer.message)
+        entry = self._common / "worktrees" / match[1]
         return WorkspaceError(
             f"git cannot read its entry of a worktree, {entry}, which somebody else left half written; "
             "if no git is running, remove that directory"
@@ -156,24 +160,24 @@ def _remove(place: Path) -> None:
 
 
 def _may_be_at(head: Path, branch: str) -> bool:
-    """Whether a head may name the branch: one that git keeps elsewhere, or by another name, may."""
-    named = text_of(head) or ""
-    is_plain = named.startswith("ref: refs/heads/") and named != "ref: refs/heads/.invalid"
-    is_commit = not named.startswith("ref:") and bool(named)
-    return head.is_symlink() or named == f"ref: {branch}" or not (is_plain or is_commit)
+    """Returns whether a HEAD may name the branch, directly or in a form that only git can resolve."""
+    content = text_of(head) or ""
+    is_plain = content.startswith("ref: refs/heads/") and content != "ref: refs/heads/.invalid"
+    is_commit = not content.startswith("ref:") and bool(content)
+    return head.is_symlink() or content == f"ref: {branch}" or not (is_plain or is_commit)
 
 
 def read_listed(git: Git, *, pause: Pause = time.sleep) -> Sequence[ListedWorktree]:
-    """The same for one who only looks: no lock is taken, and nothing half written is removed."""
+    """Returns the same as `listed` for a mere reader: takes no lock and removes no half-written entry."""
     command = ("worktree", "list", "--porcelain", "-z")
     answer = git.ask(*command)
     for _ in range(_LOOKS):
-        if not (answer.exit_code and _HALF_WRITTEN.search(answer.said)):
+        if not (answer.exit_code and _HALF_WRITTEN.search(answer.message)):
             break
         pause(_MOMENT)
         answer = git.ask(*command)
     if answer.exit_code:
-        raise GitError(command, answer.exit_code, answer.said)
+        raise GitError(command, answer.exit_code, answer.message)
     return [_listed(os.fsdecode(entry)) for entry in answer.out.split(b"\0\0") if entry]
 
 

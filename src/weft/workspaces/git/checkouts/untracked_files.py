@@ -1,12 +1,11 @@
-"""Files that are not in the repository and are brought into a fresh worktree: `.env`, dependencies, large data.
+"""Untracked files that Weft copies or links into a new worktree: `.env`, dependencies, large data.
 
-Which ones is said by the globs `copy` and `link` of a slice, and by a file `.worktreeinclude` at the top of the
-user's checkout, as other tools know it, too: in the syntax of `.gitignore` it names files that git ignores and
-that are to be copied nevertheless. What the worktree's commit has is never replaced, nor what anybody else put
-there.
+The globs `copy` and `link` of a slice select them, and so does a file `.worktreeinclude` at the top of the user's
+checkout, which other tools support, too: in the syntax of `.gitignore`, it names ignored files to copy
+nevertheless. Files of the worktree's commit, and files that came there in any other way, are never replaced.
 
-What was brought is noted in the worktree's git directory before the first file is made: it is no work of the slice
-and is not committed, and after a crash it is known that these files may be replaced.
+A note in the worktree's git directory lists these files before the first one is created. They are no work of the
+slice and are not committed, and after a crash they may be replaced.
 """
 
 import os
@@ -24,7 +23,7 @@ from weft.workspaces.errors import shown
 from weft.workspaces.git.base.program import Git, GitError
 from weft.workspaces.git.base.worktree_links import git_dir_of
 from weft.workspaces.safe_walk import FOLDER_FLAGS, Cursor
-from weft.workspaces.untracked_files import FileSource, Part, given, open_plan_dir
+from weft.workspaces.untracked_files import FileSource, Part, open_plan_dir, select_files
 
 _LARGEST_NOTE = 1 << 28
 _NOTE = "weft-brought"
@@ -34,19 +33,19 @@ _IN_THE_WAY = (NotADirectoryError, FileNotFoundError)
 
 
 class BroughtFiles(Struct, frozen=True, kw_only=True):
-    """Paths from the root of the worktree, for people."""
+    """The files that were copied or linked, as text relative to the root of the worktree."""
 
     files: tuple[str, ...]
     left_out: tuple[str, ...]
-    """What was to be brought, and something else is in its place."""
+    """Selected files that were skipped because something else is in their place."""
 
 
-Wanted = dict[bytes, tuple[Path, bytes, Part]]
-"""By the path in the worktree: where it comes from, its path there, and what is to become of it."""
+Selection = dict[bytes, tuple[Path, bytes, Part]]
+"""By the path in the worktree: the source directory, the path there, and whether to copy or link."""
 
 
 def brought_into(git_dir: Path) -> frozenset[bytes]:
-    """Paths from the root of the worktree; what is below them is meant, too."""
+    """Returns the paths that Weft copied or linked, relative to the worktree; they include what is below."""
     try:
         note = read_file(git_dir / _NOTE, most=_LARGEST_NOTE)
     except FileNotFoundError:
@@ -55,6 +54,7 @@ def brought_into(git_dir: Path) -> frozenset[bytes]:
 
 
 def is_in(paths: frozenset[bytes], path: bytes) -> bool:
+    """Returns whether the path is one of these paths or below one of them."""
     return bool(paths) and (path in paths or not paths.isdisjoint(folders_of((path,))))
 
 
@@ -67,57 +67,57 @@ def bring(
     top: Path,
     worktree: Path,
 ) -> BroughtFiles:
-    """Done again, it brings what there is then."""
+    """Copies and links the selected files into the worktree. A second call repeats this with the current files."""
     git_dir = git_dir_of(worktree)
     inside = os.fsencode(worktree_inside.relative_to(worktree)) + b"/"
-    wanted: Wanted = {path: (top, path, FileSource.COPIED) for path in _included(top)}
-    for path, part in given(plan_dir, copy, link).items():
-        wanted[(inside + path).removeprefix(b"./")] = (plan_dir, path, part)
+    selection: Selection = {path: (top, path, FileSource.COPIED) for path in _included(top)}
+    for path, part in select_files(plan_dir, copy, link).items():
+        selection[(inside + path).removeprefix(b"./")] = (plan_dir, path, part)
     before = brought_into(git_dir)
-    if not wanted and not before:
+    if not selection and not before:
         return BroughtFiles(files=(), left_out=())
     tracked = _tracked(worktree)
     with Cursor(os.open(worktree, FOLDER_FLAGS)) as cursor:
         _remove(cursor, sorted(path for path in before if not _meets(path, tracked)))
         free = sorted(
-            path for path in _allowed(wanted) if not _meets(path, tracked) and _is_free(cursor, path)
+            path for path in _allowed(selection) if not _meets(path, tracked) and _is_free(cursor, path)
         )
         _note(git_dir, before.union(free))
-        _place(cursor, {path: wanted[path] for path in free})
-    left_out = wanted.keys() - set(free)
+        _place(cursor, {path: selection[path] for path in free})
+    left_out = selection.keys() - set(free)
     return BroughtFiles(files=tuple(map(shown, free)), left_out=tuple(map(shown, sorted(left_out))))
 
 
-# Which files
+# Selection
 
 
 def _included(top: Path) -> list[bytes]:
-    """What `.worktreeinclude` names of what git ignores."""
+    """Returns the ignored files that `.worktreeinclude` names."""
     if not (top / _INCLUDE).is_file():
         return []
     git = Git(top, works=True)
-    named = git.do(
+    listing = git.do(
         *("ls-files", "-z", "--others", "--ignored", f"--exclude-from={_INCLUDE}"),
         *("--", ".", ":(exclude,top).weft"),
     )
     command = ("check-ignore", "-z", "--stdin")
-    answer = git.ask(*command, stdin=named)
-    if answer.exit_code not in {0, 1}:  # 1: none of them
-        raise GitError(command, answer.exit_code, answer.said)
+    answer = git.ask(*command, stdin=listing)
+    if answer.exit_code not in {0, 1}:  # 1: none is ignored
+        raise GitError(command, answer.exit_code, answer.message)
     return [path for path in answer.out.split(b"\0") if path and not path.endswith(b"/")]
 
 
-def _allowed(wanted: Wanted) -> list[bytes]:
-    """What is below a link is there with it."""
+def _allowed(selection: Selection) -> list[bytes]:
+    """Returns the selected paths without Weft's and git's own files and without paths below a selected link."""
     return [
         path
-        for path in wanted
-        if _NEVER.isdisjoint(path.split(b"/")) and wanted.keys().isdisjoint(folders_of((path,)))
+        for path in selection
+        if _NEVER.isdisjoint(path.split(b"/")) and selection.keys().isdisjoint(folders_of((path,)))
     ]
 
 
 def _tracked(worktree: Path) -> tuple[frozenset[bytes], frozenset[bytes]]:
-    """The files of the worktree's commit, and their folders."""
+    """Returns the files of the worktree's commit, and their folders."""
     listed = Git(worktree, works=True).do("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")
     files = frozenset(path for path in listed.split(b"\0") if path)
     return files, frozenset(folders_of(files))
@@ -129,14 +129,15 @@ def _meets(path: bytes, tracked: tuple[frozenset[bytes], frozenset[bytes]]) -> b
 
 
 def take_as_brought(git: Git, git_dir: Path) -> None:
-    """What is there by now and is in no commit came with the set-up; `git` is at the top of the worktree.
+    """Records all untracked files as part of the set-up; `git` is at the top of the worktree.
 
-    File by file: what a step adds to a directory that the set-up made is the step's work.
+    Each file is recorded by itself, because a file that a step adds to a directory of the set-up is the step's
+    work.
     """
-    others = git.do("ls-files", "--others", "--exclude-standard", "-z")
-    made = {path.rstrip(b"/") for path in others.split(b"\0") if path}
-    if made:
-        _note(git_dir, brought_into(git_dir) | made)
+    listing = git.do("ls-files", "--others", "--exclude-standard", "-z")
+    paths = {path.rstrip(b"/") for path in listing.split(b"\0") if path}
+    if paths:
+        _note(git_dir, brought_into(git_dir) | paths)
 
 
 def _note(git_dir: Path, paths: Iterable[bytes]) -> None:
@@ -144,11 +145,11 @@ def _note(git_dir: Path, paths: Iterable[bytes]) -> None:
         save(folder.descriptor, _NOTE, b"".join(path + b"\0" for path in sorted(paths)))
 
 
-# In the worktree
+# Files in the worktree
 
 
 def _remove(cursor: Cursor, paths: Sequence[bytes]) -> None:
-    """Those that are files or links."""
+    """Removes these files and links."""
     for path in paths:
         *folders, name = path.split(b"/")
         with suppress(*_IN_THE_WAY, IsADirectoryError):
@@ -157,7 +158,7 @@ def _remove(cursor: Cursor, paths: Sequence[bytes]) -> None:
 
 
 def _is_free(cursor: Cursor, path: bytes) -> bool:
-    """Whether nothing is there, and nothing but directories on the way to it; an empty directory is nothing."""
+    """Returns whether the path is free and its parents are directories. Removes an empty directory there."""
     *folders, name = path.split(b"/")
     try:
         cursor.go(folders)
@@ -174,10 +175,10 @@ def _is_free(cursor: Cursor, path: bytes) -> bool:
     return False
 
 
-def _place(target: Cursor, wanted: Mapping[bytes, tuple[Path, bytes, Part]]) -> None:
+def _place(target: Cursor, selection: Mapping[bytes, tuple[Path, bytes, Part]]) -> None:
     with ExitStack() as stack:
         sources: dict[Path, Cursor] = {}
-        for path, (root, original, part) in wanted.items():
+        for path, (root, original, part) in selection.items():
             *folders, name = path.split(b"/")
             _go(target, folders)
             if isinstance(part, FileVersion):
@@ -201,7 +202,7 @@ def _go(cursor: Cursor, folders: Sequence[bytes]) -> None:
 
 
 def _copy(source: Cursor, original: bytes, target: Cursor, name: bytes) -> None:
-    """With its permissions: who may not read the original may not read the copy."""
+    """Copies a file with its permissions, so that the copy is as private as the original."""
     kind = os.stat(original, dir_fd=source.fd, follow_symlinks=False).st_mode
     if stat.S_ISLNK(kind):
         os.symlink(os.readlink(original, dir_fd=source.fd), name, dir_fd=target.fd)

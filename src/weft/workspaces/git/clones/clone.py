@@ -1,10 +1,10 @@
-"""The git directory that the steps of a slice have for themselves, in the registration of its worktree.
+"""The clone of a slice: a git directory for its steps, in the registration of its worktree.
 
-<registration>/weft-clone/git     the clone: whatever works in the workspace can write all of it
+<registration>/weft-clone/git     the clone; steps in the workspace can write all of it
 <registration>/weft-clone/link    a file `.git` that leads there, to be mounted over the one of the workspace
-<registration>/weft-clone/handed  the note of what was last handed out and taken in
+<registration>/weft-clone/handed  a note of the state at the last exchange with the repository
 
-No git of Weft's ever runs there: what is in the clone is read and written as files that may be anything.
+Weft never runs git in a clone. It reads and writes the clone as files whose contents it does not trust.
 """
 
 import os
@@ -43,7 +43,7 @@ _COPIED = re.compile(
     r"user\.(name|email)|author\..*|committer\..*|i18n\..*|core\.(autocrlf|eol|filemode|symlinks|ignorecase"
     r"|precomposeunicode|protecthfs|protectntfs|abbrev|quotepath)|extensions\.objectformat"
 )
-"""What a clone has of the configuration of the repository."""
+"""The settings that a clone copies from the configuration of the repository."""
 _OWN = {"core.bare": "false", "core.logallrefupdates": "true", "gc.auto": "0", "maintenance.auto": "false"}
 _OF_MERGE = ("MERGE_MSG", "MERGE_MODE", "MERGE_HEAD")
 _LOCKS = ("index.lock", "HEAD.lock", "packed-refs.lock", "config.lock", "shallow.lock")
@@ -51,52 +51,55 @@ _SPECIAL = re.compile(r'[\\"\n]')
 
 
 class CloneState(Struct, frozen=True, kw_only=True):
-    """Where a clone is."""
+    """The state of a clone."""
 
     ref: str
     """What is checked out: a branch, as a full ref, or a commit."""
     head: str
-    """The commit of that; empty if there is none."""
+    """The commit that is checked out; empty if there is none."""
     branch: str
-    """The commit of the slice's own branch; empty if that is gone."""
+    """The commit of the slice's own branch; empty if the branch is gone."""
     log_size: int
     log: str
-    """A digest of the log of the head."""
+    """A digest of the reflog of HEAD."""
 
 
 class HandedState(Struct, frozen=True, kw_only=True):
+    """The state at the last exchange between clone and repository."""
+
     state: CloneState | None = None
-    """Of the clone, when it was last taken in or handed out."""
+    """The clone's state after the exchange."""
     given: tuple[object, ...] = ()
-    """Of the registration, when that was last handed out."""
+    """The registration's state when it was last handed out."""
     entered: tuple[str, ...] = ()
-    """The commits that the branch in the repository was moved to since, while the step ran."""
+    """The commits to which the repository's branch was moved since then, while the step ran."""
 
 
-# Making
+# Creation
 
 
 def make_clone(git: Git, git_dir: Path, common: Path, refs: Mapping[str, str]) -> None:
-    """`git` is at the top of the user's checkout; `refs` are some that the clone is to know, besides tags.
+    """Creates the clone unless it exists; `git` is at the top of the user's checkout.
 
-    What is in it yet is no head and no index: see `hand_out`.
+    `refs` are refs that the clone has besides tags. HEAD and the index come later, from `hand_out`.
     """
     if clone_of(git_dir) is not None:
         return
     aside = git_dir / f"{CLONE}.new"
     remove_file(Tree(git_dir), aside.name)
-    place = aside / "git"
+    clone = aside / "git"
     for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info"):
-        (place / name).mkdir(parents=True)
-    (place / "HEAD").write_text("ref: refs/heads/none\n")
-    (place / "config").write_bytes(os.fsencode(_configuration(git, git_dir)))
-    (place / "objects/info/alternates").write_bytes(os.fsencode(f"{alternate(common / 'objects')}\n"))
+        (clone / name).mkdir(parents=True)
+    (clone / "HEAD").write_text("ref: refs/heads/none\n")
+    (clone / "config").write_bytes(os.fsencode(_configuration(git, git_dir)))
+    (clone / "objects/info/alternates").write_bytes(os.fsencode(f"{alternate(common / 'objects')}\n"))
     for name, source in {"exclude": common / "info", "sparse-checkout": git_dir / "info"}.items():
         text = text_of(source / name)
         if text is not None:
-            (place / "info" / name).write_bytes(os.fsencode(f"{text}\n"))
-    (place / "packed-refs").write_bytes(os.fsencode(_packed(git, refs)))
+            (clone / "info" / name).write_bytes(os.fsencode(f"{text}\n"))
+    (clone / "packed-refs").write_bytes(os.fsencode(_packed(git, refs)))
     (aside / _LINK).write_bytes(os.fsencode(f"gitdir: {git_dir / CLONE / 'git'}\n"))
+    # The rename makes the clone appear complete, or not at all.
     aside.rename(git_dir / CLONE)
 
 
@@ -131,30 +134,30 @@ def _packed(git: Git, refs: Mapping[str, str]) -> str:
 
 
 def read_state(place: Path, branch: str) -> CloneState:
-    """Raises `UntrustedError` if the clone is not what it should be."""
+    """Returns the state of a clone. Raises `UntrustedError` if the clone is malformed."""
     tree = Tree(place)
     text = (read_file(tree, "HEAD", most=_SMALL) or b"").strip()
     try:
         ref = text.removeprefix(_SYMBOLIC).strip().decode()
     except UnicodeDecodeError as error:
         raise UntrustedError("what is checked out there has an odd name") from error
-    own = _commit_of(tree, branch)
+    branch_commit = _commit_of(tree, branch)
     if not text.startswith(_SYMBOLIC):
         head = ref if is_oid(ref) else ""
     else:
-        head = own if ref == branch else _commit_of(tree, ref)
+        head = branch_commit if ref == branch else _commit_of(tree, ref)
     log = read_file(tree, "logs/HEAD", most=_LOG) or b""
     digest = blake2b(log, digest_size=16).hexdigest()
-    return CloneState(ref=ref, head=head, branch=own, log_size=len(log), log=digest)
+    return CloneState(ref=ref, head=head, branch=branch_commit, log_size=len(log), log=digest)
 
 
 def read_branch(place: Path, branch: str) -> str:
-    """The commit of a branch; empty if it is gone. Raises `UntrustedError`."""
+    """Returns the commit of a branch; empty if the branch is gone. Raises `UntrustedError`."""
     return _commit_of(Tree(place), branch)
 
 
 def _commit_of(tree: Tree, ref: str) -> str:
-    """A ref that leads to another is refused, whatever that is."""
+    """Returns the commit of a ref. Refuses symbolic refs, because a step could point them anywhere."""
     if not _is_ref(ref):
         raise UntrustedError(f"what is checked out there has an odd name: {ref[:80]!r}")
     text = read_file(tree, ref, most=_SMALL)
@@ -170,10 +173,10 @@ def _commit_of(tree: Tree, ref: str) -> str:
 
 def _packed_commit(tree: Tree, ref: str) -> str:
     packed = read_file(tree, "packed-refs", most=_PACKED) or b""
-    wanted = b" " + os.fsencode(ref)
+    suffix = b" " + os.fsencode(ref)
     for line in packed.split(b"\n"):
-        if line.endswith(wanted):
-            oid = os.fsdecode(line.removesuffix(wanted))
+        if line.endswith(suffix):
+            oid = os.fsdecode(line.removesuffix(suffix))
             if is_oid(oid):
                 return oid
     return ""
@@ -186,15 +189,15 @@ def _is_ref(ref: str) -> bool:
 
 
 def logged(place: Path, *, after: int = 0) -> list[str]:
-    """The commits that its head was at, from so many bytes of the log on; lines that say nothing are left out."""
+    """Returns the commits in the reflog of HEAD after `after` bytes, without malformed lines."""
     log = read_file(Tree(place), "logs/HEAD", most=_LOG) or b""
     fields = (line.split(b" ", 2) for line in (log if len(log) < after else log[after:]).split(b"\n"))
-    oids = [os.fsdecode(each[1]) for each in fields if len(each) > 2]  # noqa: PLR2004
+    oids = [os.fsdecode(columns[1]) for columns in fields if len(columns) > 2]  # noqa: PLR2004
     return [oid for oid in dict.fromkeys(oids) if is_oid(oid) and oid.strip("0")]
 
 
 def unmerged_in_clone(place: Path, *, digits: int) -> frozenset[bytes]:
-    """The files that the index of a clone has several versions of; `digits`: of the names of objects."""
+    """Returns the paths in conflict in the clone's index; `digits` is the length of an object id."""
     from weft.workspaces.git.base.index_file import unmerged  # noqa: PLC0415 - only for conflicts
 
     index = read_file(Tree(place), "index", most=_PACKED)
@@ -202,7 +205,7 @@ def unmerged_in_clone(place: Path, *, digits: int) -> frozenset[bytes]:
 
 
 def holds_more(git_dir: Path, branch: str) -> bool:
-    """Whether something was done in a clone since it was last taken in or handed out."""
+    """Returns whether a step has changed the clone since the last exchange."""
     place, handed = clone_of(git_dir), handed_in(git_dir)
     if place is None or handed.state is None:
         return False
@@ -216,6 +219,7 @@ def holds_more(git_dir: Path, branch: str) -> bool:
 
 
 def handed_in(git_dir: Path) -> HandedState:
+    """Returns the note of the last exchange."""
     try:
         return msgspec.json.decode((git_dir / CLONE / _NOTE).read_bytes(), type=HandedState)
     except (OSError, msgspec.DecodeError):
@@ -223,33 +227,34 @@ def handed_in(git_dir: Path) -> HandedState:
 
 
 def note_handed(git_dir: Path, handed: HandedState) -> None:
+    """Replaces the note of the last exchange."""
     note = git_dir / CLONE / _NOTE
     aside = note.with_name(f"{_NOTE}.new")
     aside.write_bytes(msgspec.json.encode(handed))
     aside.replace(note)
 
 
-# Handing out
+# From the registration to the clone
 
 
 def hand_out(git: Git, git_dir: Path, branch: str, *, pause: Pause) -> None:
-    """Bring a clone to where the registration is, unless it has moved since it was taken in.
+    """Brings the clone to the state of the registration, unless a step has moved it since the last exchange.
 
-    `git` is at the workspace.
+    `git` is in the workspace.
     """
-    place = clone_of(git_dir)
-    if place is None:
+    clone = clone_of(git_dir)
+    if clone is None:
         return
     handed = handed_in(git_dir)
-    given = _given(git, git_dir)
-    state = read_state(place, branch)
-    _drop_locks(place, git.directory, branch, pause)
+    registration_state = _registration_state(git, git_dir)
+    state = read_state(clone, branch)
+    _drop_locks(clone, git.directory, branch, pause)
     if handed.state is not None and state != handed.state:
-        return  # a step is at work there; the next look takes in what it did
-    if handed.state == state and list(handed.given) == list(given):
+        return  # a step works there; the next `take_in` gets its commits
+    if handed.state == state and list(handed.given) == list(registration_state):
         return
-    ref, head = given[0], given[1]
-    tree = Tree(place)
+    ref, head = registration_state[0], registration_state[1]
+    tree = Tree(clone)
     _hand_head(tree, str(ref), str(head), branch)
     if (git_dir / "index").exists():
         write_locked(tree, "index", (git_dir / "index").read_bytes())
@@ -262,11 +267,11 @@ def hand_out(git: Git, git_dir: Path, branch: str, *, pause: Pause) -> None:
         log_size=state.log_size,
         log=state.log,
     )
-    note_handed(git_dir, HandedState(state=after, given=given))
+    note_handed(git_dir, HandedState(state=after, given=registration_state))
 
 
-def _given(git: Git, git_dir: Path) -> tuple[object, ...]:
-    """What the registration has to give: its ref, its commit, its index, its unfinished merge."""
+def _registration_state(git: Git, git_dir: Path) -> tuple[object, ...]:
+    """Returns the registration's ref, commit, index state and unfinished merge."""
     text = text_of(git_dir / "HEAD") or ""
     ref = text.removeprefix("ref:").strip()
     head = git.ask("rev-parse", "--quiet", "--verify", "HEAD^{commit}").text
@@ -286,7 +291,7 @@ def _hand_head(tree: Tree, ref: str, head: str, branch: str) -> None:
 
 
 def quit_in_clone(git_dir: Path) -> None:
-    """Whatever was begun there is not under way any more."""
+    """Ends every unfinished operation in the clone."""
     place = clone_of(git_dir)
     if place is not None:
         _quit(Tree(place))
@@ -307,22 +312,22 @@ def _hand_operation(tree: Tree, git_dir: Path) -> None:
 
 
 def _drop_locks(place: Path, directory: Path, branch: str, pause: Pause) -> None:
-    """Those that a git left that died."""
+    """Removes lock files of dead gits."""
     tree = Tree(place)
     for name in (*_LOCKS, f"{branch}.lock"):
         if exists(tree, name) and is_stale(place / name, directory, pause=pause):
             remove_file(tree, name)
 
 
-# The file `.git` of the workspace
+# The `.git` file of the workspace
 
 
 def lead(directory: Path, git_dir: Path, *, to_clone: bool) -> None:
-    """Where git finds its directory, for whatever works in the workspace without a sandbox."""
-    place = clone_of(git_dir)
-    wanted = git_dir if not to_clone or place is None else place
-    text = os.fsencode(f"gitdir: {wanted}\n")
+    """Sets which git directory processes in the workspace use when they run without a sandbox."""
+    clone = clone_of(git_dir)
+    target = git_dir if not to_clone or clone is None else clone
+    text = os.fsencode(f"gitdir: {target}\n")
     tree = Tree(directory)
     if read_file(tree, ".git", most=_SMALL) != text:
-        # A file that a dead process left in the workspace would count as work of the slice.
+        # The temporary file is not in the workspace: after a crash it would count as work of the slice.
         write_from(Tree(git_dir), f"{CLONE}.link", tree, ".git", text)

@@ -1,11 +1,12 @@
 """Commits of a step that enter the repository while the step still runs, so that people see them.
 
-The branch of the clone is one small file. Its status says whether the branch has moved; only then is it read, and
-what it names enters as any other foreign work. The step works on meanwhile, and may be hostile. So the limits are
-tighter than at the end of the step, and what fails here is no error: the end of the step judges all of it again.
+The branch of the clone is one small file. Its stat result shows whether the branch may have moved. Only then does
+Weft read it and admit the commit like any other foreign work. The step keeps running meanwhile and may be hostile.
+The limits are therefore tighter than at the end of the step, and a failure here is no error: everything is checked
+again at the end of the step.
 
-What the step checked out, its index and its log are left alone here. The note says which commits the branch of the
-repository was moved to, before it moves: then the end of the step knows that no person has moved it.
+HEAD, the index and the reflog of the clone stay untouched. The note lists the commits to which the repository's
+branch moves, before it moves, so that the end of the step knows that no person has moved it.
 """
 
 import os
@@ -35,32 +36,32 @@ LIMITS = IntakeLimits(
     bytes_of_links=8 * 1024 * 1024,
     seconds=20.0,
 )
-"""More than that waits for the end of the step."""
+"""Larger commits wait for the end of the step."""
 _FAILURES = 3
-"""After so many the step is left alone until the next one begins."""
+"""After this many failures, the step is ignored until the next one starts."""
 _MOST = 1000
-"""Commits of one step that the note has room for."""
+"""The most commits of one step in the note."""
 
 _Mark = tuple[int, ...]
 
 
 class EarlyCommits:
-    """For each slice one thread at a time."""
+    """Admits early commits. For each slice, only one thread may call it at a time."""
 
-    def __init__(self, ground: PlanRepository, place: Callable[[str], Path | None]) -> None:
-        """`place` gives the registration of a slice that has a clone."""
-        self._ground = ground
+    def __init__(self, plan_repository: PlanRepository, place: Callable[[str], Path | None]) -> None:
+        """`place` returns the registration of a slice that has a clone."""
+        self._repository = plan_repository
         self._place = place
         self._marks: dict[str, _Mark | None] = {}
-        """Of the branches, as they were last looked at."""
+        """The stat results of the branch files at the last check."""
         self._failures: Counter[str] = Counter()
 
     def begin(self, path: str) -> None:
-        """Another step begins."""
+        """Resets the failures when another step starts."""
         del self._failures[path]
 
     def take(self, path: str) -> None:
-        """Lets what a step has committed on its branch into the repository, if that can be now."""
+        """Admits the step's commits on its branch into the repository, if that is possible now."""
         if self._failures[path] >= _FAILURES:
             return
         try:
@@ -71,38 +72,47 @@ class EarlyCommits:
             self._failures[path] += 1
 
     def _has_moved(self, path: str, git_dir: Path) -> bool:
-        mark = _mark_of(git_dir / CLONE / "git", self._ground.names.head(path))
+        mark = _mark_of(git_dir / CLONE / "git", self._repository.names.head(path))
         is_new = mark is not None and mark != self._marks.get(path)
         self._marks[path] = mark
         return is_new
 
     def _take(self, path: str, git_dir: Path) -> None:
-        ground, branch = self._ground, self._ground.names.head(path)
-        worktree, common = ground.worktree(path), ground.repository.common
+        plan_repository, branch = self._repository, self._repository.names.head(path)
+        worktree, common = plan_repository.worktree(path), plan_repository.repository.common
         require_registered(worktree, git_dir, common)
         handed = handed_in(git_dir)
         after = read_branch(git_dir / CLONE / "git", branch)
-        tips = tips_of(ground.git, branch, ground.names.start(path), ground.names.tip(path))
-        now = tips.get(branch, "")
-        if handed.state is None or after in {"", now} or len(handed.entered) >= _MOST:
+        tips = tips_of(
+            plan_repository.git, branch, plan_repository.names.start(path), plan_repository.names.tip(path)
+        )
+        current = tips.get(branch, "")
+        if handed.state is None or after in {"", current} or len(handed.entered) >= _MOST:
             return
-        if now not in {handed.state.branch, *handed.entered}:
-            return  # somebody else has moved it
+        if current not in {handed.state.branch, *handed.entered}:
+            return  # a person has moved the branch in the repository
         complete = (*tips.values(), *handed.entered)
         if after not in complete:
-            wanted = WantedCommits(commits=(after,), known=complete)
-            admit(common, git_dir / CLONE / "git", wanted, limits=LIMITS)
+            request = WantedCommits(commits=(after,), known=complete)
+            admit(common, git_dir / CLONE / "git", request, limits=LIMITS)
         if after not in handed.entered:
             note_handed(git_dir, replace(handed, entered=(*handed.entered, after)))
-        move(ground.git, [RefMove(ref=branch, before=now, after=after)], reason=f"weft: {path} committed")
+        move(
+            plan_repository.git,
+            [RefMove(ref=branch, before=current, after=after)],
+            reason=f"weft: {path} committed",
+        )
         if text_of(git_dir / "HEAD") == f"ref: {branch}":
-            # People compare the files of the workspace with this index. If it fails, the end of the step does it.
+            # With this index, `git status` shows people the right differences. A failure is repaired at the step's
+            # end.
             command = ("read-tree", "--reset", "HEAD")
-            ground.git.at(worktree).ask_within(LIMITS.seconds, *command, stdin=b"", env=settings(git_dir))
+            plan_repository.git.at(worktree).ask_within(
+                LIMITS.seconds, *command, stdin=b"", env=settings(git_dir)
+            )
 
 
 def _mark_of(place: Path, branch: str) -> _Mark | None:
-    """What changes when a ref is written; None if it is in no file of its own."""
+    """Returns values that change when a ref file is written; None if the ref has no file of its own."""
     above, _, name = branch.rpartition("/")
     with suppress(FileNotFoundError), Tree(place).folder(above) as folder:
         status = os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)

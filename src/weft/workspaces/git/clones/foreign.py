@@ -1,11 +1,11 @@
-"""The one way in which foreign work enters the repository.
+"""The only entrance for foreign work into the repository.
 
-A stranger is a git directory that something else than Weft can write: the clone of a step. No git ever runs there.
-The objects are read here, and a git in a *quarantine* checks them: a git directory of Weft's, with a fixed
-configuration and none of the user's, that borrows the objects of the repository. What has passed is moved into the
-repository; then a ref may lead to it.
+A stranger is a git directory that something other than Weft can write: the clone of a step. git never runs there.
+Weft reads the objects itself, and git checks them in a *quarantine*: a git directory of Weft with a fixed
+configuration, without the user's settings, that borrows the objects of the repository. Objects that pass are moved
+into the repository; only then may a ref lead to them.
 
-Killed at any time, it is done again. What a quarantine held whose process died is removed by the next.
+The admission can be repeated after a crash at any time. The next one removes the quarantine of a dead process.
 """
 
 import fcntl
@@ -32,7 +32,7 @@ from weft.workspaces.safe_walk import wipe
 _PACK = re.compile(r"pack-[0-9a-f]{40}(?:[0-9a-f]{24})?\.pack")
 _OF_PACK = (".idx", ".rev", ".bitmap", ".mtimes", ".keep", ".promisor")
 _FEW = 100
-"""Fewer objects are stored one by one, as by git itself: many small packs would slow every git down."""
+"""Fewer objects are stored one by one, as git does: many small packs would slow git down."""
 _LOCK = "lock"
 _INCOMING = ("weft", "incoming")
 _SHA1 = 40
@@ -44,23 +44,25 @@ _FORMAT = "[extensions]\n\tobjectFormat = sha256\n"
 
 
 class ForeignError(WorkspaceError):
-    """What is to enter the repository does not pass."""
+    """Foreign work fails the checks."""
 
 
 class WantedCommits(Struct, frozen=True, kw_only=True):
+    """The commits to admit."""
+
     commits: tuple[str, ...]
-    """All that these lead to enters, or nothing does."""
+    """These commits and everything they lead to enter, or nothing does."""
     known: tuple[str, ...] = ()
-    """Commits of the repository that are complete."""
+    """Commits that the repository has completely."""
 
 
 _LIMITS = IntakeLimits()
 
 
 def admit(common: Path, stranger: Path, wanted: WantedCommits, *, limits: IntakeLimits = _LIMITS) -> int:
-    """Let commits of a stranger, a git directory, into the repository; returns how many objects are new.
+    """Admits commits of a stranger's git directory into the repository; returns the number of new objects.
 
-    Raises `ForeignError`, and nothing has changed then.
+    Raises `ForeignError` with nothing changed.
     """
     for oid in (*wanted.commits, *wanted.known):
         if not is_oid(oid):
@@ -74,7 +76,7 @@ def admit(common: Path, stranger: Path, wanted: WantedCommits, *, limits: Intake
 def _admit(common: Path, tree: Tree, wanted: WantedCommits, limits: IntakeLimits) -> int:
     loose = LooseObjects(tree, limits)
     packs = sorted(name for name in names_in(tree, "objects/pack") if _PACK.fullmatch(name))
-    # What is in a pack is not looked into here, and it may lead to any of the others.
+    # Weft does not read packs itself, and a packed object may lead to any loose one, so all of them are taken.
     oids = loose.all() if packs else loose.reachable(wanted.commits)
     with _quarantine(common, wanted, limits) as quarantine:
         for name in packs:
@@ -88,7 +90,7 @@ def _admit(common: Path, tree: Tree, wanted: WantedCommits, limits: IntakeLimits
 
 
 def _drop(tree: Tree, oids: Iterable[str], packs: Iterable[str]) -> None:
-    """The stranger finds them in the repository, as it borrows the objects there."""
+    """Removes admitted objects from the stranger, which finds them in the repository that it borrows from."""
     for oid in oids:
         with suppress(OSError, UntrustedError):
             remove_file(tree, f"objects/{oid[:2]}/{oid[2:]}")
@@ -99,11 +101,13 @@ def _drop(tree: Tree, oids: Iterable[str], packs: Iterable[str]) -> None:
 
 
 class _Quarantine(Struct, frozen=True, kw_only=True):
+    """A git directory in which foreign objects are checked."""
+
     place: Path
     limits: IntakeLimits
 
     def receive(self, loose: LooseObjects, oids: Sequence[str]) -> dict[str, bytes]:
-        """Takes loose objects; returns the kind of each by its name."""
+        """Takes in loose objects; returns the kind of each by its id."""
         with tempfile.TemporaryFile(dir=self.place) as pack:
             kinds = write_pack(loose, oids, pack, self.limits)
             self._unpack(pack, few=len(oids) < _FEW)
@@ -127,21 +131,21 @@ class _Quarantine(Struct, frozen=True, kw_only=True):
         self._do((*command, most), pack)
 
     def require_whole(self, wanted: WantedCommits) -> None:
-        """That all is there that the commits lead to, and that they are commits."""
+        """Raises `ForeignError` unless the commits are commits and everything they lead to is present."""
         lines = [*(f"{oid}^{{commit}}" for oid in wanted.commits), *(f"^{oid}" for oid in wanted.known)]
-        with tempfile.TemporaryFile() as asked:
-            asked.write("\n".join((*lines, "")).encode())
-            asked.seek(0)
-            self._do(("rev-list", "--objects", "--quiet", "--stdin"), asked)
+        with tempfile.TemporaryFile() as revisions:
+            revisions.write("\n".join((*lines, "")).encode())
+            revisions.seek(0)
+            self._do(("rev-list", "--objects", "--quiet", "--stdin"), revisions)
 
     def require_commits(self, oids: Sequence[str]) -> None:
-        """A tag leads to a commit, too, and is none."""
+        """Raises `ForeignError` for an object that is no commit, such as a tag that leads to one."""
         if not oids:
             return
-        with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as answer:
-            asked.write("".join(f"{oid}\n" for oid in oids).encode())
-            asked.seek(0)
-            self._do(("cat-file", "--batch-check=%(objecttype)"), asked, answer)
+        with tempfile.TemporaryFile() as ids, tempfile.TemporaryFile() as answer:
+            ids.write("".join(f"{oid}\n" for oid in oids).encode())
+            ids.seek(0)
+            self._do(("cat-file", "--batch-check=%(objecttype)"), ids, answer)
             answer.seek(0)
             for oid, kind in zip(oids, answer.read().split(b"\n"), strict=False):
                 if kind != b"commit":
@@ -150,14 +154,14 @@ class _Quarantine(Struct, frozen=True, kw_only=True):
     def _do(
         self, command: Sequence[str], stdin: BinaryIO, stdout: BinaryIO | int = subprocess.DEVNULL
     ) -> None:
-        with tempfile.TemporaryFile() as words:
+        with tempfile.TemporaryFile() as stderr_file:
             process = subprocess.Popen(  # noqa: S603 - an argv of our own
                 ("git", *command),  # noqa: S607 - the git that the user has
                 cwd=self.place,
                 env=_environment(self.place),
                 stdin=stdin,
                 stdout=stdout,
-                stderr=words,
+                stderr=stderr_file,
                 start_new_session=True,
             )
             try:
@@ -166,13 +170,13 @@ class _Quarantine(Struct, frozen=True, kw_only=True):
                 os.killpg(process.pid, SIGKILL)
                 process.wait()
                 raise ForeignError(f"`git {command[0]}` took longer than {self.limits.seconds:g} s") from None
-            words.seek(0)
-            reason = " ".join(words.read(4000).decode(errors="replace").split())
+            stderr_file.seek(0)
+            reason = " ".join(stderr_file.read(4000).decode(errors="replace").split())
         if code:
             raise ForeignError(f"`git {command[0]}` refuses it: {reason or f'exit code {code}'}")
 
     def release(self, objects: Path) -> None:
-        """Into the repository; a pack comes to be with its index, which is last."""
+        """Moves the objects into the repository."""
         own = self.place / "objects"
         for folder in sorted(own.iterdir()):
             if folder.name == "info":
@@ -181,21 +185,22 @@ class _Quarantine(Struct, frozen=True, kw_only=True):
             if not target.is_dir():
                 target.mkdir(exist_ok=True)
                 target.chmod(objects.stat().st_mode & 0o7777)  # of a repository that several users share
+            # The index of a pack comes last: git ignores a pack without one, so it never sees an incomplete pack.
             for file in sorted(folder.iterdir(), key=lambda file: file.suffix == ".idx"):
                 if not (target / file.name).exists():
                     file.rename(target / file.name)
 
 
 def _copy(source: int, target: BinaryIO) -> None:
-    """As much as the file has now: somebody may still write to it."""
-    left = os.fstat(source).st_size
-    while left > 0 and (piece := os.read(source, min(left, 1 << 20))):
+    """Copies as much as the file holds now: a step may still be writing to it."""
+    remaining = os.fstat(source).st_size
+    while remaining > 0 and (piece := os.read(source, min(remaining, 1 << 20))):
         target.write(piece)
-        left -= len(piece)
+        remaining -= len(piece)
 
 
 def _environment(place: Path) -> dict[str, str]:
-    """Nothing that surrounds us leaks in, but where programs are."""
+    """Returns an environment without anything of the user's except the search path."""
     return {
         "PATH": search_path(os.environ),
         "HOME": str(place),
@@ -217,7 +222,8 @@ def _quarantine(common: Path, wanted: WantedCommits, limits: IntakeLimits) -> Ge
     incoming.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         with _open_lock(incoming) as around:
-            fcntl.flock(around, fcntl.LOCK_EX)  # none is looked at between its making and its locking
+            # This lock keeps `_clear` away from a quarantine between its creation and its locking.
+            fcntl.flock(around, fcntl.LOCK_EX)
             _clear(incoming)
             place = Path(tempfile.mkdtemp(prefix="q", dir=incoming))
             lock = stack.enter_context(_open_lock(place))
@@ -240,7 +246,7 @@ def _furnish(place: Path, common: Path, *, is_long: bool) -> None:
 
 
 def alternate(objects: Path) -> str:
-    """A store, as a line of a list of alternates."""
+    """Returns an object directory as a line of git's list of alternates."""
     text = os.fspath(objects)
     if "\n" in text:
         raise ForeignError(f"the path of the repository has an end of line: {text!r}; move it elsewhere")
@@ -248,7 +254,7 @@ def alternate(objects: Path) -> str:
 
 
 def _clear(incoming: Path) -> None:
-    """What processes left that died."""
+    """Removes the quarantines of dead processes."""
     for place in incoming.iterdir():
         with suppress(OSError), os.fdopen(open_kept(place / _LOCK), "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,7 +1,7 @@
-"""The loose objects in a store that a step can write, and a pack of some of them.
+"""The loose objects in an object directory that a step can write, and packs of them.
 
-Nothing is taken from names: a pack holds contents, and the git that reads it computes the names. So an object
-under a wrong name is only an object that nothing asks for.
+File names are not trusted: a pack holds only contents, and the git that reads it computes the ids. An object under
+a wrong name is therefore merely an object that nothing refers to.
 """
 
 import os
@@ -24,23 +24,23 @@ _FOLDER = b"40000"
 _SUBMODULE = b"160000"
 _BLOB = b"blob"
 _SHA1 = 40
-"""The digits of a name; others are of SHA-256."""
+"""The digits of a SHA-1 id; other repositories use SHA-256."""
 
 
 class IntakeLimits(Struct, frozen=True, kw_only=True):
-    """What is taken in at once."""
+    """The limits of one admission."""
 
     objects: int = 1_000_000
     bytes_of_one: int = 512 * 1024 * 1024
     bytes_of_all: int = 4 * 1024 * 1024 * 1024
     bytes_of_links: int = 64 * 1024 * 1024
-    """Of one commit or directory, which is read as a whole."""
+    """For one commit or tree, which is read as a whole."""
     seconds: float = 600.0
-    """For each git."""
+    """For each git process."""
 
 
 class LooseObjects:
-    """Those of a git directory."""
+    """The loose objects of a git directory."""
 
     def __init__(self, tree: Tree, limits: IntakeLimits) -> None:
         self._tree = tree
@@ -54,21 +54,24 @@ class LooseObjects:
         return oid[2:] in self._names[first]
 
     def all(self) -> list[str]:
-        """Every name that could be one of an object."""
+        """Returns every file name that could be an object id."""
         firsts = [f"{number:02x}" for number in range(256)]
         oids = [first + rest for first in firsts for rest in names_in(self._tree, f"objects/{first}")]
         return [oid for oid in oids if is_oid(oid)]
 
     def reachable(self, wanted: Iterable[str]) -> list[str]:
-        """Those that these commits lead to, without a gap. What is not here is elsewhere, or missing."""
+        """Returns the loose objects that these commits lead to through other loose objects.
+
+        Missing objects may be in the repository; git checks that later.
+        """
         oids: list[str] = []
-        seen: set[str] = set()
+        visited: set[str] = set()
         waiting = [(oid, b"") for oid in wanted]
         while waiting:
             oid, kind = waiting.pop()
-            if oid in seen or not self.has(oid):
+            if oid in visited or not self.has(oid):
                 continue
-            seen.add(oid)
+            visited.add(oid)
             oids.append(oid)
             if len(oids) > self._limits.objects:
                 raise UntrustedError(f"there are more than {self._limits.objects:,} new objects")
@@ -90,7 +93,7 @@ class LooseObjects:
 
 
 class _Opened:
-    """An object while it is read: its kind, its size, and its content piece by piece."""
+    """An object that is being read: its kind, its size and its content in pieces."""
 
     def __init__(self, tree: Tree, oid: str, limits: IntakeLimits) -> None:
         self._oid = oid
@@ -125,30 +128,30 @@ class _Opened:
         return kind, size, self._pieces(file, first[header.end() :], size)
 
     def _pieces(self, file: int, first: bytes, size: int) -> Generator[bytes]:
-        left = size
+        remaining = size
         piece = first
         while True:
-            left -= len(piece)
-            if left < 0:
+            remaining -= len(piece)
+            if remaining < 0:
                 raise self._broken("is larger than it says")
             yield piece
             rest = self._inflating.unconsumed_tail or os.read(file, _PIECE)
             if not rest:
                 break
             piece = self._inflate(rest, _PIECE)
-        if left or not self._inflating.eof or self._inflating.unused_data:
+        if remaining or not self._inflating.eof or self._inflating.unused_data:
             raise self._broken("does not end where it should")
 
     def _inflate(self, data: bytes, most: int) -> bytes:
         if self._inflating.eof and data:
-            raise self._broken("goes on after its end")
+            raise self._broken("continues after its end")
         try:
             return self._inflating.decompress(data, most)
         except zlib.error as error:
             raise self._broken(str(error)) from error
 
-    def _broken(self, how: str) -> UntrustedError:
-        return UntrustedError(f"the object {self._oid} is broken: it {how}")
+    def _broken(self, problem: str) -> UntrustedError:
+        return UntrustedError(f"the object {self._oid} is broken: it {problem}")
 
 
 def is_oid(text: str) -> bool:
@@ -156,6 +159,7 @@ def is_oid(text: str) -> bool:
 
 
 def _in_tree(oid: str, data: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yields the entries of a tree with their kinds; submodules are left out."""
     width = len(oid) // 2
     at = 0
     while at < len(data):
@@ -169,7 +173,7 @@ def _in_tree(oid: str, data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _in_header(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Of a commit or a tag."""
+    """Yields the objects that a commit or tag names."""
     for line in data.split(b"\n\n", 1)[0].split(b"\n"):
         word, _, oid = line.partition(b" ")
         if word in {b"tree", b"parent", b"object"}:
@@ -179,13 +183,13 @@ def _in_header(data: bytes) -> Iterator[tuple[str, bytes]]:
 def write_pack(
     objects: LooseObjects, oids: Sequence[str], target: BinaryIO, limits: IntakeLimits
 ) -> dict[str, bytes]:
-    """Writes a pack of these objects, without deltas; returns the kind of each by the name of its content."""
+    """Writes a pack of these objects, without deltas; returns the kind of each by its computed id."""
     algorithm = "sha1" if not oids or len(oids[0]) == _SHA1 else "sha256"
-    hashing = new(algorithm, usedforsecurity=False)
+    pack_hash = new(algorithm, usedforsecurity=False)
     kinds: dict[str, bytes] = {}
 
     def put(data: bytes) -> None:
-        hashing.update(data)
+        pack_hash.update(data)
         target.write(data)
 
     put(b"PACK" + (2).to_bytes(4, "big") + len(oids).to_bytes(4, "big"))
@@ -196,22 +200,23 @@ def write_pack(
             if total > limits.bytes_of_all:
                 raise UntrustedError(f"the new objects have more than {limits.bytes_of_all:,} bytes")
             put(_entry_header(_KINDS[kind], size))
-            naming = new(algorithm, b"%b %d\0" % (kind, size), usedforsecurity=False)
-            deflating = zlib.compressobj(1)
+            object_hash = new(algorithm, b"%b %d\0" % (kind, size), usedforsecurity=False)
+            compressor = zlib.compressobj(1)
             for piece in pieces:
-                naming.update(piece)
-                put(deflating.compress(piece))
-            put(deflating.flush())
-            kinds[naming.hexdigest()] = kind
-    target.write(hashing.digest())
+                object_hash.update(piece)
+                put(compressor.compress(piece))
+            put(compressor.flush())
+            kinds[object_hash.hexdigest()] = kind
+    target.write(pack_hash.digest())
     return kinds
 
 
 def _entry_header(kind: int, size: int) -> bytes:
+    """Returns the header of a pack entry: kind and size, with 7 bits of the size per further byte."""
     first, rest = (kind << 4) | (size & 15), size >> 4
-    made = bytearray()
+    header = bytearray()
     while rest:
-        made.append(first | 0x80)
+        header.append(first | 0x80)
         first, rest = rest & 0x7F, rest >> 7
-    made.append(first)
-    return bytes(made)
+    header.append(first)
+    return bytes(header)

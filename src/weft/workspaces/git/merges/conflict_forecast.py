@@ -1,11 +1,12 @@
-"""Conflicts that are coming: branches on which work goes on are merged in memory, two at a time.
+"""Forecasts of conflicts: branches of running slices are merged in memory, in pairs.
 
-Most pairs need no merge: two branches that have changed different files go together. A pair is looked at if both
-changed the same file, or one has a file where the other has a directory, or one took files out of a directory to
-which the other added some: then git may hold that the directory was renamed, and ask where the new files belong.
-What came of a pair is remembered until one of the two has moved.
+Most pairs need no merge: two branches that changed different files do not conflict. A pair is merged if both
+changed the same file, if one has a file where the other has a directory, or if one removed files from a directory
+to which the other added some: git may then treat the directory as renamed and ask where the new files belong. The
+result for a pair is cached until one of the two branches moves.
 
-What git makes of these merges is put in a temporary directory and goes with it: the repository stays as it is.
+The objects of these merges go to a temporary directory that is deleted afterwards, so the repository stays
+unchanged.
 """
 
 import os
@@ -27,15 +28,15 @@ _MERGE = (
     "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages",
 )  # fmt: skip
 _MEMORY = "/dev/shm"  # noqa: S108 - a directory of our own is made in it
-"""Where files are never written to a disk: what git makes here is many, small, and not wanted."""
+"""A directory in memory, because these objects are many, small and short-lived."""
 _SEVERAL_AT_ONCE = (2, 39)
 """The first git that makes several merges in one process."""
 _CONFLICT = "0"
-"""What git says of a merge among several, in place of an exit code."""
+"""git's status for a conflict, among several merges, in place of an exit code."""
 
 _Pair = tuple[str, str]
 _Files = tuple[str, ...] | None
-"""Those in conflict; None if the merge is clean."""
+"""The files in conflict; None if the merge is clean."""
 
 
 class ForecastConflict(Struct, frozen=True, kw_only=True):
@@ -47,33 +48,33 @@ class ForecastConflict(Struct, frozen=True, kw_only=True):
 
 
 class _Changes(Struct, frozen=True, kw_only=True):
-    """What a branch did since it began."""
+    """The changes of a branch since its start."""
 
     ends: _Pair
-    """Where it began, and where it is."""
+    """The start and the tip."""
     files: frozenset[str]
     folders: frozenset[str]
-    """Those that the files are in, near and far."""
+    """All folders that contain the files, directly or indirectly."""
     grown: frozenset[str]
     """Folders to which files were added."""
     shrunk: frozenset[str]
-    """Folders out of which files were taken."""
+    """Folders from which files were removed."""
 
-    def touches(self, other: "_Changes") -> bool:
+    def touches(self, others: "_Changes") -> bool:
         return (
-            not self.files.isdisjoint(other.files)
-            or not self.files.isdisjoint(other.folders)
-            or not self.folders.isdisjoint(other.files)
-            or bool(self.disputed(other))
+            not self.files.isdisjoint(others.files)
+            or not self.files.isdisjoint(others.folders)
+            or not self.folders.isdisjoint(others.files)
+            or bool(self.disputed(others))
         )
 
-    def disputed(self, other: "_Changes") -> frozenset[str]:
-        """Folders that one may have renamed while the other added to them."""
-        return self.grown & other.shrunk | self.shrunk & other.grown
+    def disputed(self, others: "_Changes") -> frozenset[str]:
+        """Returns the folders that one branch may have renamed while the other added to them."""
+        return self.grown & others.shrunk | self.shrunk & others.grown
 
 
 class ConflictForecast:
-    """What is new since the last question is looked at together, by two processes.
+    """Forecasts conflicts; each query examines all branches that moved since the last one, in two processes.
 
     `git` is at the top of a checkout. Several threads may use this.
     """
@@ -81,34 +82,34 @@ class ConflictForecast:
     def __init__(self, git: Git) -> None:
         self._git = git
         self._ends: dict[str, _Pair] = {}
-        """Where each branch began, and where it is."""
+        """The start and the tip of each branch."""
         self._state = Lock()
-        """Held for a moment by whoever uses these ends."""
+        """Held briefly to access `_ends`."""
         self._changes: dict[str, _Changes] = {}
-        self._known: dict[_Pair, tuple[tuple[_Pair, _Pair], _Files]] = {}
-        """For two names, the smaller first, the ends that were looked at, and what comes of a merge."""
+        self._merges: dict[_Pair, tuple[tuple[_Pair, _Pair], _Files]] = {}
+        """By two names, the smaller first: the ends that were merged, and the result."""
         self._looking = Lock()
-        """Held by whoever uses what is known of the branches, also while git works."""
+        """Held to access `_changes` and `_merges`, also while git runs."""
 
     def moved(self, name: str, start: str, tip: str) -> None:
-        """A branch that began at the commit `start` is at the commit `tip` now."""
+        """Reports that a branch that started at `start` is at `tip` now."""
         with self._state:
             self._ends[name] = (start, tip)
 
     def gone(self, name: str) -> None:
-        """Work on a branch has ended."""
+        """Reports that work on a branch has ended."""
         with self._state:
             self._ends.pop(name, None)
 
     def conflicts(self, name: str) -> list[ForecastConflict]:
-        """The branches with which this one would be in conflict now, in the order of their names."""
+        """Returns the conflicts of this branch with others, sorted by their names."""
         with self._looking:
             with self._state:
                 ends = dict(self._ends)
             self._look(ends)
             self._merge()
-            found = sorted((other, files) for other, files in self._results(name) if files is not None)
-        return [ForecastConflict(one=name, other=other, files=files) for other, files in found]
+            results = sorted((other, files) for other, files in self._results(name) if files is not None)
+        return [ForecastConflict(one=name, other=other, files=files) for other, files in results]
 
     def _look(self, ends: Mapping[str, _Pair]) -> None:
         old = {name: changes for name, changes in self._changes.items() if changes.ends == ends.get(name)}
@@ -118,42 +119,43 @@ class ConflictForecast:
 
     def _merge(self) -> None:
         ends = {
-            (one, other): (self._changes[one].ends, self._changes[other].ends)
-            for one, other in combinations(sorted(self._changes), 2)
+            (first, second): (self._changes[first].ends, self._changes[second].ends)
+            for first, second in combinations(sorted(self._changes), 2)
         }
-        self._known = {pair: known for pair, known in self._known.items() if known[0] == ends.get(pair)}
-        new = [pair for pair in ends if pair not in self._known]
+        self._merges = {pair: merge for pair, merge in self._merges.items() if merge[0] == ends.get(pair)}
+        new = [pair for pair in ends if pair not in self._merges]
         near = [pair for pair in new if self._changes[pair[0]].touches(self._changes[pair[1]])]
         merged = self._merged([(ends[pair][0][1], ends[pair][1][1]) for pair in near])
         results = dict(zip(near, merged, strict=True))
         for pair in new:
-            self._known[pair] = (ends[pair], self._named(pair, results.get(pair)))
+            self._merges[pair] = (ends[pair], self._named(pair, results.get(pair)))
 
     def _results(self, name: str) -> Iterator[tuple[str, _Files]]:
-        for (one, other), (_, files) in self._known.items():
-            if name in {one, other}:
-                yield (other if one == name else one), files
+        for (first, second), (_, files) in self._merges.items():
+            if name in {first, second}:
+                yield (second if first == name else first), files
 
     def _named(self, pair: _Pair, files: _Files) -> _Files:
-        """As the branches call them: what git sets aside has the name of a commit added.
+        """Returns the files under the names that the branches use.
 
-        If it is about no file, but about what became of a folder, then the folders.
+        git adds the name of a commit to files that it sets aside. If the conflict is about a folder rather than a
+        file, the folders are returned.
         """
-        one, other = (self._changes[name] for name in pair)
+        first, second = (self._changes[name] for name in pair)
         if files is None:
             return None
         if not files:
-            return tuple(sorted(one.disputed(other)))
-        aside = re.compile(rf"~({one.ends[1]}|{other.ends[1]})(_\d+)?$")
+            return tuple(sorted(first.disputed(second)))
+        aside = re.compile(rf"~({first.ends[1]}|{second.ends[1]})(_\d+)?$")
         return tuple(dict.fromkeys(aside.sub("", file) for file in files))
 
     def _merged(self, pairs: Sequence[_Pair]) -> list[_Files]:
-        """What comes of merges of commits."""
+        """Returns the results of merges of these commits."""
         if not pairs:
             return []
         try:
             return self._merged_in(_MEMORY, pairs)
-        except (OSError, GitError):  # there is no such place, or too little room in it
+        except (OSError, GitError):  # there is no such directory, or it is full
             return self._merged_in(None, pairs)
 
     def _merged_in(self, place: str | None, pairs: Sequence[_Pair]) -> list[_Files]:
@@ -165,7 +167,7 @@ class ConflictForecast:
 
     @cached_property
     def _objects(self) -> str:
-        """Where the repository keeps its objects, as git wants to have it in a list with colons."""
+        """The repository's object directory, quoted for git's colon-separated list."""
         place = self._git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")
         escaped = place.replace("\\", "\\\\").replace('"', '\\"')
         return f'"{escaped}"'
@@ -175,33 +177,33 @@ class ConflictForecast:
         return version_in(self._git.line("version")) or (0, 0)
 
 
-# What a branch changed
+# The changes of a branch
 
 
 def _changes(git: Git, ends: Sequence[_Pair]) -> list[_Changes]:
     if not ends:
         return []
-    # Told so, git takes the second commit for the parent of the first.
+    # With two commits on a line, git takes the second one for the parent of the first.
     lines = "".join(f"{tip} {start}\n" for start, tip in ends)
     answer = git.do(*_COMPARE, stdin=lines.encode())
     differences = list(_differences(os.fsdecode(answer).split("\0")))
-    if len(differences) != len(ends):  # about a commit that it does not know, git says nothing
+    if len(differences) != len(ends):  # git silently skips unknown commits
         raise GitError(_COMPARE, 0, f"one of these commits is missing: {lines.replace(chr(10), ' ')}")
     return [_summary(pair, statuses) for pair, statuses in zip(ends, differences, strict=True)]
 
 
 def _differences(fields: Sequence[str]) -> Iterator[dict[str, str]]:
-    """For each commit its id, and then, by turns, a letter and a file; here the letters by files."""
-    found: dict[str, str] | None = None
+    """Yields a status letter by file for each commit. The input has the commit id, then letters and files."""
+    statuses: dict[str, str] | None = None
     rest = iter(fields)
     for field in rest:
         if len(field) == 1:
-            assert found is not None
-            found[next(rest)] = field
+            assert statuses is not None
+            statuses[next(rest)] = field
         else:
-            if found is not None:
-                yield found
-            found = {}
+            if statuses is not None:
+                yield statuses
+            statuses = {}
 
 
 def _summary(ends: _Pair, statuses: Mapping[str, str]) -> _Changes:
@@ -214,33 +216,33 @@ def _summary(ends: _Pair, statuses: Mapping[str, str]) -> _Changes:
     )
 
 
-def _folders_with(statuses: Mapping[str, str], wanted: str) -> frozenset[str]:
-    """Those that such files are in, but for the topmost."""
-    return frozenset(path.rpartition("/")[0] for path, status in statuses.items() if status == wanted) - {""}
+def _folders_with(statuses: Mapping[str, str], letter: str) -> frozenset[str]:
+    """Returns the folders that contain files with this status, without the topmost."""
+    return frozenset(path.rpartition("/")[0] for path, status in statuses.items() if status == letter) - {""}
 
 
 def _around(paths: Iterable[str]) -> frozenset[str]:
-    """The folders that these are in, near and far, but for the topmost."""
-    found: set[str] = set()
+    """Returns all folders that contain these paths, directly or indirectly, without the topmost."""
+    folders: set[str] = set()
     for path in paths:
         folder = path.rpartition("/")[0]
-        while folder and folder not in found:
-            found.add(folder)
+        while folder and folder not in folders:
+            folders.add(folder)
             folder = folder.rpartition("/")[0]
-    return frozenset(found)
+    return frozenset(folders)
 
 
 # Merges
 
 
 def _several(git: Git, pairs: Sequence[_Pair], env: Mapping[str, str]) -> list[_Files]:
-    wishes = "".join(f"{one} {other}\n" for one, other in pairs)
-    answer = os.fsdecode(git.do(*_MERGE, "--stdin", stdin=wishes.encode(), env=env))
+    requests = "".join(f"{ours} {theirs}\n" for ours, theirs in pairs)
+    answer = os.fsdecode(git.do(*_MERGE, "--stdin", stdin=requests.encode(), env=env))
     return list(_results(iter(answer.split("\0")), len(pairs)))
 
 
 def _results(fields: Iterator[str], count: int) -> Iterator[_Files]:
-    """Of each merge: whether it is clean, the tree, the files in conflict, and an empty field."""
+    """Yields the result of each merge from its status, tree, files in conflict and an empty field."""
     for _ in range(count):
         result = next(fields)
         next(fields)
@@ -251,6 +253,6 @@ def _results(fields: Iterator[str], count: int) -> Iterator[_Files]:
 def _single(git: Git, pair: _Pair, env: Mapping[str, str]) -> _Files:
     answer = git.ask(*_MERGE, *pair, env=env)
     if answer.exit_code not in {0, 1} or not answer.out:
-        raise GitError((*_MERGE, *pair), answer.exit_code, answer.said)
+        raise GitError((*_MERGE, *pair), answer.exit_code, answer.message)
     files = os.fsdecode(answer.out).split("\0")[1:]
     return tuple(file for file in files if file) if answer.exit_code else None

@@ -1,7 +1,7 @@
-"""A note in the git directory of a worktree: an agent is to resolve a conflict there, or was to.
+"""A note in the git directory of a worktree about a conflict that an agent should resolve there.
 
-It is written before the first file changes, so whoever finds a worktree with a conflict in it knows whether it is
-ours, and where the worktree was before.
+It is written before the first file changes. A later coordinator that meets a conflict in a worktree therefore
+knows whether Weft put it there, and the state of the worktree before.
 """
 
 from enum import StrEnum
@@ -17,35 +17,39 @@ _NOTE = "weft-resolving"
 
 
 class ConflictState(StrEnum):
+    """The progress of a conflict."""
+
     OPEN = "open"
     UNDOING = "undoing"
-    """What was made of it has a name, and the worktree is being brought back to where it was."""
+    """The agent's result is kept, and the worktree is being reset."""
     CLOSED = "closed"
 
 
 class ConflictSide(Struct, frozen=True, kw_only=True):
-    """An entry of an index, of a file that is in conflict."""
+    """An index entry of a file in conflict."""
 
     stage: int
-    """1: what both began with; 2: the slice's own; 3: what came meanwhile."""
+    """1: the common ancestor; 2: the slice's own version; 3: the version of the branch around it."""
     mode: str
     oid: str
     place: bytes
 
 
 class ConflictNote(Struct, frozen=True, kw_only=True):
+    """A conflict in the worktree of a slice."""
+
     state: ConflictState = ConflictState.OPEN
     head: str
-    """Where the branch of the slice was."""
+    """The tip of the slice's branch before."""
     into: str
-    """The commit that it is in conflict with."""
+    """The commit that it conflicts with."""
     tree: str
-    """What was put into the worktree."""
+    """The tree that was put into the worktree."""
     sides: tuple[ConflictSide, ...]
     message: str = ""
-    """Once it is over: why it is not resolved; empty if it is."""
+    """After the end: why it is not resolved; empty if it is."""
     kept: str = ""
-    """What an agent made of it, where that was not taken."""
+    """The commit with the agent's result, if that was rejected."""
 
     @property
     def places(self) -> list[bytes]:

@@ -39,29 +39,33 @@ class MergeInput(Struct, frozen=True, kw_only=True):
 
 
 class MergeCommit(Struct, frozen=True):
+    """A merge commit and its tree."""
+
     tree: str
     commit: str
 
 
 class MergeCommits:
-    def __init__(self, ground: PlanRepository, worktrees: Worktrees) -> None:
-        self._ground = ground
-        self._names = ground.names
-        self._git = ground.git
+    """Creates merge commits, with a cache."""
+
+    def __init__(self, plan_repository: PlanRepository, worktrees: Worktrees) -> None:
+        self._repository = plan_repository
+        self._names = plan_repository.names
+        self._git = plan_repository.git
         self._worktrees = worktrees
-        self._made: dict[tuple[str, ...], MergeCommit] = {}
+        self._cache: dict[tuple[str, ...], MergeCommit] = {}
         """By subplan, subject and the two parents."""
 
     def make(
         self, merge: MergeInput, ours: str, theirs: str, ancestry: Ancestry | None = None
     ) -> MergeCommit:
-        """The merge of `theirs` into `ours`. Raises `HeldError` for a conflict."""
+        """Returns the merge of `theirs` into `ours`. Raises `HeldError` for a conflict."""
         key = (merge.path, merge.subject, ours, theirs)
-        if key not in self._made:
+        if key not in self._cache:
             tree = self._tree(merge, ours, theirs, ancestry)
-            commit = self._ground.commit(tree, (ours, theirs), merge.subject, merge.path)
-            self._made[key] = MergeCommit(tree, commit)
-        return self._made[key]
+            commit = self._repository.commit(tree, (ours, theirs), merge.subject, merge.path)
+            self._cache[key] = MergeCommit(tree, commit)
+        return self._cache[key]
 
     def _tree(self, merge: MergeInput, ours: str, theirs: str, ancestry: Ancestry | None) -> str:
         trial = try_merge(self._git, ours, theirs, take=merge.take_branch, ancestry=ancestry)
@@ -74,8 +78,8 @@ class MergeCommits:
     # Reasons against a merge
 
     def refuse_unsaved(self, path: str) -> None:
-        """Uncommitted changes of a person in the worktree may be meant to be a part of the merge."""
-        worktree = self._ground.worktree(path)
+        """Raises `HeldError` for uncommitted changes, which a person may want in the merge."""
+        worktree = self._repository.worktree(path)
         if not worktree.is_dir() or not any(worktree.iterdir()):
             return
         try:
@@ -86,8 +90,8 @@ class MergeCommits:
         except WorkspaceError as error:
             raise HeldError(f"{path} cannot be merged: {error}; then type: weft merge {path}") from error
         if files:
-            there = shlex.join(("git", "-C", str(worktree)))
-            commit = f"{there} add --all && {there} commit -m 'finish {path}'"
+            git_command = shlex.join(("git", "-C", str(worktree)))
+            commit = f"{git_command} add --all && {git_command} commit -m 'finish {path}'"
             raise HeldError(
                 f"{worktree} has changes that are not committed: {listed(files)}; commit them there ({commit}), "
                 f"then type: weft merge {path}",
@@ -123,8 +127,8 @@ class MergeCommits:
         return HeldError(text, [conflict.path for conflict in conflicts], conflict=True)
 
     def _where_to_settle(self, merge: MergeInput, commit: str) -> Path:
-        """A worktree on the subplan's branch; for a group it is made here."""
-        head, worktree = self._names.head(merge.path), self._ground.worktree(merge.path)
+        """Returns a worktree on the subplan's branch; creates one for a group."""
+        head, worktree = self._names.head(merge.path), self._repository.worktree(merge.path)
         checkout = checkout_of(self._git, head)
         if checkout is not None and checkout != worktree.parent.resolve() / worktree.name:
             return checkout

@@ -1,11 +1,11 @@
-"""What a group would have come to without some of what is in it.
+"""The state of a group without some of its parts.
 
-Its branch began at a commit, and the parts were merged into it one by one. The same is done again here, in memory,
-with fewer of them. Made again, it is the very same commit: all that goes into it is in git, also its dates, which
-are those of the work.
+The parts of a group were merged into its branch one by one. This module repeats that in memory with fewer parts. A
+repetition gives the very same commit: everything in it comes from git, including its dates, which are those of the
+work.
 
-A part is built on another if it began with that one's work, because it depends on it, or because that was merged
-already when it began. It cannot be had without it.
+A part is built on another one if it started with that part's work, because it depends on it or because that part
+was merged already. It cannot be merged without the other.
 """
 
 from collections.abc import Sequence
@@ -17,28 +17,30 @@ from weft.workspaces.errors import listed
 from weft.workspaces.git.base.merge_tree import try_merge
 from weft.workspaces.git.base.refs import tree_of
 from weft.workspaces.git.checkouts.advance_branch import checkout_of
-from weft.workspaces.git.plan_repository import Known, PlanRepository, changes, wish
+from weft.workspaces.git.plan_repository import PlanRepository, RefTips, changes, plan_move
 
 
 class PartRemoval:
-    def __init__(self, ground: PlanRepository) -> None:
-        self._ground = ground
-        self._git = ground.git
-        self._names = ground.names
-        # The same is asked for again and again, with few differences.
+    """Removes parts from groups."""
+
+    def __init__(self, plan_repository: PlanRepository) -> None:
+        self._repository = plan_repository
+        self._git = plan_repository.git
+        self._names = plan_repository.names
+        # A bisection asks for many subsets of the same parts, so relations and merges are cached.
         self._relations: dict[tuple[tuple[GroupPart, str], ...], dict[str, list[str]]] = {}
         self._merges: dict[tuple[GroupPart, str, str], str] = {}
 
     def suspects(self, request: MergeRequest) -> Sequence[Suspect]:
-        """None if more than the work of the parts is on the branch, or this cannot be told apart."""
-        known = self._ground.known()
-        start, head = (known.get(ref) for ref in self._ends(request.path))
-        parts = self._with_work(request.parts, start, known)
+        """Returns the parts that may be at fault; none if the branch holds more than the work of its parts."""
+        refs = self._repository.refs()
+        start, head = (refs.get(ref) for ref in self._ends(request.path))
+        parts = self._with_work(request.parts, start, refs)
         if start is None or head is None or not parts:
             return ()
-        built_on = self._built_on(parts, known)
+        built_on = self._built_on(parts, refs)
         try:
-            whole = self._made(request, built_on, start, known)
+            whole = self._merge_parts(request, built_on, start, refs)
         except ConflictError:
             return ()
         if tree_of(self._git, whole) != tree_of(self._git, head):
@@ -46,73 +48,75 @@ class PartRemoval:
         return [Suspect(path, tuple(others)) for path, others in built_on.items()]
 
     def without(self, request: MergeRequest) -> str:
-        """A commit with all but some; raises `ConflictError` if what is left does not go together."""
-        known = self._ground.known()
-        start = known.get(self._names.start(request.path)) or self._ground.head(request.path)
-        parts = self._with_work(request.parts, start, known)
-        built_on = self._built_on(parts, known)
-        left = {path: others for path, others in built_on.items() if path not in request.without}
-        return self._made(request, left, start, known)
+        """Returns a commit without some parts. Raises `ConflictError` if the others conflict."""
+        refs = self._repository.refs()
+        start = refs.get(self._names.start(request.path)) or self._repository.head(request.path)
+        parts = self._with_work(request.parts, start, refs)
+        built_on = self._built_on(parts, refs)
+        remaining = {path: others for path, others in built_on.items() if path not in request.without}
+        return self._merge_parts(request, remaining, start, refs)
 
     def leave_out(self, request: MergeRequest) -> list[RefMove]:
-        """Moves the branch of a group to hold some of its parts only, and keeps what was on it."""
-        path, names, known = request.path, self._names, self._ground.known()
-        left, now = self.without(request), known[names.head(path)]
-        if known.get(names.tip(path)) == left:  # it was done before; what came since is a person's
+        """Moves the branch of a group to a commit without some parts, and keeps the old commit."""
+        path, names, refs = request.path, self._names, self._repository.refs()
+        commit, current = self.without(request), refs[names.head(path)]
+        if refs.get(names.tip(path)) == commit:  # an earlier coordinator did it; later commits are a person's
             return changes(
-                [RefMove(ref=names.head(path), before=known.get(names.told(path), ""), after=left)]
+                [RefMove(ref=names.head(path), before=refs.get(names.told(path), ""), after=commit)]
             )
-        place = checkout_of(self._git, names.head(path))
-        if place is not None:
+        checkout = checkout_of(self._git, names.head(path))
+        if checkout is not None:
             raise HeldError(
-                f"{names.branch(path)} is checked out in {place}, so {', '.join(request.without)} cannot be taken "
-                f"off it; switch to another branch there (git switch), then type: weft merge {path}"
+                f"{names.branch(path)} is checked out in {checkout}, so {', '.join(request.without)} cannot be "
+                f"taken off it; switch to another branch there (git switch), then type: weft merge {path}"
             )
-        wishes = [
-            *self._ground.kept(path, now),
-            wish(known, names.head(path), left),
-            wish(known, names.tip(path), left),
-            wish(known, names.told(path), now),
+        ref_moves = [
+            *self._repository.kept(path, current),
+            plan_move(refs, names.head(path), commit),
+            plan_move(refs, names.tip(path), commit),
+            plan_move(refs, names.told(path), current),
         ]
-        self._ground.move(wishes, f"{path} without {', '.join(request.without)}")
-        return [RefMove(ref=names.head(path), before=now, after=left)]
+        self._repository.move(ref_moves, f"{path} without {', '.join(request.without)}")
+        return [RefMove(ref=names.head(path), before=current, after=commit)]
 
     def _ends(self, group: str) -> tuple[str, str]:
         return self._names.start(group), self._names.head(group)
 
-    def _with_work(self, parts: Sequence[GroupPart], start: str | None, known: Known) -> list[GroupPart]:
-        """Who changed nothing, or whose work was there when the group began, has nothing to do with it."""
-        merged = self._ground.merged_into(start) if start else ()
-        found: list[GroupPart] = []
+    def _with_work(self, parts: Sequence[GroupPart], start: str | None, refs: RefTips) -> list[GroupPart]:
+        """Returns the parts that changed something after the group started."""
+        merged = self._repository.merged_into(start) if start else ()
+        relevant: list[GroupPart] = []
         for part in parts:
-            began, head = self._ends(part.path)
-            if head in known and head not in merged and known[head] != known.get(began):
-                found.append(part)
-        return found
+            start_ref, head_ref = self._ends(part.path)
+            if head_ref in refs and head_ref not in merged and refs[head_ref] != refs.get(start_ref):
+                relevant.append(part)
+        return relevant
 
-    def _built_on(self, parts: Sequence[GroupPart], known: Known) -> dict[str, list[str]]:
-        """In plan order, as are the others of each."""
-        key = tuple((part, known[self._names.head(part.path)]) for part in parts)
+    def _built_on(self, parts: Sequence[GroupPart], refs: RefTips) -> dict[str, list[str]]:
+        """Returns, for each part, the parts it is built on, all in plan order."""
+        key = tuple((part, refs[self._names.head(part.path)]) for part in parts)
         if key not in self._relations:
-            self._relations[key] = {part.path: self._others_in(part, parts, known) for part in parts}
+            self._relations[key] = {part.path: self._others_in(part, parts, refs) for part in parts}
         return self._relations[key]
 
-    def _others_in(self, part: GroupPart, parts: Sequence[GroupPart], known: Known) -> list[str]:
-        head = known[self._names.head(part.path)]
-        merged = self._ground.merged_into(head)
+    def _others_in(self, part: GroupPart, parts: Sequence[GroupPart], refs: RefTips) -> list[str]:
+        head = refs[self._names.head(part.path)]
+        merged = self._repository.merged_into(head)
         heads = {other.path: self._names.head(other.path) for other in parts}
         return [
             other
             for other, ref in heads.items()
-            if other in part.after or (ref in merged and known[ref] != head)
+            if other in part.after or (ref in merged and refs[ref] != head)
         ]
 
-    def _made(self, request: MergeRequest, built_on: dict[str, list[str]], start: str, known: Known) -> str:
-        """One after the other, each after what it is built on: of those there are fewer for the ones before it."""
+    def _merge_parts(
+        self, request: MergeRequest, built_on: dict[str, list[str]], start: str, refs: RefTips
+    ) -> str:
+        """Merges the parts, each after those it is built on, which have fewer such parts themselves."""
         parts = {part.path: part for part in request.parts}
         commit = start
         for path in sorted(built_on, key=lambda path: len(built_on[path])):
-            commit = self._with(parts[path], commit, known[self._names.head(path)])
+            commit = self._with(parts[path], commit, refs[self._names.head(path)])
         return commit
 
     def _with(self, part: GroupPart, ours: str, theirs: str) -> str:
@@ -128,4 +132,4 @@ class PartRemoval:
             raise ConflictError(f"{part.path} does not go together with what is left: {listed(files)}", files)
         dates = self._git.line("show", "--no-patch", "--format=%ct", ours, theirs).split()
         date = f"{max(map(int, dates))} +0000"
-        return self._ground.commit(trial.tree, (ours, theirs), part.subject, part.path, date)
+        return self._repository.commit(trial.tree, (ours, theirs), part.subject, part.path, date)

@@ -1,9 +1,9 @@
-"""The clones of slices: what steps did there is taken in, and what Weft did is handed out.
+"""The exchange between the clones of slices and the repository.
 
-Before Weft looks at a workspace, what was committed in its clone enters the repository, and the slice's branch
-moves to it, as if the step had worked in the worktree itself. After that the clone is brought to where the
-worktree is. Both can be done again at any time. While a step runs, only its branch is followed, by
-`early_commits`. For each slice one thread at a time.
+Before Weft looks at a workspace, it *takes in* the commits of the clone: they enter the repository, and the
+slice's branch moves to them, as if the step had worked in the worktree itself. Afterwards it *hands out*: it
+brings the clone to the state of the worktree. Both can be repeated at any time. While a step runs, only its branch
+is followed, by `early_commits`. For each slice, only one thread may call this at a time.
 """
 
 import time
@@ -20,7 +20,7 @@ from weft.safe_files import Tree
 from weft.workspaces.clone_files import UntrustedError, remove_file
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.base.lock_files import Pause
-from weft.workspaces.git.base.locks import free, locks_explained
+from weft.workspaces.git.base.locks import explain_lock_errors, remove_stale_locks
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.refs import is_ancestor, move, tips_of
 from weft.workspaces.git.base.sparse import settings
@@ -44,65 +44,70 @@ from weft.workspaces.git.plan_repository import PlanRepository, changes
 from weft.workspaces.git.worktrees.worktrees import Worktrees
 
 _MOST_LOGGED = 1000
-"""Commits that a step undid and that are kept."""
+"""The most undone commits of a step that are kept."""
 
 
 class Clones:
+    """The clones of a plan's slices."""
+
     def __init__(
         self,
-        ground: PlanRepository,
+        plan_repository: PlanRepository,
         worktrees: Worktrees,
         *,
         limits: IntakeLimits = IntakeLimits(),  # noqa: B008 - it never changes
         pause: Pause = time.sleep,
     ) -> None:
-        self._ground = ground
-        self._git = ground.git
-        self._names = ground.names
+        self._repository = plan_repository
+        self._git = plan_repository.git
+        self._names = plan_repository.names
         self._worktrees = worktrees
         self._limits = limits
         self._pause = pause
-        self._early = EarlyCommits(ground, self._place)
+        self._early = EarlyCommits(plan_repository, self._place)
 
     @contextmanager
     def synchronized(self, path: str) -> Generator[None]:
-        """While Weft looks at the workspace of a slice, or changes it."""
+        """Takes in before, and hands out after, the block that looks at the workspace or changes it."""
         self.take_in(path)
         yield
         self.hand_out(path)
 
     def furnish(self, path: str) -> None:
-        """A clone for the steps of a slice that is to have one, where there is none yet."""
-        if path not in self._ground.clones:
+        """Creates a clone for the steps of a slice that should have one, unless it exists."""
+        if path not in self._repository.clones:
             return
-        worktree = self._ground.worktree(path)
+        worktree = self._repository.worktree(path)
         git_dir = git_dir_of(worktree)
         self._early.begin(path)
-        make_clone(self._git, git_dir, self._ground.repository.common, self._ground.shared_refs)
+        make_clone(self._git, git_dir, self._repository.repository.common, self._repository.shared_refs)
         self.hand_out(path)
-        if path in self._ground.opened:
+        if path in self._repository.opened:
             lead(worktree, git_dir, to_clone=True)
 
     def take_early(self, path: str, lock: Lock) -> None:
-        """What a step under way has committed appears in the repository, if that can be now."""
-        if path not in self._ground.clones or not lock.acquire(blocking=False):
-            return  # whatever else is done in the workspace takes in all of it
+        """Admits commits of a running step into the repository, if that is possible now."""
+        if path not in self._repository.clones or not lock.acquire(blocking=False):
+            return  # another thread works on this workspace and will take in everything
         try:
             self._early.take(path)
         finally:
             lock.release()
 
     def close(self, path: str) -> None:
-        """No step works there any more: people find the worktree, on the branch of the repository."""
-        if path not in self._ground.opened:
+        """Lets people find the worktree, on the repository's branch, after the last step has ended."""
+        if path not in self._repository.opened:
             return
-        worktree = self._ground.worktree(path)
+        worktree = self._repository.worktree(path)
         git_dir = self._place(path)
         if git_dir is not None and worktree.is_dir():
             lead(worktree, git_dir, to_clone=False)
 
     def take_or_drop(self, path: str) -> None:
-        """Commits that cannot enter the repository do not keep the slice from being done again."""
+        """Takes in the commits of the clone, or removes the clone if they cannot enter the repository.
+
+        A slice can then be retried in either case.
+        """
         try:
             self.take_in(path)
         except WorkspaceError:
@@ -115,36 +120,37 @@ class Clones:
             remove_file(Tree(git_dir), CLONE)
 
     def hand_out(self, path: str) -> None:
-        worktree = self._ground.worktree(path)
+        """Brings the clone to the state of the worktree."""
+        worktree = self._repository.worktree(path)
         git_dir = self._place(path)
         if git_dir is not None and worktree.is_dir():
             with _explained(path):
                 hand_out(self._git.at(worktree), git_dir, self._names.head(path), pause=self._pause)
 
     def take_in(self, path: str) -> None:
-        """Raises `WorkspaceError` if what is there cannot enter the repository; then nothing has moved."""
-        worktree = self._ground.worktree(path)
+        """Raises `WorkspaceError`, with nothing moved, if the clone's commits cannot enter the repository."""
+        worktree = self._repository.worktree(path)
         git_dir = self._place(path)
         if git_dir is None:
             return
-        place = git_dir / CLONE / "git"
+        clone = git_dir / CLONE / "git"
         with _explained(path):
             handed = handed_in(git_dir)
-            state = read_state(place, self._names.head(path))
+            state = read_state(clone, self._names.head(path))
             if handed.state is None or (state == handed.state and not handed.entered):
                 return
-            self._admit(path, git_dir, place, state)
+            self._admit(path, git_dir, clone, state)
         self._follow(path, worktree, git_dir, state, handed)
         note_handed(git_dir, replace(handed, state=state, entered=()))
 
     def _place(self, path: str) -> Path | None:
-        """The registration of the worktree of a slice with a clone, also if the directory is gone."""
-        worktree = self._ground.worktree(path)
+        """Returns the registration of a slice with a clone, even if its directory is gone."""
+        worktree = self._repository.worktree(path)
         git_dir = None
         try:
             git_dir = git_dir_of(worktree)
         except WorkspaceError:
-            if path in self._ground.clones and not worktree.is_dir():
+            if path in self._repository.clones and not worktree.is_dir():
                 git_dir = self._worktrees.entry_of(worktree)
         return None if git_dir is None or clone_of(git_dir) is None else git_dir
 
@@ -171,12 +177,12 @@ class Clones:
     def _enter(
         self, place: Path, heads: Sequence[str], undone: Sequence[str], *, known: tuple[str, ...]
     ) -> None:
-        """Lets all of these into the repository at once; if that fails, the heads, and then what else can."""
+        """Admits all these commits together; if that fails, the heads, and then as many others as possible."""
 
         def enter(*commits: str) -> None:
             if commits:
-                wanted = WantedCommits(commits=commits, known=known)
-                admit(self._ground.repository.common, place, wanted, limits=self._limits)
+                request = WantedCommits(commits=commits, known=known)
+                admit(self._repository.repository.common, place, request, limits=self._limits)
 
         try:
             enter(*heads, *undone)
@@ -185,22 +191,22 @@ class Clones:
                 raise
             enter(*heads)
             for oid in undone:
-                with suppress(ForeignError):  # the step itself has removed a part of it
+                with suppress(ForeignError):  # the step itself has deleted some of its objects
                     enter(oid)
 
     def _follow(
         self, path: str, worktree: Path, git_dir: Path, state: CloneState, handed: HandedState
     ) -> None:
-        """The worktree comes to where the clone is; its files are there already."""
+        """Moves the worktree's branch and index to the clone's state; its files are in that state already."""
         branch = self._names.head(path)
         self._advance(path, branch, state, handed)
         if not worktree.is_dir():
             return
         git = self._git.at(worktree)
-        free(worktree, git_dir, pause=self._pause)
-        with locks_explained():
+        remove_stale_locks(worktree, git_dir, pause=self._pause)
+        with explain_lock_errors():
             if state.ref != branch and state.head:
-                # Another branch, or none: what that is called in the clone says nothing in the repository.
+                # The step has left its branch. Other branch names of the clone mean nothing in the repository.
                 git.do("update-ref", "--no-deref", "-m", f"weft: {path} left its branch", "HEAD", state.head)
             elif state.ref == branch:
                 self._reattach(git, branch)
@@ -213,23 +219,23 @@ class Clones:
             git.do("symbolic-ref", "HEAD", branch)
 
     def _advance(self, path: str, branch: str, state: CloneState, handed: HandedState) -> None:
-        now = tips_of(self._git, branch).get(branch, "")
+        current = tips_of(self._git, branch).get(branch, "")
         after = state.branch
-        was = "" if handed.state is None else handed.state.branch
-        if not after or after == now or (after == was and now not in handed.entered):
+        previous = "" if handed.state is None else handed.state.branch
+        if not after or after == current or (after == previous and current not in handed.entered):
             return
-        if now not in {"", was, *handed.entered} and not is_ancestor(self._git, now, after):
-            if is_ancestor(self._git, after, now):
+        if current not in {"", previous, *handed.entered} and not is_ancestor(self._git, current, after):
+            if is_ancestor(self._git, after, current):
                 return
             kept = RefMove(ref=self._names.kept(path, after), before="", after=after)
-            self._ground.move(changes([kept]), f"{path} left it behind")
+            self._repository.move(changes([kept]), f"{path} left it behind")
             raise WorkspaceError(
                 f"the branch {self._names.branch(path)} was moved both in the repository and in the clone of "
                 f"{path}; what is in the clone is kept as {kept.ref}; to start the slice again, "
                 f"type: weft retry {path}"
             )
         if not move(
-            self._git, [RefMove(ref=branch, before=now, after=after)], reason=f"weft: {path} committed"
+            self._git, [RefMove(ref=branch, before=current, after=after)], reason=f"weft: {path} committed"
         ):
             raise WorkspaceError(
                 f"the branch {self._names.branch(path)} was moved while its clone was looked at; try again"

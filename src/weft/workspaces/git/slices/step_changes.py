@@ -1,14 +1,16 @@
-"""What a step changes in a worktree: the worktree is noted before the step, and compared with that after it.
+"""The changes that a step makes in its worktree, found by comparing it with a note from before the step.
 
-A step that is to change files has changed some if the tree of its branch is another one, whoever made the commit.
+A step that should change files has changed some if the tree of its branch differs, whether Weft or the agent made
+the commit.
 
-One that may only read must leave all as it was: files, commits, the branch that is checked out. Else what is there
-gets a name, the worktree is brought back, and what was found is noted. Files that the step had git ignore come to
-light when that is undone, so it is looked again. Readers that overlap have the same beginning: whoever ends first
-after a change answers for it, and for the others all is as it was.
+A step that may only read must leave everything unchanged: files, commits and the branch that is checked out.
+Otherwise the changes become kept work, the worktree is reset, and the note records the breach. Files that the step
+made git ignore appear only after that is undone, so the check is repeated. Overlapping readers have the same
+starting point: the first one that ends after a change is responsible for it, and the others find everything
+unchanged.
 
-Killed at any time, it is done again. What was found is noted before the first file changes, and what is undone in
-part is nothing new: all that is different still is in what was kept.
+All this can be repeated after a crash at any time. The breach is noted before the first file changes, and a partly
+completed reset is no new breach: all remaining differences are in the kept work.
 """
 
 from collections.abc import Collection, Sequence
@@ -27,10 +29,10 @@ from weft.workspaces.git.base.worktree_links import git_dir_of, operation_in
 from weft.workspaces.git.checkouts.commits import keep_logged
 from weft.workspaces.git.plan_repository import PlanRepository
 from weft.workspaces.git.slices.watch_note import WatchNote, note_watched, watched_in
-from weft.workspaces.git.worktrees.reset import WorktreeSnapshot, bring_back, look_at
+from weft.workspaces.git.worktrees.reset import WorktreeSnapshot, reset_worktree, snapshot_worktree
 
 _LOOKS = 5
-"""So often more comes to light, by what was undone, before we give up."""
+"""The number of resets after which Weft gives up."""
 
 
 class _Place(Struct, frozen=True, kw_only=True):
@@ -42,138 +44,152 @@ class _Place(Struct, frozen=True, kw_only=True):
 
 
 class StepChanges:
-    """For each slice one thread at a time."""
+    """Watches steps. For each slice, only one thread may call it at a time."""
 
-    def __init__(self, ground: PlanRepository) -> None:
-        self._ground = ground
-        self._names = ground.names
-        self._git = ground.git
+    def __init__(self, plan_repository: PlanRepository) -> None:
+        self._repository = plan_repository
+        self._names = plan_repository.names
+        self._git = plan_repository.git
 
     # Before a step
 
     def beginning(self, watch: StepWatch) -> str | None:
-        """Where the worktree was before the readers that are under way; None if there are none."""
-        return next((one.head for one in self._kept(watch) if one.changed is None), None)
+        """Returns the commit before the readers that are running; None if there are none."""
+        return next((note.head for note in self._kept(watch) if note.changed is None), None)
 
     def begin(self, watch: StepWatch, head: str) -> None:
-        one = WatchNote(job=watch.job, step=watch.work.step, reads=watch.reads, head=head)
-        note_watched(self._git_dir(watch.work.path), (*self._kept(watch), one))
+        """Starts to watch a step."""
+        note = WatchNote(job=watch.job, step=watch.work.step, reads=watch.reads, head=head)
+        note_watched(self._git_dir(watch.work.path), (*self._kept(watch), note))
 
     def _kept(self, watch: StepWatch) -> list[WatchNote]:
-        """Of those beside it, readers are watched together with a reader; and what was found is not lost."""
-        beside = [one for one in watched_in(self._git_dir(watch.work.path)) if one.job in watch.beside]
-        return [one for one in beside if one.changed is not None or (one.reads and watch.reads)]
+        """Returns the notes to keep: breaches, and readers that run beside a reader."""
+        beside = [note for note in watched_in(self._git_dir(watch.work.path)) if note.job in watch.beside]
+        return [note for note in beside if note.changed is not None or (note.reads and watch.reads)]
 
     def end(self, path: str, jobs: Collection[str]) -> None:
-        """Nobody is watched any more; what was found of these is not lost."""
+        """Ends the watch; the results of these jobs are kept."""
         git_dir = self._git_dir(path)
-        watched = watched_in(git_dir)
-        kept = tuple(one for one in watched if one.job in jobs and one.changed is not None)
-        if kept != watched:
-            note_watched(git_dir, kept)
+        notes = watched_in(git_dir)
+        finished = tuple(note for note in notes if note.job in jobs and note.changed is not None)
+        if finished != notes:
+            note_watched(git_dir, finished)
 
     def _git_dir(self, path: str) -> Path:
-        return git_dir_of(self._ground.worktree(path))
+        return git_dir_of(self._repository.worktree(path))
 
     def _place(self, path: str) -> _Place:
-        worktree = self._ground.worktree(path)
+        worktree = self._repository.worktree(path)
         return _Place(path=path, git=self._git.at(worktree), git_dir=git_dir_of(worktree))
 
-    # After a step that is to change files
+    # After a step that should change files
 
     def has_changed(self, path: str, job: str) -> bool | None:
+        """Returns whether the step has changed files; None if it was not watched."""
         git_dir = self._git_dir(path)
-        one = _found(git_dir, job)
-        if one is None or one.changed is not None:
-            return None if one is None else one.changed
-        changed = tree_of(self._git, one.head) != tree_of(self._git, self._ground.head(path))
+        note = _find_note(git_dir, job)
+        if note is None or note.changed is not None:
+            return None if note is None else note.changed
+        changed = tree_of(self._git, note.head) != tree_of(self._git, self._repository.head(path))
         if not changed:
-            _noted(git_dir, replace(one, changed=False))
+            _replace_note(git_dir, replace(note, changed=False))
         return changed
 
-    # After one that may only read
+    # After a step that may only read
 
     def restore(self, path: str, job: str) -> Breach | None:
-        """Nothing may work in the worktree any more, but other readers. Asked again, it tells the same."""
+        """Resets the worktree after a reader; returns its breach, if any. A repeated call returns the same.
+
+        Only other readers may still be running in the worktree.
+        """
         place = self._place(path)
-        one = _found(place.git_dir, job)
-        if one is None or not one.reads:
+        note = _find_note(place.git_dir, job)
+        if note is None or not note.reads:
             return None
-        one = one if one.undone else self._undo(place, one)
-        return self._told(path, one) if one.changed else None
+        note = note if note.undone else self._undo(place, note)
+        return self._describe_breach(path, note) if note.changed else None
 
     def finish(self, path: str) -> None:
-        """What whoever was here before has begun to undo is undone before anybody begins to work there."""
+        """Completes resets that an earlier coordinator started, before another step works there."""
         place = self._place(path)
-        for one in watched_in(place.git_dir):
-            if one.kept and not one.undone:
-                self._undo(place, one)
+        for note in watched_in(place.git_dir):
+            if note.kept and not note.undone:
+                self._undo(place, note)
 
-    def _undo(self, place: _Place, one: WatchNote) -> WatchNote:
-        ref, reason = self._names.head(place.path), f"weft: {one.step} may only read"
+    def _undo(self, place: _Place, note: WatchNote) -> WatchNote:
+        ref, reason = self._names.head(place.path), f"weft: {note.step} may only read"
         for _ in range(_LOOKS):
-            look = look_at(place.git, place.git_dir, head=one.head)
-            if self._is_as_before(place, look, one.head):
-                return one if one.changed is None else _noted(place.git_dir, replace(one, undone=True))
-            one = self._keep(place, look, one)
-            bring_back(place.git, place.git_dir, look, ref=ref, head=one.head, reason=reason)
+            snapshot = snapshot_worktree(place.git, place.git_dir, fallback_head=note.head)
+            if self._is_as_before(place, snapshot, note.head):
+                return (
+                    note if note.changed is None else _replace_note(place.git_dir, replace(note, undone=True))
+                )
+            note = self._keep(place, snapshot, note)
+            reset_worktree(place.git, place.git_dir, snapshot, ref=ref, commit=note.head, reason=reason)
         raise WorkspaceError(f"{place.git.directory} does not stay as it was before; end what works there")
 
-    def _is_as_before(self, place: _Place, look: WorktreeSnapshot, head: str) -> bool:
-        is_there = look.status.branch == self._names.head(place.path) and look.status.head == head
-        return is_there and operation_in(place.git_dir) is None and look.tree == tree_of(self._git, head)
+    def _is_as_before(self, place: _Place, snapshot: WorktreeSnapshot, head: str) -> bool:
+        is_there = snapshot.status.branch == self._names.head(place.path) and snapshot.status.head == head
+        return is_there and operation_in(place.git_dir) is None and snapshot.tree == tree_of(self._git, head)
 
-    def _keep(self, place: _Place, look: WorktreeSnapshot, one: WatchNote) -> WatchNote:
-        """What is there gets a name, but for what is left of something that has one."""
-        different = self._differences(one.head, look.tree)
-        if any(different <= self._differences(one.head, kept) for kept in one.kept):
-            return one
-        path, made = place.path, look.head
-        now = tip(self._git, self._names.head(path))
-        if look.tree != tree_of(self._git, made):
-            date = self._git.line("show", "--no-patch", "--no-show-signature", "--format=%ct", made)
-            subject = f"{path}: {one.step}, which may only read"
+    def _keep(self, place: _Place, snapshot: WorktreeSnapshot, note: WatchNote) -> WatchNote:
+        """Keeps the worktree's contents, unless they are a remainder of what is kept already."""
+        different = self._differences(note.head, snapshot.tree)
+        if any(different <= self._differences(note.head, kept) for kept in note.kept):
+            return note
+        path, commit = place.path, snapshot.head
+        current = tip(self._git, self._names.head(path))
+        if snapshot.tree != tree_of(self._git, commit):
+            date = self._git.line("show", "--no-patch", "--no-show-signature", "--format=%ct", commit)
+            subject = f"{path}: {note.step}, which may only read"
             at = f"{date} +0000"
-            made = self._ground.commit(look.tree, (made,), subject, path, at, sign=SigningFailure.NEVER)
+            commit = self._repository.commit(
+                snapshot.tree, (commit,), subject, path, at, sign=SigningFailure.NEVER
+            )
         keep_logged(
-            self._git, place.git_dir, path, self._names, seen=(made, *filter(None, [now])), head=one.head
+            self._git,
+            place.git_dir,
+            path,
+            self._names,
+            seen=(commit, *filter(None, [current])),
+            head=note.head,
         )
-        files = (*one.files, *(shown(file) for file, _ in sorted(different)))
-        deeds = one.deeds or tuple(self._deeds(place, look, one.head))
-        found = replace(one, changed=True, deeds=deeds, files=files, kept=(*one.kept, made))
-        return _noted(place.git_dir, found)
+        files = (*note.files, *(shown(file) for file, _ in sorted(different)))
+        deeds = note.deeds or tuple(self._deeds(place, snapshot, note.head))
+        breach = replace(note, changed=True, deeds=deeds, files=files, kept=(*note.kept, commit))
+        return _replace_note(place.git_dir, breach)
 
     def _differences(self, head: str, tree: str) -> set[tuple[bytes, bytes]]:
-        """The files that are not as they were, and how they are."""
+        """Returns the files that differ, each with its new state."""
         fields = self._git.do("diff-tree", "-r", "-z", "--no-renames", head, tree).split(b"\0")
         return set(zip(fields[1::2], fields[::2], strict=False))
 
-    def _deeds(self, place: _Place, look: WorktreeSnapshot, head: str) -> Sequence[str]:
+    def _deeds(self, place: _Place, snapshot: WorktreeSnapshot, head: str) -> Sequence[str]:
         operation, branch = operation_in(place.git_dir), self._names.head(place.path)
         deeds = {
-            f"left the branch {self._names.branch(place.path)}": look.status.branch != branch,
-            f"removed the branch {self._names.branch(place.path)}": not look.status.head,
+            f"left the branch {self._names.branch(place.path)}": snapshot.status.branch != branch,
+            f"removed the branch {self._names.branch(place.path)}": not snapshot.status.head,
             f"left a `git {operation}` unfinished": operation is not None,
-            "moved the branch to another commit": look.status.branch == branch and look.head != head,
+            "moved the branch to another commit": snapshot.status.branch == branch and snapshot.head != head,
         }
         return [deed for deed, is_so in deeds.items() if is_so]
 
-    def _told(self, path: str, one: WatchNote) -> Breach:
-        refs = {self._names.kept(path, commit): commit for commit in one.kept if commit != one.head}
-        named = {ref: commit for ref, commit in refs.items() if tip(self._git, ref) == commit}
-        did = [f"changed {listed(one.files)}"] if one.files else []
-        kept = f", and is kept as {' and '.join(named)}" if named else ""
+    def _describe_breach(self, path: str, note: WatchNote) -> Breach:
+        refs = {self._names.kept(path, commit): commit for commit in note.kept if commit != note.head}
+        existing = {ref: commit for ref, commit in refs.items() if tip(self._git, ref) == commit}
+        changes = [f"changed {listed(note.files)}"] if note.files else []
+        kept = f", and is kept as {' and '.join(existing)}" if existing else ""
         return Breach(
-            message=f"it may only read, and {', '.join((*did, *one.deeds))}; that was undone{kept}",
-            files=one.files,
-            moves=tuple(RefMove(ref=ref, before="", after=commit) for ref, commit in named.items()),
+            message=f"it may only read, and {', '.join((*changes, *note.deeds))}; that was undone{kept}",
+            files=note.files,
+            moves=tuple(RefMove(ref=ref, before="", after=commit) for ref, commit in existing.items()),
         )
 
 
-def _found(git_dir: Path, job: str) -> WatchNote | None:
-    return next((one for one in watched_in(git_dir) if one.job == job), None)
+def _find_note(git_dir: Path, job: str) -> WatchNote | None:
+    return next((note for note in watched_in(git_dir) if note.job == job), None)
 
 
-def _noted(git_dir: Path, one: WatchNote) -> WatchNote:
-    note_watched(git_dir, [one if other.job == one.job else other for other in watched_in(git_dir)])
-    return one
+def _replace_note(git_dir: Path, note: WatchNote) -> WatchNote:
+    note_watched(git_dir, [note if noted.job == note.job else noted for noted in watched_in(git_dir)])
+    return note

@@ -1,7 +1,7 @@
-"""A note in the git directory of a worktree: which steps are watched there, and where it was before them.
+"""A note in the git directory of a worktree about the steps that are watched there.
 
-It is written before such a step starts, so whoever finds the step ended knows what to compare with, and what was
-found once stays found.
+It is written before such a step starts, so that even a later coordinator has the state to compare with. A result
+in it is final.
 """
 
 from collections.abc import Iterable
@@ -17,23 +17,23 @@ _NOTE = "weft-watched"
 
 
 class WatchNote(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An execution of a step."""
+    """A watched execution of a step."""
 
     job: str
     step: str
     reads: bool
-    """Whether it may do nothing else."""
+    """Whether it may only read."""
     head: str
-    """Where the branch was, when all that was in the worktree was in that commit."""
+    """The tip of the branch before the step, when the worktree had no uncommitted work."""
     changed: bool | None = None
-    """Whether it has changed files, or if it may only read, anything; None: that has not been found yet."""
+    """Whether it changed files or, if it may only read, anything; None as long as that is unknown."""
     deeds: tuple[str, ...] = ()
-    """What it did else, for people."""
+    """Other things that it did, as text."""
     files: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
-    """The commits that hold what it did, where that is undone."""
+    """The commits that hold its changes, if these are undone."""
     undone: bool = False
-    """Whether it is; what is there after that is not its doing."""
+    """Whether its changes are undone; later changes are not its own."""
 
 
 def watched_in(git_dir: Path) -> tuple[WatchNote, ...]:

@@ -23,7 +23,7 @@ from weft.workspaces.git.merges.merge_commits import MergeCommit, MergeCommits, 
 from weft.workspaces.git.plan_repository import PlanRepository
 
 _NAMED = 5
-"""Subplans that a message names."""
+"""The number of subplans that a message names."""
 
 
 class _Draft(Struct):
@@ -32,7 +32,7 @@ class _Draft(Struct):
     base: str
     commit: str
     tree: str
-    """That of the commit."""
+    """The tree of the commit."""
     reached: set[str] = field(default_factory=set[str])
     """The commits that the links have brought, besides their merges."""
     links: list[ChainLink] = field(default_factory=list[ChainLink])
@@ -63,7 +63,7 @@ class _Draft(Struct):
 
 
 class _Unit(Struct, frozen=True):
-    """Entries that hold each other's work; mostly a single one."""
+    """Entries that hold each other's work; usually a single one."""
 
     entries: Sequence[LandingEntry]
     before: int
@@ -75,21 +75,23 @@ class _Unit(Struct, frozen=True):
 
 
 class ChainBuilder:
+    """Builds a chain of merges."""
+
     def __init__(
         self,
-        ground: PlanRepository,
+        plan_repository: PlanRepository,
         commits: MergeCommits,
         refs: Mapping[str, str],
         is_to_land: Callable[[str], bool],
     ) -> None:
-        """`refs` has the target, and of each entry its branch and where that started, as far as they exist.
+        """`refs` has the target and, for each entry, its branch and start, as far as they exist.
 
-        `is_to_land` says whether the result of a subplan, by its path, is to land and has not.
+        `is_to_land` returns whether the result of a subplan, by its path, should land and has not.
         """
-        self._ground = ground
-        self._names = ground.names
-        self._git = ground.git
-        self._ref = ground.ends.target_ref
+        self._repository = plan_repository
+        self._names = plan_repository.names
+        self._git = plan_repository.git
+        self._ref = plan_repository.ends.target_ref
         self._commits = commits
         self._refs = refs
         self._is_to_land = is_to_land
@@ -99,7 +101,7 @@ class ChainBuilder:
         self._heads = heads
         self._within = {entry.path: entry.within for entry in entries if heads[entry.path]}
         self._history = UnlandedHistory.read(
-            self._git, self._ground.plan, sorted(filter(None, heads.values())), base
+            self._git, self._repository.plan, sorted(filter(None, heads.values())), base
         )
         draft = _Draft(base=base, commit=base, tree=tree_of(self._git, base))
         for unit in units_of(entries, heads, self._history, self._is_to_land):
@@ -133,14 +135,14 @@ class ChainBuilder:
         head, start = self._heads[path], self._refs.get(self._names.start(path))
         try:
             if not head:
-                if path in self._ground.groups and start is None:
+                if path in self._repository.groups and start is None:
                     draft.landed[path] = ()  # no slice of the group has a branch
                     return
-                head = self._ground.head(path)  # raises with the way to get the branch back
+                head = self._repository.head(path)  # raises with the way to get the branch back
             if entry.within:
                 draft.parts[path] = self._parts(entry, head, draft.base)
             if head not in self._history.commits:
-                draft.landed[path] = moved_before(self._ground, self._ref, head, draft.base)
+                draft.landed[path] = moved_before(self._repository, self._ref, head, draft.base)
                 return
             if head == start:
                 draft.landed[path] = ()  # it has changed nothing
@@ -152,8 +154,8 @@ class ChainBuilder:
     def _parts(self, entry: LandingEntry, head: str, base: str) -> tuple[str, ...]:
         """The subplans inside the group whose work a commit holds, whether it has landed or not."""
         start = tip(self._git, self._names.start(entry.within)) or base
-        commits = UnlandedHistory.read(self._git, self._ground.plan, [head], start).commits.values()
-        return tuple(sorted({each.subplan for each in commits if is_in(each.subplan, entry.within)}))
+        commits = UnlandedHistory.read(self._git, self._repository.plan, [head], start).commits.values()
+        return tuple(sorted({commit.subplan for commit in commits if is_in(commit.subplan, entry.within)}))
 
     def _link(self, draft: _Draft, entry: LandingEntry, unit: _Unit, head: str) -> None:
         """Merges the entry onto the end of the chain."""
@@ -170,18 +172,18 @@ class ChainBuilder:
             raise waits_for(path, along)
         if entry.checks_worktree:
             self._commits.refuse_unsaved(path)
-        made = self._merge(draft, entry, unit, head)
-        if made is None:
+        merge = self._merge(draft, entry, unit, head)
+        if merge is None:
             draft.deferred.append(path)  # it may be in conflict with a link that does not land
             return
-        draft.links.append(ChainLink(path=path, head=head, before=draft.commit, commit=made.commit))
+        draft.links.append(ChainLink(path=path, head=head, before=draft.commit, commit=merge.commit))
         earlier = {other for other in linked if not is_own(entry, other)}
         draft.built_on[path] = tuple(self._history.brings(head, earlier.__contains__))
-        draft.commit, draft.tree = made.commit, made.tree
+        draft.commit, draft.tree = merge.commit, merge.tree
         draft.reached.update(self._history.reached_from(head))
 
     def _refuse_strangers(self, path: str, strangers: Sequence[str]) -> None:
-        """An earlier run has integrated work that this run does not know, so nothing here has verified it."""
+        """Raises `HeldError` for unknown work that an earlier run integrated and nothing here verified."""
         if strangers:
             names = ", ".join(strangers[:_NAMED]) + (", …" if len(strangers) > _NAMED else "")
             raise HeldError(
@@ -191,7 +193,7 @@ class ChainBuilder:
             )
 
     def _along(self, entry: LandingEntry, linked: AbstractSet[str], head: str) -> list[str]:
-        """The subplans that are not in the chain, and whose work the entry with this commit would bring."""
+        """Returns the subplans outside the chain whose work the entry would bring along."""
 
         def is_missing(other: str) -> bool:
             return other not in linked and self._is_to_land(other) and not is_own(entry, other)
@@ -200,17 +202,17 @@ class ChainBuilder:
         return [other for other in along if not self._is_covered(other, linked, head)]
 
     def _is_covered(self, group: str, linked: AbstractSet[str], head: str) -> bool:
-        """Whether the completed parts of the group that are in the chain have all that the commit has of it."""
+        """Returns whether the group's parts in the chain have all that the commit has of the group."""
         parts = [self._heads[path] for path in linked if self._within.get(path) == group]
         return bool(parts) and not self._history.brings(head, group.__eq__, beside=parts)
 
     def _merge(self, draft: _Draft, entry: LandingEntry, unit: _Unit, head: str) -> MergeCommit | None:
-        """The merge commit; None if the entry is in conflict with a link of another unit."""
+        """Returns the merge commit; None if the entry conflicts with a link of another unit."""
         own = draft.links[unit.before :]
         merge = MergeInput(
             path=entry.path,
             subject=entry.subject,
-            into=self._names.branch(own[-1].path) if own else self._ground.ends.target,
+            into=self._names.branch(own[-1].path) if own else self._repository.ends.target,
             take_branch=entry.take_branch,
             files=entry.files,
         )
@@ -221,7 +223,7 @@ class ChainBuilder:
         )
         try:
             return self._commits.make(merge, draft.commit, head, ancestry)
-        except WorkspaceError as error:  # it changed files that it may not change
+        except WorkspaceError as error:  # it changed files outside of its `files`
             raise HeldError(
                 f"{error}; take these changes back, then type: weft merge {entry.path}"
             ) from error

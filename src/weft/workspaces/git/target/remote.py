@@ -32,10 +32,12 @@ _REFUSED = re.compile(r"\[(?:remote )?rejected\].*")
 _UNATTENDED = {"SSH_ASKPASS_REQUIRE": "never", "GCM_INTERACTIVE": "never"}
 _BATCH_SSH = "ssh -o BatchMode=yes"
 UPSTREAM = "true"
-"""Stands for the upstream of the target, where the name of a remote is expected."""
+"""Stands for the upstream of the target, in place of the name of a remote."""
 
 
 class _Branch(Struct, frozen=True):
+    """A branch of a remote."""
+
     remote: str
     ref: str
 
@@ -44,18 +46,20 @@ class _Branch(Struct, frozen=True):
         return self.ref.removeprefix("refs/heads/")
 
     def push_command(self, target: str) -> str:
-        """As people type it."""
+        """Returns the command for a person."""
         return f"git push {self.remote} {target if self.name == target else f'{target}:{self.name}'}"
 
 
 class Remote:
-    def __init__(self, ground: PlanRepository, *, time_limit: float = TIME_LIMIT) -> None:
-        self._ground = ground
-        self._git = ground.git
+    """The remote of the target."""
+
+    def __init__(self, plan_repository: PlanRepository, *, time_limit: float = TIME_LIMIT) -> None:
+        self._repository = plan_repository
+        self._git = plan_repository.git
         self._time_limit = time_limit
         self._hangs_up = False
         self._group = 0
-        """The process group of the contact under way, or of the last one."""
+        """The process group of the running contact; 0 if there is none."""
         self._lock = Lock()
 
     def push(self, remote: str, commit: str) -> None:
@@ -63,7 +67,7 @@ class Remote:
         answer = self._contact("push", "--porcelain", "--no-verify", branch.remote, f"{commit}:{branch.ref}")
         if answer.exit_code == 0:
             return
-        target = self._ground.ends.target
+        target = self._repository.ends.target
         if _BEHIND.search(answer.text):
             raise RemoteMovedError(
                 f"{branch.remote} has commits that {target} lacks; type: git pull --no-rebase {branch.remote} "
@@ -76,9 +80,9 @@ class Remote:
         )
 
     def fetch(self, remote: str) -> str:
-        """The commit of the remote branch."""
+        """Fetches and returns the commit of the remote branch."""
         branch = self._branch(remote)
-        note = f"refs/weft/fetched/{self._ground.names.plan}"
+        note = f"refs/weft/fetched/{self._repository.names.plan}"
         answer = self._contact(
             "fetch", "--no-tags", "--no-write-fetch-head", "--quiet", branch.remote, f"+{branch.ref}:{note}"
         )
@@ -87,13 +91,13 @@ class Remote:
         return self._git.line("rev-parse", "--verify", f"{note}^{{commit}}")
 
     def merge(self, remote: str, base: str, theirs: str) -> str | None:
-        """A commit with the target at `base` and `theirs` of the remote; None if the target has the latter."""
+        """Returns a merge of the target at `base` and the remote's `theirs`; None if the target has the latter."""
         if is_ancestor(self._git, theirs, base):
             return None
         if is_ancestor(self._git, base, theirs):
             return theirs
         branch = self._branch(remote)
-        target = self._ground.ends.target
+        target = self._repository.ends.target
         trial = try_merge(self._git, base, theirs)
         if trial.conflicts:
             files = [conflict.path for conflict in trial.conflicts]
@@ -104,13 +108,13 @@ class Remote:
                 files,
                 conflict=True,
             )
-        subject = message(f"Merge {target} of {branch.remote}", {"Weft-Plan": self._ground.plan})
-        identity = self._ground.repository.identity
+        subject = message(f"Merge {target} of {branch.remote}", {"Weft-Plan": self._repository.plan})
+        identity = self._repository.repository.identity
         return commit_merge(self._git, trial.tree, (base, theirs), subject, identity=identity)
 
     def _branch(self, remote: str) -> _Branch:
-        """The branch on the remote. `true` stands for the upstream of the target."""
-        target = self._ground.ends.target
+        """Returns the branch on the remote. `true` stands for the upstream of the target."""
+        target = self._repository.ends.target
         if remote != UPSTREAM:
             return _Branch(remote, f"refs/heads/{target}")
         upstream = _upstream(self._git, target)
@@ -132,7 +136,7 @@ class Remote:
                 self._time_limit, *command, stdin=b"", env=env, started=self._has_started
             )
         finally:
-            with self._lock:  # from here on the id may be that of another process
+            with self._lock:  # the kernel may reuse the process id from here on
                 self._group = 0
         if self._hangs_up and answer.exit_code:
             raise PushError("it was ended, as the run is stopped; a run that continues pushes again")
@@ -145,7 +149,7 @@ class Remote:
             self.hang_up()
 
     def hang_up(self) -> None:
-        """Ends the contact under way, and each later one."""
+        """Ends the running contact, and every later one."""
         self._hangs_up = True
         with self._lock:
             if self._group:
@@ -154,7 +158,7 @@ class Remote:
 
 
 def missing_remote(git: Git, target: str, remote: str) -> str:
-    """Why the target cannot be pushed there, as far as git's configuration says; empty if it can."""
+    """Returns why the target cannot be pushed, according to git's configuration; empty if it can."""
     if remote == UPSTREAM:
         return _without_upstream(target) if _upstream(git, target) is None else ""
     names = git.line("remote").splitlines()
@@ -178,6 +182,6 @@ def _without_upstream(target: str) -> str:
 
 
 def _words(answer: GitOutput) -> str:
-    """What git says about a failure, without hints."""
-    lines = (line.rstrip() for line in answer.said.splitlines())
+    """Returns git's message about a failure, without hints."""
+    lines = (line.rstrip() for line in answer.message.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("hint:"))

@@ -24,19 +24,21 @@ _SCRATCH = "_land"
 
 
 class TargetBranch:
-    def __init__(self, ground: PlanRepository, worktrees: Worktrees, commits: MergeCommits) -> None:
-        self._ground = ground
-        self._names = ground.names
-        self._git = ground.git
-        self._ref = ground.ends.target_ref
+    """The target of a plan."""
+
+    def __init__(self, plan_repository: PlanRepository, worktrees: Worktrees, commits: MergeCommits) -> None:
+        self._repository = plan_repository
+        self._names = plan_repository.names
+        self._git = plan_repository.git
+        self._ref = plan_repository.ends.target_ref
         self._worktrees = worktrees
         self._commits = commits
-        self._remote = Remote(ground)
+        self._remote = Remote(plan_repository)
         self._moving = Lock()
 
     @property
     def name(self) -> str:
-        return self._ground.ends.target
+        return self._repository.ends.target
 
     def branch(self, path: str) -> str:
         return self._names.branch(path)
@@ -48,7 +50,7 @@ class TargetBranch:
     ) -> Chain:
         refs = tips_of(self._git, self._ref, *self._refs_of(entries))
         base = onto or refs.get(self._ref) or self._missing_target()
-        return ChainBuilder(self._ground, self._commits, refs, is_to_land).build(entries, base)
+        return ChainBuilder(self._repository, self._commits, refs, is_to_land).build(entries, base)
 
     def _refs_of(self, entries: Sequence[LandingEntry]) -> list[str]:
         names = self._names
@@ -64,18 +66,18 @@ class TargetBranch:
 
     @property
     def scratch(self) -> Path:
-        return self._root / self._ground.repository.inside
+        return self._root / self._repository.repository.inside
 
     def check_out(self, commit: str, files: ScratchFiles) -> None:
-        self._worktrees.make(self._root, branch=None, commit=commit, clone=self._ground.scratch_clone)
-        self._ground.bring(self._root, files.copy, files.link)
+        self._worktrees.make(self._root, branch=None, commit=commit, clone=self._repository.scratch_clone)
+        self._repository.bring(self._root, files.copy, files.link)
 
     def discard(self) -> None:
         self._worktrees.discard(self._root)
 
     @property
     def _root(self) -> Path:
-        return self._ground.folder("", _SCRATCH)
+        return self._repository.folder("", _SCRATCH)
 
     def passed_trees(self, paths: Mapping[str, bool]) -> Mapping[str, Collection[str]]:
         """Reads all notes of the plan at once, whatever the number of paths."""
@@ -106,8 +108,8 @@ class TargetBranch:
 
     def touched(self, chain: Chain, files: Sequence[str]) -> Sequence[str]:
         """Reads the changes of each merge commit against its first parent."""
-        wanted = set(files)
-        return [link.path for link in chain.links if wanted.intersection(self._changed(link))]
+        file_set = set(files)
+        return [link.path for link in chain.links if file_set.intersection(self._changed(link))]
 
     def _changed(self, link: ChainLink) -> list[str]:
         return self._git.fields(

@@ -1,14 +1,13 @@
-"""Worktrees of one repository: made, proven, listed and removed.
+"""The worktrees of one repository: created, checked, listed and removed.
 
-A worktree is registered under a lock: while `git worktree add` writes the few files of a registration, another git
-that looks at all of them finds one half written, and gives up. Its files are checked out afterwards, many at once.
+A worktree is registered under a lock. While `git worktree add` writes the files of a registration, another git
+that lists all registrations can read a half-written one and fail. The files of a worktree are checked out after
+its registration, for many worktrees in parallel.
 
-As long as a worktree is not whole it is locked, in git's own sense, and the reason given says so. Whatever a crash
-left of such a one is removed when it is made again: nobody has worked there. What goes is first moved aside, so a
-directory that is in its place is whole, and then wiped. Nothing else is removed unless it is clean and what it has
-checked out has a name, or the caller says that nothing in it is wanted.
-
-Several threads and processes may use this at once, if no two are about the same directory.
+An incomplete worktree is locked, in git's own sense, with a reason that says so. After a crash, the next creation
+removes an incomplete worktree, because no step has worked in it. A directory is first renamed and then deleted, so
+a directory under its proper name is always complete. Other worktrees are removed only if they are clean and a ref
+leads to their commit, or with `force`. Threads and processes may use this at once, for different directories.
 """
 
 import os
@@ -24,7 +23,7 @@ from weft.safe_files import Tree, touch
 from weft.workspaces.errors import WorkspaceError, listed, shown
 from weft.workspaces.git.base import sparse as sparsely
 from weft.workspaces.git.base.lock_files import Pause
-from weft.workspaces.git.base.locks import free, locks_explained
+from weft.workspaces.git.base.locks import explain_lock_errors, remove_stale_locks
 from weft.workspaces.git.base.program import Git, GitError, GitOutput
 from weft.workspaces.git.base.refs import tip
 from weft.workspaces.git.base.status import status
@@ -45,28 +44,28 @@ from weft.workspaces.safe_walk import wipe
 
 _HEADS = "refs/heads/"
 _SCRATCH = "weft-scratch"
-"""In the git directory of a worktree that has no branch: what is in it is nobody's work."""
+"""A file in the git directory of a worktree without a branch. No step works in such a worktree."""
 _OPENED = "weft-opened"
-"""In the git directory of a worktree that a person asked for: it goes only by `weft clean`."""
+"""A file in the git directory of a worktree that a person asked for. Only `weft clean` removes that worktree."""
 _WORKERS = "checkout.workers=2"
-"""Where a disk is slow to make files, two at a time are far quicker; elsewhere it makes no difference."""
+"""Two parallel checkout workers are much faster on disks that create files slowly, and no slower on others."""
 
 
 class WorktreeRequest(Struct, frozen=True, kw_only=True):
-    """How a worktree is to be."""
+    """The desired state of a worktree."""
 
     branch: str | None
     commit: str
     sparse: Sequence[str]
     clone: Mapping[str, str] | None
 
-    def is_at(self, found: ListedWorktree) -> bool:
-        return found.branch == self.branch and found.head == self.commit
+    def is_at(self, worktree: ListedWorktree) -> bool:
+        return worktree.branch == self.branch and worktree.head == self.commit
 
 
 class Worktrees:
     def __init__(self, git: Git, common: Path, *, pause: Pause = time.sleep) -> None:
-        """`git` is at the top of the user's checkout; `common` is what all worktrees of the repository share."""
+        """`git` runs at the top of the user's checkout; `common` is the git directory that all worktrees share."""
         self._git = git
         self._common = common
         self._pause = pause
@@ -76,11 +75,11 @@ class Worktrees:
         return self._registrations.listed()
 
     def find(self, directory: Path, branch: str) -> ListedWorktree | None:
-        """What the repository knows of it; raises `WorkspaceError` if the branch is checked out elsewhere."""
+        """Returns git's entry for the worktree. Raises `WorkspaceError` if the branch is checked out elsewhere."""
         return self._look_for(directory.absolute(), branch)
 
     def entry_of(self, directory: Path) -> Path | None:
-        """The git directory of a worktree, whatever has become of the worktree itself."""
+        """Returns the git directory of a worktree, even if the worktree itself is missing or damaged."""
         return self._registrations.entry_of(directory)
 
     def git_dir(self, directory: Path) -> Path:
@@ -97,89 +96,90 @@ class Worktrees:
         sparse: Sequence[str] = (),
         clone: Mapping[str, str] | None = None,
     ) -> None:
-        """A worktree on the branch, which is made if there is none, or without one. It may be there already.
+        """Creates a worktree on the branch, or a detached one if `branch` is None, unless it exists already.
 
-        `clone`: its steps have a git directory of their own that knows these refs.
+        Creates the branch as well if needed. With `clone`, the steps get a git directory of their own that has
+        these refs.
         """
         directory = directory.absolute()
-        wanted = WorktreeRequest(branch=branch, commit=commit, sparse=sparse, clone=clone)
-        with locks_explained():
-            found = self._look_for(directory, branch)
+        request = WorktreeRequest(branch=branch, commit=commit, sparse=sparse, clone=clone)
+        with explain_lock_errors():
+            worktree = self._look_for(directory, branch)
             if branch is not None:
                 self._require_branch(branch, commit)
-            if self._is_made(directory, found, wanted):
-                if wanted.clone is not None:
-                    make_clone(self._git, git_dir_of(directory), self._common, wanted.clone)
+            if self._is_made(directory, worktree, request):
+                if request.clone is not None:
+                    make_clone(self._git, git_dir_of(directory), self._common, request.clone)
                 return
             self._registrations.add(directory, branch=branch, commit=commit)
-            self._check_out(directory, wanted)
+            self._check_out(directory, request)
 
     def _look_for(self, directory: Path, branch: str | None) -> ListedWorktree | None:
         _wipe_aside(directory)
-        place = directory.parent.resolve() / directory.name  # were it a link, that would not be followed
-        if not self._registrations.may_know(place, branch):
+        path = directory.parent.resolve() / directory.name  # the last name may be a link, which is an error
+        if not self._registrations.may_know(path, branch):
             return None
         listed = self.listed()
-        for one in listed:
-            if branch is not None and one.branch == branch and one.path != place:
-                raise _elsewhere(one, branch)
-        return next((one for one in listed if one.path == place), None)
+        for worktree in listed:
+            if branch is not None and worktree.branch == branch and worktree.path != path:
+                raise _elsewhere(worktree, branch)
+        return next((worktree for worktree in listed if worktree.path == path), None)
 
     def _require_branch(self, branch: str, commit: str) -> None:
         if tip(self._git, branch) == commit:
             return
-        made = self._git.ask("update-ref", "--stdin", stdin=os.fsencode(f"create {branch} {commit}\n"))
-        if made.exit_code == 0:
+        creation = self._git.ask("update-ref", "--stdin", stdin=os.fsencode(f"create {branch} {commit}\n"))
+        if creation.exit_code == 0:
             return
-        found = self._git.ask("rev-parse", "--quiet", "--verify", branch)
-        if found.exit_code:
-            error = GitError(("update-ref", branch), made.exit_code, made.said)
-            raise WorkspaceError(f"the branch {_name(branch)} cannot be made: {made.said}") from error
-        if found.text != commit:
+        current = self._git.ask("rev-parse", "--quiet", "--verify", branch)
+        if current.exit_code:
+            error = GitError(("update-ref", branch), creation.exit_code, creation.message)
+            raise WorkspaceError(f"the branch {_name(branch)} cannot be made: {creation.message}") from error
+        if current.text != commit:
             raise WorkspaceError(
-                f"the branch {_name(branch)} is at {found.text[:12]} and not at {commit[:12]}, where it is to be; "
-                f"if you want neither, type: git branch -m {_name(branch)} {_name(branch)}-{found.text[:7]}"
+                f"the branch {_name(branch)} is at {current.text[:12]} and not at {commit[:12]}, where it is to "
+                f"be; if you want neither, type: git branch -m {_name(branch)} {_name(branch)}-{current.text[:7]}"
             )
 
-    def _is_made(self, directory: Path, found: ListedWorktree | None, wanted: WorktreeRequest) -> bool:
-        """If it is not, nothing is in its place any more."""
-        if found is None:
+    def _is_made(self, directory: Path, worktree: ListedWorktree | None, request: WorktreeRequest) -> bool:
+        """Returns whether the requested worktree exists. If it does not, removes whatever is in its place."""
+        if worktree is None:
             _refuse_unknown(directory)
             return False
         entry = self._registrations.entry_of(directory)
-        if entry is not None:  # the git of a coordinator that died may still be at work there
-            free(directory, entry, pause=self._pause)
-        if found.locked != MAKING:
+        if entry is not None:  # a git process of a dead coordinator may still be running there
+            remove_stale_locks(directory, entry, pause=self._pause)
+        if worktree.locked != MAKING:
             if _is_empty(directory):
-                _refuse_locked(found)
-            elif self._is_usable(directory, found, wanted):
+                _refuse_locked(worktree)
+            elif self._is_usable(directory, worktree, request):
                 return True
-            if wanted.branch is not None:
-                self._refuse_nameless(found)
+            if request.branch is not None:
+                self._refuse_nameless(worktree)
         self._drop(directory)
         return False
 
-    def _is_usable(self, directory: Path, found: ListedWorktree, wanted: WorktreeRequest) -> bool:
-        """If it is not, nothing in it is wanted."""
+    def _is_usable(self, directory: Path, worktree: ListedWorktree, request: WorktreeRequest) -> bool:
+        """Returns whether the worktree matches the request; refuses uncommitted work."""
         git_dir = git_dir_of(directory)
         require_registered(directory, git_dir, self._common)
-        if wanted.branch is None and (git_dir / _SCRATCH).exists():
+        if request.branch is None and (git_dir / _SCRATCH).exists():
             return False
-        self._refuse_dirt(directory, "be made anew")
-        return wanted.is_at(found) and sparsely.is_chosen(git_dir, wanted.sparse)
+        self._refuse_dirt(directory, "be created again")
+        return request.is_at(worktree) and sparsely.is_chosen(git_dir, request.sparse)
 
-    def _check_out(self, directory: Path, wanted: WorktreeRequest) -> None:
+    def _check_out(self, directory: Path, request: WorktreeRequest) -> None:
         git_dir = git_dir_of(directory)
-        if wanted.branch is None:
+        if request.branch is None:
             touch(git_dir / _SCRATCH)
-        sparsely.choose(git_dir, wanted.sparse)
-        if wanted.clone is not None:
-            make_clone(self._git, git_dir, self._common, wanted.clone)
+        sparsely.choose(git_dir, request.sparse)
+        if request.clone is not None:
+            make_clone(self._git, git_dir, self._common, request.clone)
         git = self._git.at(directory)
         git.do("-c", _WORKERS, "read-tree", "--reset", "-u", "HEAD", env=sparsely.settings(git_dir))
-        if wanted.clone is not None:
-            hand_out(git, git_dir, wanted.branch or "refs/heads/none", pause=self._pause)
-        (git_dir / "locked").unlink()
+        if request.clone is not None:
+            hand_out(git, git_dir, request.branch or "refs/heads/none", pause=self._pause)
+        (git_dir / "locked").unlink()  # the worktree is complete now; see the module docstring
 
     # Proving
 
@@ -203,15 +203,15 @@ class Worktrees:
     # Removing
 
     def is_clean(self, directory: Path) -> bool:
-        """Whether all that is in it is in its commit, but for what is ignored or was brought."""
+        """Returns whether the worktree has no uncommitted work, apart from ignored and copied-in files."""
         return not self._dirt(directory)
 
     def remove(self, directory: Path, *, force: bool = False) -> None:
-        """With `force`, whatever is in it: nothing of it is wanted."""
+        """Removes the worktree. With `force`, also removes uncommitted work and commits without a ref."""
         directory = directory.absolute()
-        with locks_explained():
-            found = self._look_for(directory, None)
-            if found is None:
+        with explain_lock_errors():
+            worktree = self._look_for(directory, None)
+            if worktree is None:
                 raise WorkspaceError(
                     f"{directory} is not registered as a worktree, so Weft does not remove it; look what is in it"
                 )
@@ -220,17 +220,17 @@ class Worktrees:
                 self._refuse_dirt(directory, "be removed")
                 self._refuse_repositories(directory)
             if not force:
-                self._refuse_nameless(found)
+                self._refuse_nameless(worktree)
             self._drop(directory)
 
     def release(self, directory: Path, branch: str) -> bool:
-        """Removes a worktree on the branch if all that is in it is in its commit; else it stays, as it is."""
+        """Removes the worktree if it is clean, on the branch and not opened by a person; returns if it did."""
         directory = directory.absolute()
         try:
             git_dir = git_dir_of(directory)
             require_registered(directory, git_dir, self._common)
-            is_wanted = (git_dir / "locked").exists() or (git_dir / _OPENED).exists()
-            is_at_rest = text_of(git_dir / "HEAD") == f"ref: {branch}" and not is_wanted
+            is_in_use = (git_dir / "locked").exists() or (git_dir / _OPENED).exists()
+            is_at_rest = text_of(git_dir / "HEAD") == f"ref: {branch}" and not is_in_use
             if not is_at_rest or self._dirt(directory):
                 return False
             self._refuse_repositories(directory)
@@ -242,66 +242,67 @@ class Worktrees:
         return True
 
     def note_opened(self, directory: Path) -> None:
-        """A person wants to have the worktree, so that Weft does not remove it by itself."""
+        """Records that a person uses the worktree, so that Weft does not remove it on its own."""
         touch(git_dir_of(directory) / _OPENED)
 
     def is_opened(self, directory: Path) -> bool:
         return (git_dir_of(directory) / _OPENED).exists()
 
     def discard(self, directory: Path) -> None:
-        """The same, with force; and whatever is left of a removal that was cut off, or nothing."""
+        """Removes the worktree with its contents, or the rest of an interrupted removal. It need not exist."""
         directory = directory.absolute()
-        with locks_explained():
+        with explain_lock_errors():
             if self._look_for(directory, None) is not None:
                 self._drop(directory)
 
     def _drop(self, directory: Path) -> None:
-        """Killed in the middle, it leaves a registration without a directory, or something to be wiped."""
+        """Removes a worktree. A crash leaves a registration without a directory, or a renamed directory."""
         with suppress(FileNotFoundError):
             directory.rename(_aside(directory))
         entry = self._registrations.entry_of(directory)
         if entry is not None and clone_of(entry) is not None:
             with Tree(entry).folder() as folder:
-                wipe(folder.descriptor, CLONE)  # git could not remove what a step has taken its own rights to
+                wipe(folder.descriptor, CLONE)  # git would fail where a step removed its own permissions
         self._registrations.remove(directory)
         _wipe_aside(directory)
 
     def _dirt(self, directory: Path) -> list[str]:
         git_dir = git_dir_of(directory)
         brought = brought_into(git_dir)
-        with locks_explained():
-            found = status(self._git.at(directory), git_dir)
+        with explain_lock_errors():
+            differences = status(self._git.at(directory), git_dir).differences
         operation = operation_in(git_dir)
-        dirt = [shown(one.path) for one in found.differences if not is_in(brought, one.path)]
+        paths = (difference.path for difference in differences)
+        dirt = [shown(path) for path in paths if not is_in(brought, path)]
         return dirt if operation is None else [*dirt, f"an unfinished `git {operation}`"]
 
-    def _refuse_dirt(self, directory: Path, what: str) -> None:
+    def _refuse_dirt(self, directory: Path, action: str) -> None:
         dirt = self._dirt(directory)
         if dirt:
             raise WorkspaceError(
-                f"the worktree {directory} cannot {what}, for it holds what is in no commit: {listed(dirt)}; "
+                f"the worktree {directory} cannot {action}, for it holds what is in no commit: {listed(dirt)}; "
                 f"commit it there or remove it; to see it, type: git -C {directory} status"
             )
 
     def _refuse_repositories(self, directory: Path) -> None:
-        """Commits that were made in a submodule may be nowhere else."""
+        """Raises `WorkspaceError` if the worktree holds submodules: their commits may exist nowhere else."""
         entries = self._git.at(directory).fields("ls-files", "--stage", "-z")
         links = (entry.split("\t", 1)[1] for entry in entries if entry.startswith("160000 "))
-        held = [link for link in links if (directory / link / ".git").exists()]
-        if held:
+        repositories = [link for link in links if (directory / link / ".git").exists()]
+        if repositories:
             raise WorkspaceError(
-                f"the worktree {directory} is not removed, for it holds other repositories: {listed(held)}; if "
-                f"what is in them is elsewhere, too, type: git worktree remove --force {directory}"
+                f"the worktree {directory} is not removed, for it holds other repositories: "
+                f"{listed(repositories)}; if they exist elsewhere, type: git worktree remove --force {directory}"
             )
 
-    def _refuse_nameless(self, found: ListedWorktree) -> None:
-        """A commit that is checked out and that no ref leads to would be lost."""
-        if found.branch is not None or not found.head.strip("0"):
+    def _refuse_nameless(self, worktree: ListedWorktree) -> None:
+        """Raises `WorkspaceError` if no ref leads to the detached commit, because a removal would lose it."""
+        if worktree.branch is not None or not worktree.head.strip("0"):
             return
-        if not self._git.line("for-each-ref", "--count=1", f"--contains={found.head}"):
+        if not self._git.line("for-each-ref", "--count=1", f"--contains={worktree.head}"):
             raise WorkspaceError(
-                f"the worktree {found.path} has a commit checked out that is on no branch; to keep it, type: "
-                f"git branch NAME {found.head[:12]}"
+                f"the worktree {worktree.path} has a commit checked out that is on no branch; to keep it, type: "
+                f"git branch NAME {worktree.head[:12]}"
             )
 
 
@@ -313,7 +314,7 @@ def _aside(directory: Path) -> Path:
 
 
 def _wipe_aside(directory: Path) -> None:
-    """What was to go, and is not gone yet."""
+    """Deletes a directory that an interrupted removal has renamed."""
     aside = _aside(directory)
     if os.path.lexists(aside):
         folder = os.open(aside.parent, os.O_RDONLY | os.O_DIRECTORY)
@@ -324,7 +325,7 @@ def _wipe_aside(directory: Path) -> None:
 
 
 def _is_empty(directory: Path) -> bool:
-    """Also if there is none."""
+    """Returns whether the directory is empty or does not exist."""
     try:
         return not any(directory.iterdir())
     except FileNotFoundError:
@@ -347,10 +348,10 @@ def _is_bare_of_work(directory: Path, git_dir: Path) -> bool:
 
 
 def _should_have_files(git: Git) -> bool:
-    """Whether there are files in its commit, and not all of them are left out on purpose."""
-    known = git.fields("ls-files", "-t", "-z")
-    left_out = bool(known) and all(entry.startswith("S ") for entry in known)
-    return not left_out and bool(git.do("ls-tree", "HEAD"))
+    """Returns whether the commit has files and the sparse checkout includes at least one of them."""
+    entries = git.fields("ls-files", "-t", "-z")
+    are_all_excluded = bool(entries) and all(entry.startswith("S ") for entry in entries)
+    return not are_all_excluded and bool(git.do("ls-tree", "HEAD"))
 
 
 # What is wrong
@@ -360,20 +361,20 @@ def _name(ref: str) -> str:
     return ref.removeprefix(_HEADS)
 
 
-def _elsewhere(other: ListedWorktree, branch: str) -> WorkspaceError:
-    what = f"the branch {_name(branch)} is checked out in {other.path}, and cannot be in two worktrees"
-    if other.prunable is not None:
-        return WorkspaceError(f"{what}; that directory is gone: put it back, or type `git worktree prune`")
-    return WorkspaceError(f"{what}; type: git -C {other.path} switch --detach")
+def _elsewhere(worktree: ListedWorktree, branch: str) -> WorkspaceError:
+    problem = f"the branch {_name(branch)} is checked out in {worktree.path}, and cannot be in two worktrees"
+    if worktree.prunable is not None:
+        return WorkspaceError(f"{problem}; that directory is gone: put it back, or type `git worktree prune`")
+    return WorkspaceError(f"{problem}; type: git -C {worktree.path} switch --detach")
 
 
-def _refuse_locked(found: ListedWorktree) -> None:
-    if found.locked is None:
+def _refuse_locked(worktree: ListedWorktree) -> None:
+    if worktree.locked is None:
         return
-    reason = f" by somebody who says: {found.locked}" if found.locked else ""
+    reason = f" by somebody who says: {worktree.locked}" if worktree.locked else ""
     raise WorkspaceError(
-        f"the worktree {found.path} is gone, but it was locked{reason}; put it back, or, if it may be made anew, "
-        f"type: git worktree unlock {found.path}"
+        f"the worktree {worktree.path} is gone, but it was locked{reason}; put it back, or, to have it recreated, "
+        f"type: git worktree unlock {worktree.path}"
     )
 
 
@@ -382,18 +383,18 @@ def _astray(directory: Path, branch: str, answer: GitOutput, git_dir: Path) -> W
     name = _name(branch)
     if top != os.path.realpath(directory):
         return WorkspaceError(
-            f"git takes {top or 'nothing'} for the root of {directory}: {answer.said or 'so it is set'}; "
+            f"git takes {top or 'nothing'} for the root of {directory}: {answer.message or 'so it is set'}; "
             f"look for `core.worktree` in: git -C {directory} config --list --show-origin"
         )
     if answer.exit_code and text_of(git_dir / "HEAD") == f"ref: {branch}":
         last = (text_of(git_dir / "logs" / "HEAD") or "").rpartition("\n")[2].split(" ")
-        again = last[1][:12] if len(last) > 1 else "COMMIT"
+        commit = last[1][:12] if len(last) > 1 else "COMMIT"
         return WorkspaceError(
             f"the branch {name} of the worktree {directory} is gone; "
-            f"to have it back, type: git branch {name} {again}"
+            f"to have it back, type: git branch {name} {commit}"
         )
-    found = f"the branch {_name(head)}" if head.startswith(_HEADS) else "no branch"
+    actual = f"the branch {_name(head)}" if head.startswith(_HEADS) else "no branch"
     return WorkspaceError(
-        f"the worktree {directory} has {found} checked out, and is to have {name}; "
+        f"the worktree {directory} has {actual} checked out, and is to have {name}; "
         f"type: git -C {directory} switch {name}"
     )
