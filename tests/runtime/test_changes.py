@@ -158,7 +158,10 @@ async def test_what_a_reader_changed_that_ended_badly_is_told_as_well(
 async def test_a_reader_of_whom_it_cannot_be_seen_has_failed_and_nothing_is_recorded(tmp_path: Path) -> None:
     theatre, workspaces = played(tmp_path, READ, restore=OSError(5, "Input/output error", "f"))
     assert await theatre.run() == "failed"
-    said = "what it changed could not be seen, or not be undone: f: Input/output error; look at the disk (dmesg), then type the command again"
+    said = (
+        "what it changed could not be seen, or not be undone: f: Input/output error; look at the disk (dmesg), "
+        "then type the command again"
+    )
     assert theatre.ends("read")[0]["message"] == said
     assert "record a:read" not in workspaces.asked
 

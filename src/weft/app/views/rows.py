@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from weft.engine.messages.events import Event
 from weft.engine.states import SubplanExecutionState as State
 
 BECAUSE_OF_OTHERS = frozenset({"blocked", "cancelled"})
@@ -141,3 +142,19 @@ class LandedWork(Struct, frozen=True):
 
     branch: str
     commit: str
+
+
+def step_failure(event: Event, step: RunningStep | None) -> StepFailure:
+    """Returns the failure that the end of a step reports; `step` is None for a step that never started."""
+    data = event.data
+    agent = f"agent {step.agent}" if step is not None and step.agent else ""
+    return StepFailure(
+        step=event.step,
+        attempt=event.attempt,
+        command=(step.command if step is not None else "") or agent,
+        exit_code=data.get("exit_code"),
+        signal=data.get("signal"),
+        message=data.get("message") or "",
+        tail=data.get("tail") or "",
+        how=event.outcome,
+    )

@@ -19,6 +19,7 @@ from weft.app.views.rows import (
     RowView,
     RunningStep,
     StepFailure,
+    step_failure,
 )
 from weft.app.views.signals import OutsideWarning, outside_warning
 from weft.app.views.totals import Charges, Totals
@@ -290,7 +291,7 @@ class RunView:
         step = view.steps.pop(data.get("firing", 0), None)  # a join, or a nested pipeline, is no firing
         self._add_cost(row, event, step)
         if event.outcome in _BAD_ENDS and (step is not None or event.outcome == REJECTED):
-            view.trouble = _failure(event, step)
+            view.trouble = step_failure(event, step)
         if event.outcome == "limited":
             view.limited_until = data.get("until")
         if event.outcome == "done":
@@ -390,18 +391,3 @@ class RunView:
         if question is not None and not view.questions and not view.steps:
             view.pause(at - question.asked_at)
         self._shelves.changed(row)
-
-
-def _failure(event: Event, step: RunningStep | None) -> StepFailure:
-    data = event.data
-    agent = f"agent {step.agent}" if step is not None and step.agent else ""
-    return StepFailure(
-        step=event.step,
-        attempt=event.attempt,
-        command=(step.command if step is not None else "") or agent,
-        exit_code=data.get("exit_code"),
-        signal=data.get("signal"),
-        message=data.get("message") or "",
-        tail=data.get("tail") or "",
-        how=event.outcome,
-    )
