@@ -12,11 +12,15 @@ from collections.abc import Mapping
 
 def search_path(environ: Mapping[str, str]) -> str:
     """The absolute directories of the PATH; the system's usual ones if there is none of them."""
-    folders = environ.get("PATH", os.defpath).split(os.pathsep)
     # An empty PATH would not do: to a shell it is the current directory.
-    return os.pathsep.join(folder for folder in folders if os.path.isabs(folder)) or os.defpath  # noqa: PTH117 - a text
+    return _absolute(environ) or os.defpath
+
+
+def _absolute(environ: Mapping[str, str]) -> str:
+    folders = environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(folder for folder in folders if os.path.isabs(folder))  # noqa: PTH117 - a text
 
 
 def find_program(name: str, environ: Mapping[str, str]) -> str | None:
     """Where the program is; None if it is in no absolute directory of the PATH."""
-    return shutil.which(name, path=search_path(environ))
+    return shutil.which(name, path=_absolute(environ))

@@ -178,7 +178,7 @@ def test_a_lock_that_the_machine_cannot_make_is_not_the_users_mistake(path: Path
     path.parent.mkdir()
     with (
         no_more_files(),
-        pytest.raises(WeftError, match="Too many open files; put that right and type") as raised,
+        pytest.raises(WeftError, match="Too many open files; raise the limit of open files") as raised,
     ):
         open_journal(path, now=0.0)
     assert not isinstance(raised.value, InputError)

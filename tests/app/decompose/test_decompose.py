@@ -10,7 +10,7 @@ from decompose.sets import LIMITS, files, signals
 from weft.app.decompose import decompose as decomposing
 from weft.app.decompose.decompose import Proposal, propose
 from weft.app.decompose.plan_text import plan_text
-from weft.app.init.survey import GitState, ProjectSurvey, TestCommand
+from weft.app.init.survey import CheckCommand, GitState, ProjectSurvey
 from weft.decompose.model import Limits, Part, Signals
 from weft.decompose.parts import decompose
 from weft.errors import InputError
@@ -22,7 +22,7 @@ from weft.workspaces.git.base.program import Git
 NOTHING = ProjectSurvey(agents=(), tests=(), setup="", git=GitState())
 MUCH = ProjectSurvey(
     agents=(ADAPTERS["codex"],),
-    tests=(TestCommand("make test", "Makefile"),),
+    tests=(CheckCommand("make test", "Makefile"),),
     setup="npm ci",
     git=GitState(is_repository=True),
 )

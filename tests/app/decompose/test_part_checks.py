@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from weft.app.decompose.part_checks import is_test, part_checks
-from weft.app.init.survey import GitState, ProjectSurvey, TestCommand
+from weft.app.init.survey import CheckCommand, GitState, ProjectSurvey
 
 TESTS = (
     "tests/store/test_disk.py",
@@ -34,7 +34,7 @@ def verifies(
 ) -> list[str]:
     """What is written for each of the parts, all of whose files hold tests."""
     found = ProjectSurvey(
-        agents=(), tests=tuple(TestCommand(one, "x") for one in commands), setup="", git=GitState()
+        agents=(), tests=tuple(CheckCommand(one, "x") for one in commands), setup="", git=GitState()
     )
     tests = [path for part in parts for path in part]
     checks = part_checks(found, folder, (*tests, *paths), tests, {"PATH": str(folder / "bin")})
@@ -52,7 +52,7 @@ def test_pytest_is_given_the_test_files_of_the_part_or_the_folder_that_is_all_it
 
 
 def test_a_group_with_all_tests_needs_no_verify_of_its_own(tmp_path: Path) -> None:
-    found = ProjectSurvey(agents=(), tests=(TestCommand("pytest -q", "x"),), setup="", git=GitState())
+    found = ProjectSurvey(agents=(), tests=(CheckCommand("pytest -q", "x"),), setup="", git=GitState())
     environ = {"PATH": str(project(tmp_path, "pytest") / "bin")}
     checks = part_checks(found, tmp_path, TESTS, TESTS, environ)
     assert checks.for_group(TESTS) == ""

@@ -328,7 +328,7 @@ def test_a_repository_without_the_program_git_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, a=b"")
-    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("PATH", str(tmp_path))
     (tmp_path / ".git" / "refs").mkdir(parents=True)
     with pytest.raises(InputError, match="there is no program git here"):
         below(tmp_path)

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from app.privileges import open_to_all, without_privileges
 from weft.agents.adapters import ADAPTERS as BUILT_IN
 from weft.app.init.init import initialize
-from weft.app.init.survey import GitState, ProjectSurvey, TestCommand
+from weft.app.init.survey import CheckCommand, GitState, ProjectSurvey
 from weft.app.init.templates import config_text, plan_id, plan_text
 from weft.app.project.files import InputSource
 from weft.app.project.places import IGNORED
@@ -43,8 +43,8 @@ GITS = [
 ]
 TESTS = [
     (),
-    (TestCommand("make test", "Makefile"),),
-    (TestCommand("a: b # 'c' \"d\"", "x"), TestCommand("tox", "tox.ini")),
+    (CheckCommand("make test", "Makefile"),),
+    (CheckCommand("a: b # 'c' \"d\"", "x"), CheckCommand("tox", "tox.ini")),
 ]
 FOUND = [
     ProjectSurvey(

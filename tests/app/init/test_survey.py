@@ -8,7 +8,7 @@ import pytest
 from app.privileges import open_to_all, without_privileges
 from app.receivers import program
 from e2e.repositories import GIT_ENVIRON
-from weft.app.init.survey import GitState, ProjectSurvey, TestCommand, survey
+from weft.app.init.survey import CheckCommand, GitState, ProjectSurvey, survey
 
 ENVIRON = GIT_ENVIRON
 
@@ -60,14 +60,14 @@ def package(script: object) -> str:
 def test_a_command_that_tests_the_project_is_found(
     tmp_path: Path, files: dict[str, str], command: str, file: str
 ) -> None:
-    assert surveyed(tmp_path, **files).tests == (TestCommand(command, file),)
+    assert surveyed(tmp_path, **files).tests == (CheckCommand(command, file),)
 
 
 def test_unittest_finds_tests_in_a_package_by_itself(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "__init__.py").touch()
     assert surveyed(tmp_path, **{"tests/test_a__py": "from unittest import TestCase"}).tests == (
-        TestCommand("python3 -m unittest", "tests"),
+        CheckCommand("python3 -m unittest", "tests"),
     )
 
 
@@ -75,7 +75,7 @@ def test_unittest_finds_tests_in_a_package_by_itself(tmp_path: Path) -> None:
 def test_cmake_builds_before_it_tests(tmp_path: Path, text: str) -> None:
     (found,) = surveyed(tmp_path, CMakeLists__txt=text).tests
     build = "cmake -S . -B build && cmake --build build"
-    assert found == TestCommand(f"{build} && ctest --test-dir build --output-on-failure", "CMakeLists.txt")
+    assert found == CheckCommand(f"{build} && ctest --test-dir build --output-on-failure", "CMakeLists.txt")
 
 
 @pytest.mark.parametrize(

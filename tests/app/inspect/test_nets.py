@@ -146,7 +146,10 @@ def test_a_failing_disk_is_not_the_users_mistake() -> None:
         def read(self, _size: int | None = -1, /) -> bytes:
             raise OSError(errno.EIO, "Input/output error")
 
-    with pytest.raises(WeftError, match=r"^cannot read standard input: input/output error$") as caught:
+    advice = r"; look at the disk \(dmesg\), then type the command again"
+    with pytest.raises(
+        WeftError, match=rf"^cannot read standard input: input/output error{advice}$"
+    ) as caught:
         read_net(InputSource(name="-", stdin=Failing()))
     assert not isinstance(caught.value, InputError)
 

@@ -128,6 +128,8 @@ def test_a_project_whose_folder_is_a_file_is_open(own: Path, tmp_path: Path) -> 
 def told(tmp_path: Path) -> Iterator[Written]:
     with written(tmp_path) as told:
         told.tell(
+            Event(kind="subplan_state", subplan="docs", outcome="running"),
+            Event(kind="subplan_state", subplan="store/model", outcome="running"),
             Event(kind="step_started", subplan="docs", step="write", data={"firing": 3}),
             Event(kind="step_started", subplan="store/model", step="work", data={"firing": 7}),
             Event(kind="paused", outcome="pause"),
@@ -177,10 +179,10 @@ def test_the_environment_names_the_step_where_its_ancestors_are_hidden(told: Wri
 def test_a_journal_inside_a_step_has_the_events_of_its_subplan(told: Written) -> None:
     with closing(open_reader(told.root / ".weft" / "weft.db")) as journal:
         seen = SubplanJournal(journal, "store")
-        assert [one.event.subplan for one in seen.events("r1")] == ["store/model"]
+        assert [one.event.subplan for one in seen.events("r1")] == ["store/model", "store/model"]
         assert [one.kind for one in seen.glance("r1")] == ["paused"]
-        assert [one.subplan for one in seen.lives("r1", ["store/model", "docs"])] == ["store/model"]
-        assert seen.states("r1") == {}
+        assert {glimpse.subplan for glimpse in seen.lives("r1", ["store/model", "docs"])} == {"store/model"}
+        assert seen.states("r1") == {"store/model": "running"}
         assert seen.holder() == journal.holder()
         assert [*seen.facts("r1")] == [*journal.facts("r1")]
         assert seen.runs() == journal.runs()

@@ -139,7 +139,7 @@ def test_only_unknown_has_an_exit_code_of_its_own(patient: Patient) -> None:
     assert (done.exit_code, done.stdout.splitlines()) == (
         4,
         [
-            f"unknown: status-files: cannot be checked: {odd}: is a directory, not a file",
+            f"unknown: status-files: cannot be checked: {odd} is a directory, not a file",
             "1 unknown",
         ],
     )

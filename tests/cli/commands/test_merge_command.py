@@ -424,7 +424,7 @@ def test_where_it_cannot_be_told_what_somebody_works_at_nothing_is_done(reposito
     repository.run()
     lock = take_lock(repository.root / ".weft" / LOCK_FILE)
     assert lock is not None
-    with open_book(repository.root) as book, pytest.raises(WeftError, match="another Weft works in"):
+    with open_book(repository.root) as book, pytest.raises(WeftError, match="another Weft process works in"):
         merge(book, holds.held(book), MergeObserver(None), environ=repository.environ, patience=2)
     os.close(lock)
     assert repository.landed() == []

@@ -36,7 +36,7 @@ _SETUPS = {
 }
 
 
-class TestCommand(Struct, frozen=True):
+class CheckCommand(Struct, frozen=True):
     """A command that tests the project."""
 
     command: str
@@ -54,7 +54,7 @@ class GitState(Struct, frozen=True, kw_only=True):
 class ProjectSurvey(Struct, frozen=True, kw_only=True):
     agents: tuple[Adapter, ...]
     """Those whose programs are installed, in the order in which Weft knows them."""
-    tests: tuple[TestCommand, ...]
+    tests: tuple[CheckCommand, ...]
     """The one that says most first."""
     setup: str
     """What a fresh checkout needs first, if a file says so; else empty."""
@@ -95,24 +95,24 @@ def _git(folder: Path, environ: Mapping[str, str]) -> GitState:
 # --- tests ---
 
 
-def _tests(folder: Path) -> Iterator[TestCommand]:
+def _tests(folder: Path) -> Iterator[CheckCommand]:
     for find in (_make, _node, _python, _cargo, _go, _gradle, _maven, _cmake):
         yield from find(folder)
 
 
-def _make(folder: Path) -> Iterator[TestCommand]:
+def _make(folder: Path) -> Iterator[CheckCommand]:
     for name in ("GNUmakefile", "makefile", "Makefile"):  # the first is the one that make takes
         if _has(folder, name):
             if _TARGET.search(text_of(folder / name)):
-                yield TestCommand("make test", name)
+                yield CheckCommand("make test", name)
             return
 
 
-def _node(folder: Path) -> Iterator[TestCommand]:
+def _node(folder: Path) -> Iterator[CheckCommand]:
     script = package_value(folder, "scripts", "test")
     if isinstance(script, str) and script and _NO_TEST not in script:
         runner = next((runner for lock, runner in _NODE.items() if _has(folder, lock)), "npm")
-        yield TestCommand(f"{runner} test", "package.json")
+        yield CheckCommand(f"{runner} test", "package.json")
 
 
 def package_value(folder: Path, *keys: str) -> object:
@@ -120,23 +120,23 @@ def package_value(folder: Path, *keys: str) -> object:
     return _at(_json(folder / "package.json"), *keys)
 
 
-def _python(folder: Path) -> Iterator[TestCommand]:
+def _python(folder: Path) -> Iterator[CheckCommand]:
     before = next((before for lock, before in _PYTHON.items() if _has(folder, lock)), "")
     pyproject = _toml(folder / "pyproject.toml")
     if _at(pyproject, "tool", "pytest") is not None:
-        yield TestCommand(f"{before}pytest -q", "pyproject.toml")
+        yield CheckCommand(f"{before}pytest -q", "pyproject.toml")
     elif _has(folder, "pytest.ini"):
-        yield TestCommand(f"{before}pytest -q", "pytest.ini")
+        yield CheckCommand(f"{before}pytest -q", "pytest.ini")
     elif "[tool:pytest]" in text_of(folder / "setup.cfg"):
-        yield TestCommand(f"{before}pytest -q", "setup.cfg")
+        yield CheckCommand(f"{before}pytest -q", "setup.cfg")
     elif files := [*(folder / "tests").glob("test_*.py"), *folder.glob("test_*.py")]:
-        yield TestCommand(
+        yield CheckCommand(
             before + _python_runner(files), "tests" if files[0].parent.name == "tests" else files[0].name
         )
     if _has(folder, "tox.ini") or _at(pyproject, "tool", "tox") is not None:
-        yield TestCommand(f"{before}tox", "tox.ini" if _has(folder, "tox.ini") else "pyproject.toml")
+        yield CheckCommand(f"{before}tox", "tox.ini" if _has(folder, "tox.ini") else "pyproject.toml")
     if _has(folder, "noxfile.py"):
-        yield TestCommand(f"{before}nox", "noxfile.py")
+        yield CheckCommand(f"{before}nox", "noxfile.py")
 
 
 def _python_runner(files: Sequence[Path]) -> str:
@@ -149,33 +149,33 @@ def _python_runner(files: Sequence[Path]) -> str:
     return "python3 -m unittest" if is_found else "python3 -m unittest discover -s tests"
 
 
-def _cargo(folder: Path) -> Iterator[TestCommand]:
+def _cargo(folder: Path) -> Iterator[CheckCommand]:
     if _has(folder, "Cargo.toml"):
-        yield TestCommand("cargo test", "Cargo.toml")
+        yield CheckCommand("cargo test", "Cargo.toml")
 
 
-def _go(folder: Path) -> Iterator[TestCommand]:
+def _go(folder: Path) -> Iterator[CheckCommand]:
     if _has(folder, "go.mod"):
-        yield TestCommand("go test ./...", "go.mod")
+        yield CheckCommand("go test ./...", "go.mod")
 
 
-def _gradle(folder: Path) -> Iterator[TestCommand]:
+def _gradle(folder: Path) -> Iterator[CheckCommand]:
     for name in ("build.gradle", "build.gradle.kts"):
         if _has(folder, name):
-            yield TestCommand("./gradlew test" if _has(folder, "gradlew") else "gradle test", name)
+            yield CheckCommand("./gradlew test" if _has(folder, "gradlew") else "gradle test", name)
             return
 
 
-def _maven(folder: Path) -> Iterator[TestCommand]:
+def _maven(folder: Path) -> Iterator[CheckCommand]:
     if _has(folder, "pom.xml"):
-        yield TestCommand("./mvnw -q test" if _has(folder, "mvnw") else "mvn -q test", "pom.xml")
+        yield CheckCommand("./mvnw -q test" if _has(folder, "mvnw") else "mvn -q test", "pom.xml")
 
 
-def _cmake(folder: Path) -> Iterator[TestCommand]:
+def _cmake(folder: Path) -> Iterator[CheckCommand]:
     text = text_of(folder / "CMakeLists.txt").lower()
     if "enable_testing" in text or re.search(r"include\s*\(\s*ctest\s*\)", text):
         build = "cmake -S . -B build && cmake --build build"
-        yield TestCommand(f"{build} && ctest --test-dir build --output-on-failure", "CMakeLists.txt")
+        yield CheckCommand(f"{build} && ctest --test-dir build --output-on-failure", "CMakeLists.txt")
 
 
 # --- files ---
