@@ -216,7 +216,7 @@ def test_a_rival_may_do_a_part_of_the_work() -> None:
         (schedules.makespans, [at_most(1.05), None]),
         (endurance.waiting, [at_most(5, "%")] * 4),
         (endurance.memory, [at_most(1.1), None]),
-        (endurance.recovery, [at_most(1, "s"), at_most(1, "s"), None, None]),
+        (endurance.recovery, [*[at_most(1.5, "s")] * 3, None]),
         (looking.status, [at_most(120, "ms")]),
     ],
     ids=["schedules", "waiting", "memory", "recovery", "status"],
