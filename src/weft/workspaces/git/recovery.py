@@ -92,8 +92,11 @@ class Recovery:
             yield _write(entry / "HEAD", f"ref: {branch}")
 
     def _restore_link(self, entry: Path, place: Path) -> Iterator[Path]:
-        """Restores the `.git` file, unless a directory is there: that is a repository of its own."""
+        """Restores a damaged `.git` file, unless a directory is there: that is a repository of its own."""
         link = place / ".git"
+        # A power loss leaves a damaged file. Without any, another directory may have taken the worktree's place.
+        if not os.path.lexists(link):
+            return
         if clone_of(entry) is not None or (link.is_dir() and not link.is_symlink()):
             return
         leads_to = git_dir_at(place)
