@@ -183,7 +183,7 @@ def test_a_race_while_work_is_taken_in_changes_nothing_outside(scene: Scene, nam
     before = scene.outside(name)
     argv, env = scene.argv(name, f"touch started; {RACES[name]}")
     with subprocess.Popen(
-        argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as step:
         try:
             while not (world.place(name) / "started").exists():
@@ -192,6 +192,10 @@ def test_a_race_while_work_is_taken_in_changes_nothing_outside(scene: Scene, nam
                 _try_to_record(world, name, number)
         finally:
             step.kill()
+            # The processes in the sandbox end after the sandbox itself. Each holds the pipe, and its end says that none
+            # is left that could write beside the next race.
+            assert step.stdout is not None
+            step.stdout.read()
     assert scene.outside(name) == before
     assert world.tip("sibling") == world.git.line("rev-parse", "weft/notes/sibling")
 
