@@ -191,14 +191,28 @@ def workspaces_at_once(story: Story) -> int:
     return most
 
 
-def test_a_slice_has_its_place_until_it_is_merged() -> None:
-    names = [f"s{number}" for number in range(12)]
+@pytest.mark.parametrize(("limit", "workspaces"), [(1, 1), (2, 3), (3, 4), (8, 12)])
+def test_slices_that_wait_for_their_merge_are_at_most_half_a_limit_more(limit: int, workspaces: int) -> None:
+    names = [f"s{number}" for number in range(40)]
     story = tell(
-        plan(*map(leaf, names), max_parallel=3),
+        plan(*map(leaf, names), max_parallel=limit),
         {f"{name}:@merge": says("", seconds=10.0) for name in names},
     )
     assert set(story.states.values()) == {"completed"}
-    assert workspaces_at_once(story) == 3
+    assert workspaces_at_once(story) == workspaces
+
+
+def test_slices_start_while_those_before_them_are_merged() -> None:
+    """Ten slices end together; the next five do not wait for the merges of the first ten."""
+    names = [f"s{number}" for number in range(15)]
+    story = tell(
+        plan(*[leaf(name, run("work")) for name in names], max_parallel=10),
+        {
+            **{f"{name}:work": says("", seconds=100.0) for name in names},
+            **{f"{name}:@merge": says("", seconds=10.0) for name in names},
+        },
+    )
+    assert len(begun_before(story, story.span("s0:@merge")[1])) == len(names)
 
 
 def test_in_the_limit_of_a_group_too() -> None:
@@ -210,7 +224,7 @@ def test_in_the_limit_of_a_group_too() -> None:
     inside = Story(story.run)
     inside.events = [event for event in story.events if event.subplan.startswith("g/")]
     assert set(story.states.values()) == {"completed"}
-    assert workspaces_at_once(inside) == 2
+    assert workspaces_at_once(inside) == 3
 
 
 def test_a_merge_that_waits_for_a_person_takes_no_place() -> None:
