@@ -11,8 +11,6 @@ agent resolves its conflict. A slice that waits for a person, a usage limit, a p
 is a slice whose merge waits behind a merge that a person has frozen.
 """
 
-from collections import Counter
-
 from weft.engine.state.engine_state import EngineState
 from weft.engine.state.slice_state import PoolRequest, SubplanState
 from weft.plan.compile.parts import Role
@@ -53,17 +51,18 @@ class Backlog:
     def leaves_place(self, row: int) -> bool:
         """Returns whether each limit around a slice has a place for it beside the backlog."""
         state = self._state
-        if not state.backlog:
+        allocator, limits = state.allocator, state.limits.slots
+        # As many slices of the backlog as take a place before one does not start, by limit.
+        most = {pool: allocator.free(pool) + allocator.size(pool) // 2 for pool, _ in limits[row]}
+        if not state.backlog or len(state.backlog) < min(most.values()):
             return True
-        taken: Counter[int] = Counter()
         stuck = self._stuck_branches()
         for subplan in state.backlog:
             if self._outline.parents[subplan.row] not in stuck:
-                taken.update(pool for pool, _ in state.limits.slots[subplan.row])
-        return all(
-            state.allocator.free(pool) > taken[pool] - state.allocator.size(pool) // 2
-            for pool, _ in state.limits.slots[row]
-        )
+                for pool, _ in limits[subplan.row]:
+                    if pool in most:
+                        most[pool] -= 1
+        return all(left > 0 for left in most.values())
 
     def _stuck_branches(self) -> set[int]:
         """Returns the groups whose integration branch is blocked by a frozen merge."""
