@@ -235,8 +235,7 @@ class _RunFold:
             return False
         if self._landings.get(path, ("",))[0] == "merged":
             return False
-        subplan = self._plan.subplan(path)
-        return subplan.lands and subplan.has_branch
+        return self._plan.may_land(path)
 
     def _is_held(self, path: str) -> bool:
         return self._landings.get(path, ("",))[0] in {"held", "conflict"}
