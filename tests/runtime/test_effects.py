@@ -60,12 +60,22 @@ async def test_a_setup_that_fails_fails_the_slice(tmp_path: Path) -> None:
     assert theatre.outcomes("x") == []
 
 
-@pytest.mark.parametrize("what", ["prepare", "accept", "gather", "merge"])
+@pytest.mark.parametrize("what", ["prepare", "accept", "gather"])
 async def test_a_machine_that_fails_is_no_failure_of_the_work(tmp_path: Path, what: str) -> None:
     theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, failures={what: FULL}))
     assert await theatre.run() == "failed"
     told = [one for one in theatre.events() if one.kind == "step_finished" and one.outcome == "infra"]
     assert [one.data["message"] for one in told] == [f"/some/file: No space left on device{FREE}"]
+
+
+async def test_a_merge_that_the_machine_cannot_do_is_held(tmp_path: Path) -> None:
+    theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, failures={"merge": FULL}))
+    assert await theatre.run() == "waiting"
+    ends = theatre.ends("@merge")
+    assert (theatre.outcomes("@merge"), ends[0]["message"]) == (
+        ["held"],
+        f"/some/file: No space left on device{FREE}",
+    )
 
 
 async def test_a_machine_that_fails_once_is_tried_again(tmp_path: Path) -> None:

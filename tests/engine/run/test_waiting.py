@@ -227,6 +227,22 @@ def test_in_the_limit_of_a_group_too() -> None:
     assert workspaces_at_once(inside) == 3
 
 
+@pytest.mark.parametrize("part", ["@merge", "@land"])
+@pytest.mark.parametrize("how", [StepOutcome.INFRA, StepOutcome.LOST])
+def test_what_the_machine_cannot_bring_together_is_held_and_tried_again(part: str, how: StepOutcome) -> None:
+    """The work is complete and paid for: a full disk must not make it fail for good."""
+    unable = ends(how, message="no space left")
+    story = tell(
+        plan(leaf("a"), infra_retries=1, merge={"mode": "auto", "when": "slice"}),
+        {f"a:{part}": [unable, unable, DONE]},
+        replies={f"a:{part}": SimulatedReply(after=1000.0)},
+    )
+    tries = [(event.kind, event.outcome) for event in story.events if event.step == part]
+    assert [outcome for kind, outcome in tries if kind == "step_finished"] == [how, "held", "done"]
+    assert story.states["a"] == "completed"
+    assert story.run.seconds > 1000.0
+
+
 def test_a_merge_that_waits_for_a_person_takes_no_place() -> None:
     names = [f"s{number}" for number in range(9)]
     held = [ends(StepOutcome.HELD, message="both changed it", conflict=True), DONE]

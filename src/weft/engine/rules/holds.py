@@ -19,6 +19,8 @@ _UNFINISHED = frozenset(
     {StepOutcome.STOPPED, StepOutcome.LIMITED, StepOutcome.LOST, StepOutcome.INFRA, StepOutcome.HELD}
 )
 
+_NOT_DONE = frozenset({StepOutcome.LOST, StepOutcome.INFRA})
+
 
 class HoldRules:
     """Holds firings and decides when they are retried."""
@@ -31,9 +33,13 @@ class HoldRules:
     def outcome_of(self, firing: StepFiring, fact: Ended) -> StepOutcome:
         """Returns the outcome that counts for an end that is not a success.
 
-        A conflict that an agent will resolve is not held, unless only merges may start.
+        A conflict that an agent will resolve is not held, unless only merges may start. A merge or landing that
+        the machine could not do, however often it was retried, is held: its work is complete and paid for, and
+        when the disk has room again, the next try succeeds.
         """
         how = _outcome(firing, fact.how)
+        if how in _NOT_DONE and firing.move.act.role in MERGING and how in firing.move.final:
+            return StepOutcome.HELD
         way = firing.move.ways.get("conflict")
         is_resolved = way is not None and not way.ends and not self._state.merges_only
         if RESOLVE in firing.subplan.attempts and not firing.subplan.attempts[RESOLVE]:
