@@ -10,7 +10,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.events import AnyEvent, Recorded
 from weft.engine.messages.facts import AnyFact
 
 
@@ -157,7 +157,7 @@ class Journal(JournalReader, Protocol):
     def append(
         self,
         run: str,
-        events: Sequence[tuple[float, Event]],
+        events: Sequence[tuple[float, AnyEvent]],
         *,
         taken: Sequence[int] = (),
         state: str | None = None,
@@ -168,7 +168,7 @@ class Journal(JournalReader, Protocol):
         """
         ...
 
-    def append_last(self, run: str, events: Sequence[tuple[float, Event]]) -> int | None:
+    def append_last(self, run: str, events: Sequence[tuple[float, AnyEvent]]) -> int | None:
         """Writes the last events of a coordinator, unless a request is pending; returns the last sequence number.
 
         Returns None and writes nothing if a request is pending. Both happen in one transaction, so that a request

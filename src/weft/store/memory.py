@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from msgspec import Struct, structs
 
-from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.events import AnyEvent, Recorded
 from weft.engine.messages.facts import AnyFact
 from weft.errors import InputError
 from weft.ports.journal import ControlRequest, Glimpse, Holder, RunRecord
@@ -166,7 +166,7 @@ class MemoryJournal(MemoryReader):
     def append(
         self,
         run: str,
-        events: Sequence[tuple[float, Event]],
+        events: Sequence[tuple[float, AnyEvent]],
         *,
         taken: Sequence[int] = (),
         state: str | None = None,
@@ -181,7 +181,7 @@ class MemoryJournal(MemoryReader):
                 self.book.runs[run] = structs.replace(self.book.runs[run], state=state)
         return len(self.book.events)
 
-    def append_last(self, run: str, events: Sequence[tuple[float, Event]]) -> int | None:
+    def append_last(self, run: str, events: Sequence[tuple[float, AnyEvent]]) -> int | None:
         return None if self.requests(run) else self.append(run, events)
 
     def close(self) -> None:

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from weft.engine.messages.facts import BudgetReset, EarlierSpending, Ended, Spent, StepOutcome
 from weft.engine.messages.failures import Failure
 from weft.engine.messages.orders import Halt, WakeAt
+from weft.engine.messages.run_events import Unit
+from weft.engine.messages.step_events import StepEnd
 from weft.engine.rules.cancellation import Cancellation
 from weft.engine.rules.event_writer import EventWriter
 from weft.engine.rules.moves import Moves
@@ -50,7 +52,7 @@ class Expenses:
         self._moves = moves
         self._cancellation = cancellation
         self._events = events
-        self._units: tuple[tuple[str, Budget], ...] = (("usd", state.budget), ("tokens", state.token_budget))
+        self._units: tuple[tuple[Unit, Budget], ...] = (("usd", state.budget), ("tokens", state.token_budget))
         self._met: dict[str, int] = {}
         """By account: how many times in a row it has met its usage limit."""
 
@@ -141,7 +143,7 @@ class Expenses:
         subplan, move = request.subplan, request.move
         if request.firing is not None:
             self._events.cancelled(request.firing, "the budget")
-        self._events.concluded(subplan, part_name(move), "failed", failure.message)
+        self._events.concluded(subplan, part_name(move), StepEnd.FAILED, failure.message)
         firing = request.firing or self._moves.begins(subplan, move, ())
         self._moves.ends(firing)
         self._moves.leads(firing, "failed")

@@ -1,0 +1,186 @@
+"""The only conversion between events and their stored form.
+
+The journal stores an event as a kind, an outcome, the columns of the envelope, and its data: a JSON object. Users
+see the same data in `weft events --json`. A class of events declares all of this; this module derives from each
+class the names, the defaults and a decoder.
+
+Journals of other versions stay readable: unknown keys are ignored, and missing keys have the defaults of the
+class. A row that no class fits becomes an `UnknownEvent`, which keeps everything and which readers ignore.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
+
+from msgspec import NODEFAULT, ValidationError
+from msgspec.json import Decoder, Encoder
+from msgspec.structs import FieldInfo, fields, force_setattr
+
+from weft.engine.messages.event_base import Event
+from weft.engine.messages.events import AnyEvent, UnknownEvent
+from weft.engine.messages.facts import AnyFact
+
+NO_DATA = "{}"
+_ENVELOPE = frozenset(field.name for field in fields(Event)) | {"outcome"}
+_ALWAYS: Final = object()
+"""Stands for the default of a field that is always stored; no value equals it."""
+
+_encode = Encoder().encode
+_decode_plain = Decoder(dict[str, Any]).decode
+
+
+class _Format:
+    """The stored form of one class of events."""
+
+    def __init__(self, event_class: type[AnyEvent]) -> None:
+        self.kind = str(event_class.__struct_config__.tag)
+        own = [field for field in fields(event_class) if field.name not in _ENVELOPE]
+        self.keys = tuple(field.encode_name for field in own)
+        self.defaults = tuple(map(_stored_default, own))
+        # Of a single name, attrgetter returns the bare value; the second name makes it a tuple.
+        self.values = attrgetter(*(field.name for field in own), "subplan") if own else None
+        self.decode = Decoder(event_class).decode
+        self.outcomes = _outcomes(event_class)
+        """By the stored text; None if events of this class have no outcome."""
+
+
+def _stored_default(field: FieldInfo) -> object:
+    """Returns the value that is not stored; for a field that is always stored, one that no event has."""
+    if getattr(field.default_factory, "__origin__", None) is dict:
+        return {}
+    return _ALWAYS if field.default is NODEFAULT else field.default
+
+
+def _outcomes(event_class: type[AnyEvent]) -> Mapping[str, str] | None:
+    hint = get_type_hints(event_class).get("outcome")
+    if get_origin(hint) is Literal:
+        return {value: value for value in get_args(hint)}
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return {member.value: member for member in hint}
+    return None
+
+
+_FORMATS: Mapping[type[AnyEvent], _Format] = {
+    event_class: _Format(event_class) for event_class in get_args(AnyEvent)
+}
+_BY_KIND = {
+    format_.kind: format_ for event_class, format_ in _FORMATS.items() if event_class is not UnknownEvent
+}
+CLASSES: Mapping[str, type[AnyEvent]] = MappingProxyType(
+    {
+        format_.kind: event_class
+        for event_class, format_ in _FORMATS.items()
+        if event_class is not UnknownEvent
+    }
+)
+"""The classes of events by kind."""
+
+
+def kind_of(event: AnyEvent) -> str:
+    return event.kind if isinstance(event, UnknownEvent) else _FORMATS[type(event)].kind
+
+
+def outcome_of(event: AnyEvent) -> str:
+    """Returns the stored outcome; empty for a kind without outcomes."""
+    return str(getattr(event, "outcome", ""))
+
+
+def data_text(event: AnyEvent) -> str:
+    """Returns the data as a JSON object. Raises `UnicodeEncodeError` for text that is not Unicode."""
+    data = _stored_fields(event)
+    return _encode(data).decode() if data else NO_DATA
+
+
+def data_of(event: AnyEvent) -> dict[str, Any]:
+    """Returns the data as it is stored: plain values, as from JSON."""
+    return _decode_plain(data_text(event))
+
+
+def _stored_fields(event: AnyEvent) -> dict[str, Any]:
+    if isinstance(event, UnknownEvent):
+        return event.data
+    format_ = _FORMATS[type(event)]
+    if format_.values is None:
+        return {}
+    return {
+        key: value
+        for key, value, default in zip(format_.keys, format_.values(event), format_.defaults, strict=False)
+        if value is not default and value != default
+    }
+
+
+def to_event(  # noqa: PLR0913 - the columns of the journal
+    kind: str,
+    *,
+    subplan: str = "",
+    step: str = "",
+    attempt: int = 0,
+    outcome: str = "",
+    cost: int | None = None,
+    tokens: int | None = None,
+    data: str = NO_DATA,
+    fact: AnyFact | None = None,
+) -> AnyEvent:
+    """Returns the event that is stored in this form.
+
+    Raises `msgspec.DecodeError` if the data is not a JSON object.
+    """
+    event = _known(kind, outcome, data)
+    if event is None:
+        event = UnknownEvent(kind=kind, outcome=outcome, data=_decode_plain(data))
+    # The decoder made the event just now, and nothing else has it: it may still be changed. This costs a fraction
+    # of another construction, and journals have tens of thousands of events.
+    if subplan:
+        force_setattr(event, "subplan", subplan)
+    if step:
+        force_setattr(event, "step", step)
+    if attempt:
+        force_setattr(event, "attempt", attempt)
+    if cost is not None:
+        force_setattr(event, "cost", cost)
+    if tokens is not None:
+        force_setattr(event, "tokens", tokens)
+    if fact is not None:
+        force_setattr(event, "fact", fact)
+    return event
+
+
+def _known(kind: str, outcome: str, data: str) -> AnyEvent | None:
+    """Returns the event of a class of this version, without its envelope; None if no class fits."""
+    format_ = _BY_KIND.get(kind)
+    if format_ is None:
+        return None
+    typed_outcome = ""
+    if format_.outcomes is not None:
+        typed_outcome = format_.outcomes.get(outcome, "")
+    if typed_outcome != outcome:
+        return None
+    try:
+        event = format_.decode(data)
+    except ValidationError:  # a value of a type that this version does not expect
+        return None
+    if typed_outcome:
+        force_setattr(event, "outcome", typed_outcome)
+    return event
+
+
+def to_plain(event: AnyEvent, stored: str = "") -> dict[str, Any]:
+    """Returns the event as plain values, without the parts that are not set.
+
+    `stored` is the data of an event that was read, which may be that of another version.
+    """
+    fact = event.fact
+    parts: dict[str, Any] = {
+        "kind": kind_of(event),
+        "subplan": event.subplan or None,
+        "step": event.step or None,
+        "attempt": event.attempt or None,
+        "outcome": outcome_of(event) or None,
+        "cost": event.cost,
+        "tokens": event.tokens,
+        "data": (_decode_plain(stored) if stored else data_of(event)) or None,
+        "fact": None if fact is None else _decode_plain(_encode(fact)),
+    }
+    return {name: value for name, value in parts.items() if value is not None}
