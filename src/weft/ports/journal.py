@@ -10,6 +10,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from weft.engine.messages.event_codec import to_event
 from weft.engine.messages.events import AnyEvent, Recorded
 from weft.engine.messages.facts import AnyFact
 
@@ -72,6 +73,19 @@ class Glimpse(Struct, frozen=True):
     tokens: int | None
     data: str
     """A JSON object."""
+
+    def event(self) -> AnyEvent:
+        """Returns the event, without its fact."""
+        return to_event(
+            self.kind,
+            subplan=self.subplan,
+            step=self.step,
+            attempt=self.attempt,
+            outcome=self.outcome,
+            cost=self.cost,
+            tokens=self.tokens,
+            data=self.data,
+        )
 
 
 class JournalReader(Protocol):

@@ -8,13 +8,13 @@ Journals of other versions stay readable: unknown keys are ignored, and missing 
 class. A row that no class fits becomes an `UnknownEvent`, which keeps everything and which readers ignore.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from msgspec import NODEFAULT, ValidationError
+from msgspec import NODEFAULT, ValidationError, defstruct
 from msgspec.json import Decoder, Encoder
 from msgspec.structs import FieldInfo, fields, force_setattr
 
@@ -24,8 +24,6 @@ from weft.engine.messages.facts import AnyFact
 
 NO_DATA = "{}"
 _ENVELOPE = frozenset(field.name for field in fields(Event)) | {"outcome"}
-_ALWAYS: Final = object()
-"""Stands for the default of a field that is always stored; no value equals it."""
 
 _encode = Encoder().encode
 _decode_plain = Decoder(dict[str, Any]).decode
@@ -37,29 +35,38 @@ class _Format:
     def __init__(self, event_class: type[AnyEvent]) -> None:
         self.kind = str(event_class.__struct_config__.tag)
         own = [field for field in fields(event_class) if field.name not in _ENVELOPE]
-        self.keys = tuple(field.encode_name for field in own)
-        self.defaults = tuple(map(_stored_default, own))
-        # Of a single name, attrgetter returns the bare value; the second name makes it a tuple.
-        self.values = attrgetter(*(field.name for field in own), "subplan") if own else None
+        self.data_class = defstruct(
+            f"{event_class.__name__}Data",
+            [_data_field(field) for field in own],
+            omit_defaults=True,
+            rename={field.name: field.encode_name for field in own},
+        )
+        """The fields of the class without the envelope."""
+        # Of a single name, attrgetter returns the bare value: such a class has a getter that makes a tuple of it.
+        names = [field.name for field in own]
+        self.values: Callable[[AnyEvent], tuple[Any, ...]] = (
+            attrgetter(*names)
+            if len(names) > 1
+            else lambda event: tuple(getattr(event, name) for name in names)
+        )
+        self.is_empty = not own
         self.decode = Decoder(event_class).decode
         self.outcomes = _outcomes(event_class)
-        """By the stored text; None if events of this class have no outcome."""
+        """By the stored text; a class without outcomes has the empty text."""
 
 
-def _stored_default(field: FieldInfo) -> object:
-    """Returns the value that is not stored; for a field that is always stored, one that no event has."""
-    if getattr(field.default_factory, "__origin__", None) is dict:
-        return {}
-    return _ALWAYS if field.default is NODEFAULT else field.default
+def _data_field(field: FieldInfo) -> tuple[str, Any] | tuple[str, Any, Any]:
+    # A field that is always stored has no default here, so the encoder never omits it.
+    return (field.name, Any) if field.default is NODEFAULT else (field.name, Any, field.default)
 
 
-def _outcomes(event_class: type[AnyEvent]) -> Mapping[str, str] | None:
+def _outcomes(event_class: type[AnyEvent]) -> Mapping[str, str]:
     hint = get_type_hints(event_class).get("outcome")
     if get_origin(hint) is Literal:
         return {value: value for value in get_args(hint)}
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return {member.value: member for member in hint}
-    return None
+    return {"": ""}
 
 
 _FORMATS: Mapping[type[AnyEvent], _Format] = {
@@ -82,33 +89,28 @@ def kind_of(event: AnyEvent) -> str:
     return event.kind if isinstance(event, UnknownEvent) else _FORMATS[type(event)].kind
 
 
+def kinds_of(*event_classes: type[AnyEvent]) -> frozenset[str]:
+    """Returns the kinds of these classes, to choose among stored events before they are decoded."""
+    return frozenset(_FORMATS[event_class].kind for event_class in event_classes)
+
+
 def outcome_of(event: AnyEvent) -> str:
     """Returns the stored outcome; empty for a kind without outcomes."""
-    return str(getattr(event, "outcome", ""))
+    outcome: str = getattr(event, "outcome", "")
+    return outcome
 
 
 def data_text(event: AnyEvent) -> str:
     """Returns the data as a JSON object. Raises `UnicodeEncodeError` for text that is not Unicode."""
-    data = _stored_fields(event)
-    return _encode(data).decode() if data else NO_DATA
+    if isinstance(event, UnknownEvent):
+        return _encode(event.data).decode()
+    format_ = _FORMATS[type(event)]
+    return NO_DATA if format_.is_empty else _encode(format_.data_class(*format_.values(event))).decode()
 
 
 def data_of(event: AnyEvent) -> dict[str, Any]:
     """Returns the data as it is stored: plain values, as from JSON."""
     return _decode_plain(data_text(event))
-
-
-def _stored_fields(event: AnyEvent) -> dict[str, Any]:
-    if isinstance(event, UnknownEvent):
-        return event.data
-    format_ = _FORMATS[type(event)]
-    if format_.values is None:
-        return {}
-    return {
-        key: value
-        for key, value, default in zip(format_.keys, format_.values(event), format_.defaults, strict=False)
-        if value is not default and value != default
-    }
 
 
 def to_event(  # noqa: PLR0913 - the columns of the journal
@@ -127,7 +129,17 @@ def to_event(  # noqa: PLR0913 - the columns of the journal
 
     Raises `msgspec.DecodeError` if the data is not a JSON object.
     """
-    event = _known(kind, outcome, data)
+    format_ = _BY_KIND.get(kind)
+    typed_outcome = None if format_ is None else format_.outcomes.get(outcome)
+    event: AnyEvent | None = None
+    if format_ is not None and typed_outcome is not None:
+        try:
+            event = format_.decode(data)
+        except ValidationError:  # a value of a type that this version does not expect
+            pass
+        else:
+            if typed_outcome:
+                force_setattr(event, "outcome", typed_outcome)
     if event is None:
         event = UnknownEvent(kind=kind, outcome=outcome, data=_decode_plain(data))
     # The decoder made the event just now, and nothing else has it: it may still be changed. This costs a fraction
@@ -144,25 +156,6 @@ def to_event(  # noqa: PLR0913 - the columns of the journal
         force_setattr(event, "tokens", tokens)
     if fact is not None:
         force_setattr(event, "fact", fact)
-    return event
-
-
-def _known(kind: str, outcome: str, data: str) -> AnyEvent | None:
-    """Returns the event of a class of this version, without its envelope; None if no class fits."""
-    format_ = _BY_KIND.get(kind)
-    if format_ is None:
-        return None
-    typed_outcome = ""
-    if format_.outcomes is not None:
-        typed_outcome = format_.outcomes.get(outcome, "")
-    if typed_outcome != outcome:
-        return None
-    try:
-        event = format_.decode(data)
-    except ValidationError:  # a value of a type that this version does not expect
-        return None
-    if typed_outcome:
-        force_setattr(event, "outcome", typed_outcome)
     return event
 
 

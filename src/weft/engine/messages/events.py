@@ -22,8 +22,10 @@ from weft.engine.messages.landing_events import (
     MergeAskedEvent,
     MergeEvent,
     PartsEvent,
+    PartsOutcome,
     PushEvent,
     VerifyEvent,
+    VerifyOutcome,
 )
 from weft.engine.messages.run_events import (
     BudgetEvent,
@@ -48,10 +50,50 @@ from weft.engine.messages.step_events import (
     AskEvent,
     OutsideChangedEvent,
     StepCancelledEvent,
+    StepEnd,
     StepFinishedEvent,
     StepSkippedEvent,
     StepStartedEvent,
 )
+
+__all__ = [
+    "AnsweredEvent",
+    "AnyEvent",
+    "AskEvent",
+    "BudgetEvent",
+    "ConflictAheadEvent",
+    "CoordinatorLeftEvent",
+    "CostUnknownEvent",
+    "IgnoredEvent",
+    "LeftOutEvent",
+    "LimitedEvent",
+    "LimitsEndedEvent",
+    "MergeAskedEvent",
+    "MergeEvent",
+    "OutsideChangedEvent",
+    "PartsEvent",
+    "PartsOutcome",
+    "PausedEvent",
+    "PushEvent",
+    "Recorded",
+    "RecoveredEvent",
+    "ResumedEvent",
+    "RunFinishedEvent",
+    "RunStartedEvent",
+    "SpentEvent",
+    "StepCancelledEvent",
+    "StepEnd",
+    "StepFinishedEvent",
+    "StepSkippedEvent",
+    "StepStartedEvent",
+    "StoppingEvent",
+    "SubplanStateEvent",
+    "UnknownEvent",
+    "VerifyEvent",
+    "VerifyOutcome",
+    "WokeEvent",
+    "execution_of",
+]
 
 
 class UnknownEvent(Event, frozen=True, kw_only=True, tag="unknown"):
@@ -62,9 +104,11 @@ class UnknownEvent(Event, frozen=True, kw_only=True, tag="unknown"):
     data: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-StepEvent = StepStartedEvent | StepFinishedEvent | StepSkippedEvent | StepCancelledEvent
 AnyEvent = (
-    StepEvent
+    StepStartedEvent
+    | StepFinishedEvent
+    | StepSkippedEvent
+    | StepCancelledEvent
     | SubplanStateEvent
     | SpentEvent
     | MergeEvent

@@ -55,7 +55,7 @@ class StepStartedEvent(Event, frozen=True, kw_only=True, tag="step_started"):
     command: str | None = None
     inputs: str = ""
     """A digest of the rendered templates of the step."""
-    pools: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    pools: dict[str, tuple[str, ...]] | None = None
     """The things leased from pools, by pool."""
     concurrent_group: str = ""
     """Of an async step: the steps that were launched with it."""

@@ -107,7 +107,7 @@ class Expenses:
         state = self._state
         return bool(state.limited) and state.limited.get(account_of(agent), state.at) > state.at
 
-    def _over(self, row: int, amounts: Amounts) -> list[tuple[str, Budget, int, int]]:
+    def _over(self, row: int, amounts: Amounts) -> list[tuple[Unit, Budget, int, int]]:
         """Returns the ceilings that the amounts would exceed: unit, budget, row of the ceiling, amount."""
         return [
             (unit, budget, over, amount)
@@ -148,7 +148,7 @@ class Expenses:
         self._moves.ends(firing)
         self._moves.leads(firing, "failed")
 
-    def _used_up(self, unit: str, row: int, step: str, amount: int = 0) -> Failure:
+    def _used_up(self, unit: Unit, row: int, step: str, amount: int = 0) -> Failure:
         """Returns the failure, with a message that names the ceiling and the amounts."""
         budget = dict(self._units)[unit]
         format_amount = dollars if unit == "usd" else _in_tokens
@@ -218,7 +218,7 @@ class Expenses:
                 if percent >= ALL and self._state.settings(over).on_budget == "stop":
                     self._end_agents(unit, over, ended)
 
-    def _end_agents(self, unit: str, over: int, ended: StepFiring | None) -> None:
+    def _end_agents(self, unit: Unit, over: int, ended: StepFiring | None) -> None:
         state = self._state
         below = range(over, over + state.plan.outline.sizes[over])
         for firing in list(state.firings.values()):

@@ -32,11 +32,16 @@ from weft.engine.state.engine_state import EngineState
 from weft.engine.state.slice_state import StepFiring, SubplanState
 
 
-class _Times(TypedDict, total=False):
-    """The fields of an async step that say when it ran."""
+class _Launch(TypedDict, total=False):
+    """The fields of an async step that say when it was launched, and with which others."""
 
     concurrent_group: str
     launched_at: float
+
+
+class _Times(_Launch, total=False):
+    """The same with the time of its end."""
+
     completed_at: float
 
 
@@ -74,8 +79,8 @@ class StepEventWriter:
             reserved_tokens=reserved_tokens,
             command=command,
             inputs="" if launch is None else launch.inputs,
-            pools=dict(firing.leases),
-            **self._times(firing.subplan, firing.step),
+            pools=dict(firing.leases) or None,
+            **self._launch(firing.subplan, firing.step),
         )
         self._emit(event)
 
@@ -122,7 +127,7 @@ class StepEventWriter:
             cost_at_least=bill is not None and bool(bill.money.amount) and not bill.money.is_known,
             tokens_at_least=bill is not None and bool(bill.tokens.amount) and not bill.tokens.is_known,
             fact=fact,
-            **self._times(firing.subplan, firing.step, ended=True),
+            **self._times(firing.subplan, firing.step),
         )
         self._emit(event)
         for change in fact.outside:
@@ -157,7 +162,7 @@ class StepEventWriter:
             outcome=StepEnd.REJECTED if is_rejected else StepEnd(fact.how),
             earlier_run=run,
             message=fact.message,
-            **self._times(firing.subplan, firing.step, ended=True),
+            **self._times(firing.subplan, firing.step),
         )
         self._emit(event)
 
@@ -196,7 +201,7 @@ class StepEventWriter:
             attempt=subplan.attempts.get(step, 1),
             outcome=outcome,
             message=message,
-            **self._times(subplan, step, ended=True),
+            **self._times(subplan, step),
         )
         self._emit(event)
 
@@ -239,10 +244,14 @@ class StepEventWriter:
         )
         self._emit(event)
 
-    def _times(self, subplan: SubplanState, step: str, *, ended: bool = False) -> _Times:
-        """Returns when an async step ran; nothing for other steps."""
+    def _launch(self, subplan: SubplanState, step: str) -> _Launch:
+        """Returns when an async step was launched; nothing for other steps."""
         if step not in subplan.launched:
             return {}
         group, at = subplan.launched[step]
-        times: _Times = {"concurrent_group": group, "launched_at": at}
-        return {**times, "completed_at": self._state.at} if ended else times
+        return {"concurrent_group": group, "launched_at": at}
+
+    def _times(self, subplan: SubplanState, step: str) -> _Times:
+        """Returns when an async step ran, if it ends now; nothing for other steps."""
+        launch = self._launch(subplan, step)
+        return {**launch, "completed_at": self._state.at} if launch else {}
