@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from runtime.theatre import RUN, Deed, NoWorkspaces, Theatre, slices
+from weft.engine.messages.event_codec import kind_of, outcome_of
 from weft.engine.messages.events import Recorded
 from weft.errors import WeftError
 from weft.ports.workspaces import HeldError
@@ -165,7 +166,7 @@ async def test_who_waits_hears_the_answer(tmp_path: Path) -> None:
     theatre = Theatre(tmp_path, ASK)
 
     def answer(events: Sequence[Recorded]) -> None:
-        if "ask" in {one.event.kind for one in events}:
+        if "ask" in {kind_of(one.event) for one in events}:
             say(theatre, accepted=True, text="go")
 
     assert await theatre.run(answer) == "completed"
@@ -196,7 +197,7 @@ async def test_an_answer_to_nothing_is_taken_up_too(tmp_path: Path) -> None:
     theatre = Theatre(tmp_path, ASK)
 
     def answer(events: Sequence[Recorded]) -> None:
-        if "ask" in {one.event.kind for one in events}:
+        if "ask" in {kind_of(one.event) for one in events}:
             say(theatre, accepted=True)
             say(theatre, accepted=False)
 
@@ -234,7 +235,7 @@ async def test_who_waits_stays_for_a_question_and_hears_that_something_is_to_be_
     theatre = holds(tmp_path, HELD + AND_ASK)
 
     def speak(events: Sequence[Recorded]) -> None:
-        kinds = {(one.event.kind, one.event.outcome) for one in events}
+        kinds = {(kind_of(one.event), outcome_of(one.event)) for one in events}
         if ("merge", "held") in kinds:
             wants_merge(theatre, "a")
         if ("merge_asked", "") in kinds:

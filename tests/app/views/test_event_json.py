@@ -1,10 +1,11 @@
+from stored_events import make_event
 from weft.app.views.event_json import event_json, timestamp
-from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.events import Recorded
 from weft.engine.messages.facts import Woke
 
 
 def recorded(**event):
-    return Recorded(seq=7, at=1_700_000_000.1234, run="r1", event=Event(**event))
+    return Recorded(seq=7, at=1_700_000_000.1234, run="r1", event=make_event(**event))
 
 
 def test_an_event_has_the_common_fields_first_and_then_its_own() -> None:
