@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from weft.engine.messages.event_codec import data_of, kind_of, outcome_of, to_event
-from weft.engine.messages.events import AnyEvent
+from weft.engine.messages.event_codec import CLASSES, data_of, kind_of, outcome_of, to_event
+from weft.engine.messages.events import AnyEvent, UnknownEvent
 from weft.engine.messages.facts import AnyFact
 
 
@@ -25,6 +25,8 @@ class StoredEvent(Struct, frozen=True, kw_only=True):
 
 def make_event(*, kind: str, data: dict[str, Any] | None = None, **envelope: Any) -> AnyEvent:
     """Returns the event that is stored in this form."""
+    if kind not in CLASSES:
+        return UnknownEvent(kind=kind, data=data or {}, **envelope)
     return to_event(kind, data=json.dumps(data or {}), **envelope)
 
 

@@ -29,6 +29,7 @@ from weft.engine.messages.facts import (
 from weft.errors import InputError
 from weft.ports.journal import Glimpse, Journal, JournalReader, RunRecord
 from weft.store.errors import BusyError, LeaseLostError
+from weft.store.rows import to_json
 
 NOT_UTF_8 = b"caf\xe9".decode(errors="surrogateescape")
 MORE_THAN_A_PAGE = 600
@@ -243,6 +244,7 @@ class JournalContract:
     ) -> None:
         journal.add_run(record("r2"))
         journal.append("r2", told("ask"))
+        ask = {"firing": 1, "question": "Sure?", "transition": "t"}
         events = [
             make_event(kind="subplan_state", subplan="a", outcome="running", data={"from": "pending"}),
             make_event(kind="step_started", subplan="a", step="s", attempt=1, data={"firing": 1}),
@@ -251,13 +253,13 @@ class JournalContract:
             ),
             make_event(kind="step_finished", subplan="a", step="t", attempt=1, outcome="done"),
             make_event(kind="step_finished", subplan="a", step="t", attempt=1, outcome="done", tokens=9),
-            make_event(kind="ask", subplan="a", step="u", data={"question": "Sure?"}),
+            make_event(kind="ask", subplan="a", step="u", data=ask),
         ]
         journal.append("r1", [(2.0, event) for event in events])
         assert list(reader.glance("r1")) == [
             Glimpse(4, 2.0, "step_finished", "a", "s", 1, "done", 7, 9, "{}"),
             Glimpse(6, 2.0, "step_finished", "a", "t", 1, "done", None, 9, "{}"),
-            Glimpse(7, 2.0, "ask", "a", "u", 0, "", None, None, '{"question":"Sure?"}'),
+            Glimpse(7, 2.0, "ask", "a", "u", 0, "", None, None, to_json(ask)),
         ]
 
     def test_states_are_the_last_ones(self, journal: JournalWithFacts, reader: ReaderWithFacts) -> None:

@@ -39,7 +39,7 @@ def test_what_was_asked_is_open(one: Written) -> None:
     "event",
     [
         make_event(kind="answered", subplan="docs", step="sure", outcome="yes"),
-        make_event(kind="step_cancelled", subplan="docs", step="sure"),
+        make_event(kind="step_cancelled", subplan="docs", step="sure", data={"firing": 1}),
         make_event(kind="subplan_state", subplan="docs", outcome="failed"),
         make_event(kind="subplan_state", subplan="docs", outcome="completed"),
     ],
@@ -62,7 +62,7 @@ def test_other_things_that_happen_leave_it_open(one: Written) -> None:
 
 def test_a_question_can_be_asked_again(one: Written) -> None:
     one.tell(make_event(kind="answered", subplan="docs", step="sure", outcome="no"))
-    one.tell(make_event(kind="ask", subplan="docs", step="sure", data={"question": "Now?"}))
+    one.tell(make_event(kind="ask", subplan="docs", step="sure", data={"question": "Now?", "firing": 3}))
     assert asked(one)[-1] == OpenQuestion("docs", "sure", "Now?")
 
 

@@ -4,9 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from engine.run.stories import DONE, agent, ends, fails, group, leaf, plan, run, says, tell
-from weft.engine.messages.event_codec import data_of
-from weft.engine.messages.event_codec import 
 from weft.engine.engine import Engine
+from weft.engine.messages.event_codec import data_of
 from weft.engine.messages.facts import RunStarted, StepOutcome
 from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.compile.wait_graph import Wiring

@@ -42,7 +42,7 @@ def test_an_agent_comes_to_its_end_and_nothing_follows() -> None:
     assert settle(engine) == []
     assert engine.state == "running"
     events, orders = end(engine, firings["a"])
-    assert [event.outcome for event in events if event.kind == "step_finished"] == ["done"]
+    assert [outcome_of(event) for event in events if kind_of(event) == "step_finished"] == ["done"]
     assert (orders, engine.state) == ([], "stopped")
 
 
