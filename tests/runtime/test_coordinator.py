@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from runtime.theatre import RUN, Deed, NoWorkspaces, Theatre, slices
 from weft.engine.messages.event_codec import kind_of, outcome_of
@@ -92,7 +93,7 @@ async def test_listeners_hear_what_is_written_with_its_number(tmp_path: Path) ->
 
     def listen(events: Sequence[Recorded]) -> None:
         heard.extend(events)
-        assert list(MemoryReader(theatre.book).events(RUN)) == heard
+        assert [replace(one, data="") for one in MemoryReader(theatre.book).events(RUN)] == heard
 
     await theatre.run(listen)
     assert [one.seq for one in heard] == list(range(1, len(heard) + 1))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from threading import StoredEvent as Signal
+from threading import Event as Signal
 from typing import Any, TypeVar
 
 import anyio

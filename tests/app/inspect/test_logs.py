@@ -112,7 +112,7 @@ def verified(tmp_path: Path) -> Iterator[Written]:
 
 def ended(step: str, outcome: str = "done", **data: object) -> AnyEvent:
     end = finished(step, outcome)
-    return structs.replace(end, data=data_of(end) | data)
+    return structs.replace(end, **data)
 
 
 def rounds(one: Written, name: str, *, follow: bool = False) -> list[tuple[int, str]]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.books import Written, written
 from stored_events import make_event
@@ -13,7 +14,7 @@ from weft.app.control.control import DeafError, chosen, steer, under_way
 from weft.app.inspect.overview import STATES, overview
 from weft.app.inspect.overview_model import Overview, SubplanNow
 from weft.engine.messages.event_codec import data_of, kind_of, outcome_of
-from weft.engine.messages.events import AnyEvent
+from weft.engine.messages.events import AnyEvent, ConflictAheadEvent
 from weft.engine.messages.facts import ControlState, RunStarted
 from weft.errors import InputError
 from weft.plan.display.show import record_plan
@@ -352,10 +353,9 @@ def test_usage_limits_are_listed_until_they_end(book: Written) -> None:
 
 @pytest.mark.parametrize("path", ["store", ""])
 def test_the_verify_of_a_group_or_of_the_plan_that_failed_is_listed(book: Written, path: str) -> None:
-    begins = step("started", path, "@verify")
-    data_of(begins)["command"] = "make check"
+    begins = replace(step("started", path, "@verify"), command="make check")
     ends = step("finished", path, "@verify", "failed")
-    data_of(ends).update(message="exit code 2", tail="one test failed")
+    ends = replace(ends, message="exit code 2", tail="one test failed")
     book.tell(*BEGUN, begins, ends)
     (verify,) = seen(book).verifies
     assert (verify.subplan, verify.command, verify.message) == (path, "make check", "exit code 2")
@@ -364,15 +364,17 @@ def test_the_verify_of_a_group_or_of_the_plan_that_failed_is_listed(book: Writte
     assert seen(book).verifies == ()
 
 
+def ahead(path: str, other: str, *files: str) -> AnyEvent:
+    return ConflictAheadEvent(subplan=path, other=other, files=files, outcome="ahead" if files else "over")
+
+
 def test_conflicts_ahead_are_listed_until_they_have_come_or_cannot_come(book: Written) -> None:
-    book.tell(
-        *BEGUN, state("docs", "running"), rare("conflict_ahead", "docs", other="store/model", files=["a.py"])
-    )
+    book.tell(*BEGUN, state("docs", "running"), ahead("docs", "store/model", "a.py"))
     (pair,) = seen(book).ahead
     assert (pair.subplan, pair.other, pair.files) == ("docs", "store/model", ("a.py",))
-    book.tell(rare("conflict_ahead", "store/model", other="docs", files=[]))
+    book.tell(ahead("store/model", "docs"))
     assert seen(book).ahead == ()
-    book.tell(rare("conflict_ahead", "docs", other="store/model", files=["a.py"]))
+    book.tell(ahead("docs", "store/model", "a.py"))
     book.tell(
         make_event(kind="merge", subplan="docs", step="@merge", outcome="conflict", data={"files": ["a.py"]})
     )
@@ -394,16 +396,14 @@ def test_changes_outside_of_worktrees_are_listed(book: Written) -> None:
 
 
 def test_a_conflict_with_what_has_failed_is_not_ahead(book: Written) -> None:
-    book.tell(
-        *BEGUN, state("docs", "running"), rare("conflict_ahead", "docs", other="store/model", files=["a.py"])
-    )
+    book.tell(*BEGUN, state("docs", "running"), ahead("docs", "store/model", "a.py"))
     book.tell(state("store/model", "failed", reason="error"))
     assert seen(book).ahead == ()
 
 
 def test_a_step_that_was_rejected_is_shown_until_it_is_done(book: Written) -> None:
     ends = step("finished", "store/model", "check", "rejected")
-    data_of(ends)["message"] = "on_result: always (fail)"
+    ends = replace(ends, message="on_result: always (fail)")
     book.tell(*BEGUN, ends)
     found = row(book, "store/model")
     assert found.rejected is not None

@@ -8,9 +8,7 @@ from weft.engine.messages.facts import Woke
 
 def recorded(data=None, **event):
     stored = json.dumps(data or {})
-    return Recorded(
-        seq=7, at=1_700_000_000.1234, run="r1", event=make_event(data=data, **event), data=stored
-    )
+    return Recorded(seq=7, at=1_700_000_000.1234, run="r1", event=make_event(data=data, **event), data=stored)
 
 
 def test_an_event_that_just_happened_has_the_data_that_the_journal_stores() -> None:

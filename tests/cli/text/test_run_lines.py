@@ -399,6 +399,7 @@ def test_why_a_slice_failed_is_said_once() -> None:
     step = story.end("cli", "check", "failed", exit_code=1, attempt=1)
     assert line(story, step) == "cli  check failed: exit code 1 (pytest -q)"
     failure = {"step": "check", "attempt": 1, "command": "pytest -q", "exit_code": 1, "reason": "error"}
+    failure |= {"message": ""}
     state = story.fail("cli", message="check: exit code 1 (pytest -q)", failure=failure)
     assert line(story, state) == "cli  failed"
     assert line(story, state, quiet=True) == "cli  failed in step check: exit code 1 (pytest -q)"
@@ -450,7 +451,7 @@ def test_changes_outside_of_worktrees_are_told_without_blame_also_to_a_quiet_rea
 )
 def test_a_verify_before_a_landing_is_a_line(outcome: str, data: dict[str, object], text: str) -> None:
     story = notes()
-    story.view.landings.target = "main"
+    story.view.landings_by_path.target = "main"
     event = story.tell("verify", "", "@land", outcome=outcome, **data)
     assert line(story, event) == f"{story.view.plan.id}  {text}"
 

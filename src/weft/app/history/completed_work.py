@@ -116,7 +116,7 @@ class _RunResult(Struct):
         groups = self.landed & undone
         self.landed |= {path for path in self.completed if any(_is_in(path, group) for group in groups)}
 
-    def _hear(self, event: AnyEvent) -> None:
+    def _hear(self, event: AnyEvent) -> None:  # noqa: C901 - one case for each class
         path = event.subplan
         is_completed = isinstance(event, kinds.SubplanStateEvent) and event.outcome is State.COMPLETED
         if is_completed:

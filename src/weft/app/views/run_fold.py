@@ -394,7 +394,8 @@ class RunFold:
 
     def _answered(self, event: AnsweredEvent, at: float) -> None:
         row = self.by_path[event.subplan]
-        question = row.questions.pop(event.step, None)
+        # A person may answer without naming the step, if the subplan has one question.
+        question = row.questions.pop(event.step or next(iter(row.questions), ""), None)
         if question is not None and not row.questions and not row.steps:
             row.pause(at - question.asked_at)
         self._moved(row)

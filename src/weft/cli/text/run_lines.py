@@ -55,12 +55,9 @@ def lines_of(
     """
     if quiet and not _is_urgent(event, view):
         return []
-    is_known = isinstance(event, kinds.SubplanStateEvent) and not quiet
-    if is_known and _is_explained(view.row(event.subplan)):
-        description = "failed"
-    else:
-        description = _describe(event, view)
-    text, *more = description.splitlines() or [""]
+    is_state = isinstance(event, kinds.SubplanStateEvent) and not quiet
+    is_explained = is_state and _is_explained(view.row(event.subplan))
+    text, *more = ("failed" if is_explained else _describe(event, view)).splitlines() or [""]
     if not text:
         return []
     if isinstance(event, kinds.LimitedEvent):

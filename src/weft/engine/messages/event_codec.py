@@ -51,8 +51,7 @@ class _Format:
         )
         self.is_empty = not own
         self.decode = Decoder(event_class).decode
-        self.outcomes = _outcomes(event_class)
-        """By the stored text; a class without outcomes has the empty text."""
+        self.read_outcome = _outcome_reader(event_class)
 
 
 def _data_field(field: FieldInfo) -> tuple[str, Any] | tuple[str, Any, Any]:
@@ -60,13 +59,17 @@ def _data_field(field: FieldInfo) -> tuple[str, Any] | tuple[str, Any, Any]:
     return (field.name, Any) if field.default is NODEFAULT else (field.name, Any, field.default)
 
 
-def _outcomes(event_class: type[AnyEvent]) -> Mapping[str, str]:
+def _outcome_reader(event_class: type[AnyEvent]) -> Callable[[str], str | None]:
+    """Returns a function that converts a stored outcome; its result is None if the class has no such outcome."""
     hint = get_type_hints(event_class).get("outcome")
+    if hint is str:
+        return str
+    outcomes: dict[str, str] = {"": ""}
     if get_origin(hint) is Literal:
-        return {value: value for value in get_args(hint)}
-    if isinstance(hint, type) and issubclass(hint, StrEnum):
-        return {member.value: member for member in hint}
-    return {"": ""}
+        outcomes = {value: value for value in get_args(hint)}
+    elif isinstance(hint, type) and issubclass(hint, StrEnum):
+        outcomes = {member.value: member for member in hint}
+    return outcomes.get
 
 
 _FORMATS: Mapping[type[AnyEvent], _Format] = {
@@ -113,7 +116,7 @@ def data_of(event: AnyEvent) -> dict[str, Any]:
     return _decode_plain(data_text(event))
 
 
-def to_event(  # noqa: PLR0913 - the columns of the journal
+def to_event(  # noqa: C901, PLR0913 - the columns of the journal
     kind: str,
     *,
     subplan: str = "",
@@ -130,7 +133,7 @@ def to_event(  # noqa: PLR0913 - the columns of the journal
     Raises `msgspec.DecodeError` if the data is not a JSON object.
     """
     format_ = _BY_KIND.get(kind)
-    typed_outcome = None if format_ is None else format_.outcomes.get(outcome)
+    typed_outcome = None if format_ is None else format_.read_outcome(outcome)
     event: AnyEvent | None = None
     if format_ is not None and typed_outcome is not None:
         try:

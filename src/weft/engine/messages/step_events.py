@@ -8,8 +8,7 @@ from msgspec import field
 from weft.engine.messages.event_base import Event, written
 from weft.engine.messages.facts import RefMove
 
-SkipReason = Literal["condition", "dependency", "cancelled", "failed"]
-"""`failed` only in journals of older versions: the pipeline had failed before the step."""
+SkipReason = Literal["condition", "dependency", "cancelled"]
 
 
 class StepEnd(StrEnum):
@@ -105,7 +104,8 @@ class StepFinishedEvent(Event, frozen=True, kw_only=True, tag="step_finished"):
 class StepSkippedEvent(Event, frozen=True, kw_only=True, tag="step_skipped"):
     """Written when a step is passed over without an execution."""
 
-    outcome: SkipReason = field(default="condition", name="@outcome")
+    outcome: str = field(default="", name="@outcome")
+    """A `SkipReason`, or the reason of another version, such as `failed`: the pipeline had failed before."""
     message: str = ""
 
 
