@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from runtime.theatre import Deed, NoWorkspaces, Theatre
+from weft.engine.messages.event_codec import kind_of
 from weft.engine.messages.events import Recorded
 from weft.errors import WeftError
 from weft.ports.workspaces import ConflictError
@@ -124,7 +125,7 @@ async def test_what_is_to_end_before_it_could_be_started_is_not_started(tmp_path
 
     def stop(events: Sequence[Recorded]) -> None:
         assert theatre.coordinator is not None
-        if "@verify" in {one.event.step for one in events if one.event.kind == "step_started"}:
+        if "@verify" in {one.event.step for one in events if kind_of(one.event) == "step_started"}:
             theatre.coordinator.stop()
 
     assert await theatre.run(stop) == "stopped"

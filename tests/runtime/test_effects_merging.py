@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from runtime.theatre import Deed, NoWorkspaces, Theatre
-from weft.engine.messages.events import Event, Recorded
+from stored_events import StoredEvent
+from weft.engine.messages.events import Recorded
 from weft.engine.messages.facts import Ended
 from weft.errors import WeftError
 from weft.ports.host import Job
@@ -44,7 +45,7 @@ def jobs(theatre: Theatre, step: str) -> list[Job]:
     return [job for job in theatre.machine.started.values() if job.env["WEFT_STEP"] == step]
 
 
-def told(theatre: Theatre, kind: str) -> list[Event]:
+def told(theatre: Theatre, kind: str) -> list[StoredEvent]:
     return [one for one in theatre.events() if one.kind == kind]
 
 

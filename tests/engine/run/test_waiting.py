@@ -19,7 +19,8 @@ from engine.run.stories import (
     says,
     tell,
 )
-from weft.engine.messages.events import Event
+from stored_events import StoredEvent
+from weft.engine.messages.event_codec import kind_of, outcome_of
 from weft.engine.messages.facts import Controlled, ControlState, StepOutcome
 from weft.engine.simulate import Interruptions, SimulatedReply
 
@@ -28,7 +29,7 @@ LIMITED = ends(StepOutcome.LIMITED, wait=3600.0)
 
 def begun_before(story: Story, time: float) -> list[str]:
     """The slices that began before that."""
-    return [event.subplan for at, event in story.run.events if event.outcome == "running" and at < time]
+    return [event.subplan for at, event in story.run.events if outcome_of(event) == "running" and at < time]
 
 
 def most_at_once(story: Story) -> int:
@@ -271,9 +272,9 @@ def test_a_merge_that_a_person_has_frozen_holds_up_no_new_slice() -> None:
     )
     story = tell(compiled, slow, interruptions=Interruptions(says=frozen))
     assert set(story.states.values()) == {"completed"}
-    thawed = next(at for at, event in story.run.events if event.kind == "resumed")
+    thawed = next(at for at, event in story.run.events if kind_of(event) == "resumed")
     assert len(begun_before(story, thawed)) == len(names)
 
 
-def facts_of(story: Story) -> list[Event]:
+def facts_of(story: Story) -> list[StoredEvent]:
     return [event for event in story.events if event.fact is not None]

@@ -7,7 +7,7 @@ from anyio import from_thread
 
 from runtime.memory_target import MemoryTarget, tree_of
 from runtime.theatre import Deed, NoWorkspaces, Theatre
-from weft.engine.messages.events import Event
+from stored_events import StoredEvent
 from weft.engine.messages.facts import Ended
 from weft.errors import WeftError
 from weft.ports.host import Job
@@ -52,7 +52,7 @@ class Scene:
     def jobs(self) -> list[Job]:
         return [job for job in self.theatre.machine.started.values() if job.env["WEFT_STEP"] == "@land"]
 
-    def told(self, kind: str) -> list[Event]:
+    def told(self, kind: str) -> list[StoredEvent]:
         return [event for event in self.theatre.events() if event.kind == kind]
 
     def verifies(self) -> list[tuple[str, list[str]]]:

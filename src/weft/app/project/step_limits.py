@@ -18,6 +18,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.app.project.places import FOLDER, Places, absolute, project_of
+from weft.engine.messages.events import StepStartedEvent
 from weft.errors import InputError
 from weft.hosts.ancestry import EnclosingStep, find_enclosing_steps
 from weft.ports.journal import JournalReader
@@ -161,6 +162,7 @@ def _recorded_subplan(journal: JournalReader, step: EnclosingStep) -> str | None
     run, _, rest = step.job.partition(".")
     firing = rest.partition(".")[0]
     for recorded in journal.events(step.run) if run == step.run else ():
-        if recorded.event.kind == "step_started" and str(recorded.event.data.get("firing")) == firing:
-            return recorded.event.subplan
+        event = recorded.event
+        if isinstance(event, StepStartedEvent) and str(event.firing) == firing:
+            return event.subplan
     return None

@@ -74,9 +74,11 @@ class HoldRules:
     def _waits(self, firing: StepFiring) -> bool:
         return bool(firing.waits_for) and not firing.asks and self._may_begin(firing)
 
-    def merge_asked(self, fact: MergeAsked, **details: Sequence[str]) -> None:
-        """Approves and retries the results in a subplan, or all, for a person. The event carries `details`."""
-        self._events.noted("merge_asked", fact, subplan=fact.subplan, **details)
+    def merge_asked(
+        self, fact: MergeAsked, *, joins: Sequence[str] | None = None, parts: Sequence[str] | None = None
+    ) -> None:
+        """Approves and retries the results in a subplan, or all, for a person. The event names joins and parts."""
+        self._events.merge_asked(fact, joins=joins, parts=parts)
         state = self._state
         inside = f"{fact.subplan}/"
 
