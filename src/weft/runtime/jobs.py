@@ -15,7 +15,7 @@ from weft.ids import file_name
 from weft.plan.model import Command, Plan
 from weft.plan.prices import priced
 from weft.plan.settings import Settings
-from weft.ports.agent import AgentAdapter, AgentCall, Invocation, Progress, Verdict, is_metered
+from weft.ports.agent import AgentAdapter, AgentCall, Invocation, Progress, ProgressSource, Verdict
 from weft.ports.host import Job, JobEnded
 from weft.runtime.environment import StepEnvironment, StepIdentity
 from weft.runtime.homes import Homes
@@ -146,7 +146,7 @@ class JobFactory:
     def gauge(self, launch: Launch, cwd: Path) -> SpendingGauge | None:
         """Returns how to read the spending of a running agent; None if it reports only at its end."""
         adapter, prefix = self._adapter(launch), self._prefix(launch)
-        if not is_metered(adapter):
+        if adapter.progress is None:
             return None
         call, parse = self._call(launch, cwd), adapter.progress
 
@@ -154,7 +154,7 @@ class JobFactory:
             progress = parse(call, text)
             return None if progress is None else self._priced(launch, progress)
 
-        file = f"{prefix}.out" if adapter.PROGRESS_IN == "stdout" else self._result_file(launch)
+        file = f"{prefix}.out" if adapter.progress_in is ProgressSource.STDOUT else self._result_file(launch)
         return SpendingGauge(file=file, read=read)
 
     def _priced(self, launch: Launch, report: _Report) -> _Report:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Launch
 from weft.engine.state.cut_off_notice import CUT_OFF
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.ports.agent import AgentEnded, Verdict
 from weft.ports.host import EndReason, JobEnded
 from weft.safe_files import open_file
@@ -185,7 +185,7 @@ def _judged(
 
 def _how_to_install(launch: Launch, ended: JobEnded) -> str:
     """Of an agent whose program is not there."""
-    adapter = None if launch.agent is None else ADAPTERS.get(launch.agent.use)
+    adapter = None if launch.agent is None else AGENT_PROGRAMS.get(launch.agent.use)
     if adapter is None or adapter.install is None or f"cannot run {adapter.program}:" not in ended.message:
         return ""
     return f"; to install it, type: {adapter.install}"
