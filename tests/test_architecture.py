@@ -72,6 +72,31 @@ def test_threads_are_started_in_one_place() -> None:
     assert elsewhere == []
 
 
+def test_one_factory_names_the_implementations_of_hosts() -> None:
+    """Everything else uses the port, so a host can be on another machine."""
+    implementations = {"weft.hosts.local", "weft.hosts.records", "weft.hosts.link", "weft.hosts.reach"}
+    users = {
+        str(path)
+        for path, tree in syntax_trees()
+        if path.parts[0] != "hosts"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module in implementations
+    }
+    assert users == {"app/project/hosts.py"}
+
+
+def test_only_hosts_know_the_files_of_jobs() -> None:
+    names = {"heartbeat.json", "supervisor.log", "out.tail", "err.tail", ".out", ".err", ".result.json"}
+    elsewhere = [
+        f"{path}:{node.lineno}"
+        for path, tree in syntax_trees()
+        if path.parts[0] in {"app", "cli", "runtime"}
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names
+    ]
+    assert elsewhere == []
+
+
 def test_the_public_names_are_these() -> None:
     assert sorted(weft.__all__) == [
         "Agenda",

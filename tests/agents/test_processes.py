@@ -35,12 +35,12 @@ class Bench:
         self._programs = place.root / "bin"
         self._programs.mkdir()
         environ = {"PATH": f"{self._programs}:{ENV['PATH']}"}
-        logs = place.root / "logs"
         self._jobs = JobFactory(
             run="r",
             plan=load_plan(PLAN),
             plan_dir=place.root,
-            logs=logs,
+            logs=place.root,
+            records=host,
             adapter_of=adapter_of,
             environ=environ,
         )

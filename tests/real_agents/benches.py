@@ -71,7 +71,8 @@ class Bench:
             run="r1",
             plan=load_plan(PLAN),
             plan_dir=place.root,
-            logs=place.root / "logs",
+            logs=place.root,
+            records=host,
             adapter_of=adapter_of,
             environ=environ_of(agent, self.home),
         )

@@ -11,6 +11,7 @@ from weft.agents.adapters import adapter_of
 from weft.engine.engine import Engine
 from weft.engine.messages.facts import AnyFact, RunStarted, Spent
 from weft.engine.messages.orders import Launch
+from weft.hosts.records import LocalRecords
 from weft.plan.compile.compile import compile_plan
 from weft.plan.loader.load import Surroundings, load_plan
 from weft.ports.agent import AgentAdapter, Progress, ProgressSource
@@ -54,7 +55,13 @@ class Bench:
         self.facts: list[AnyFact] = []
         chosen = adapter_of if adapter is None else lambda _name: adapter
         self.jobs = JobFactory(
-            run="r", plan=plan, plan_dir=folder, logs=folder / "logs", adapter_of=chosen, environ={}
+            run="r",
+            plan=plan,
+            plan_dir=folder,
+            logs=folder / "logs",
+            records=LocalRecords(folder / "host", folder / "logs"),
+            adapter_of=chosen,
+            environ={},
         )
         (self.launch,) = [order for order in self.engine.in_flight if isinstance(order, Launch)]
         self.running = [self.launch]

@@ -13,8 +13,9 @@ from typing import Any, cast
 
 from weft.app.history.ledger import spent_before, total
 from weft.app.inspect.overview_model import CoordinatorProcess, Overview, SubplanNow
-from weft.app.inspect.overview_sources import StepNow, heartbeat, rare_events
+from weft.app.inspect.overview_sources import StepNow, rare_events
 from weft.app.inspect.requests import requested
+from weft.app.project.hosts import records_of
 from weft.app.record.journal import RecordedRun
 from weft.app.record.run_record import RecordedPlan, RecordedSubplan, dollars_of, recorded_plan, tokens_of
 from weft.app.views.landing_places import VERIFY_FAILED, LandingPlaces, landed_place
@@ -26,6 +27,7 @@ from weft.app.views.totals import Totals
 from weft.engine.messages.facts import ControlState, EarlierSpending
 from weft.engine.messages.run_status import AT_REST
 from weft.engine.state.control_requests import ControlRequests
+from weft.ports.host import Sighting
 from weft.ports.journal import Glimpse, JournalReader
 from weft.store.lease import is_alive
 from weft.workspaces.git.base.names import RefNames
@@ -64,7 +66,7 @@ def overview(book: RecordedRun, *, everything: bool = False, now: float | None =
     queued = {path for path in landing if fold.places.is_queued(path)}
     shown = queued.union(listed)
     listed = [path for path in paths if path in shown] if queued else listed
-    beats = heartbeat(book)
+    sightings = records_of(book.places, record.run).running()
     holder = journal.holder()
     alive = holder is not None and is_alive(holder)
     counts = Counter(fold.counted(path) for path in paths if plan.is_leaf(path))
@@ -94,7 +96,7 @@ def overview(book: RecordedRun, *, everything: bool = False, now: float | None =
         is_asked=bool(requests),
         plan_words=(*book.plan_words(), *book.chosen()),
         is_last=newest is None or newest.run == record.run,
-        subplans=[fold.now(plan.subplan(path), beats, record.run) for path in listed],
+        subplans=[fold.now(plan.subplan(path), sightings, record.run) for path in listed],
     )
 
 
@@ -275,7 +277,7 @@ class _RunFold:
                 idle.pop(glimpse.step, None)
                 idle |= {glimpse.step: None} if data.get("changed") is False else {}
 
-    def now(self, subplan: RecordedSubplan, beats: Mapping[str, Any], run: str) -> SubplanNow:
+    def now(self, subplan: RecordedSubplan, sightings: Mapping[str, Sighting], run: str) -> SubplanNow:
         """Returns the present state of a subplan."""
         path, state, changed = (
             subplan.path,
@@ -295,7 +297,7 @@ class _RunFold:
         landing, conflict, message = self._landing(subplan, state)
         step = next(iter(self._steps.get(path, {}).values()), None)
         job = "" if step is None else f"{run}.{step.firing}.{step.execution}"
-        pid = beats.get("running", {}).get(job)
+        sighting = sightings.get(job)
         return SubplanNow(
             path=path,
             is_leaf=subplan.is_leaf,
@@ -311,8 +313,8 @@ class _RunFold:
             question=self._questions.get(path) if state == "running" else None,
             steps_done=subplan.steps if state == "completed" else self._steps_done(path),
             steps_total=subplan.steps,
-            pid=pid,
-            heartbeat_at=beats.get("at") if pid is not None else None,
+            pid=None if sighting is None else sighting.pid,
+            heartbeat_at=None if sighting is None else sighting.at,
             since=step.since if step is not None else None if changed is None else changed.at,
             cost=self.costs.get(path, 0),
             tokens=self._tokens.get(path, 0),

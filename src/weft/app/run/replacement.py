@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from weft.app.history.completed_work import changed_paths
+from weft.app.project.hosts import host_of
 from weft.app.project.places import Places
 from weft.app.run.session import LEFT, RunObserver, RunSession, RunSetup
 from weft.app.run.setup import resumed
@@ -23,11 +24,10 @@ from weft.engine.messages.events import Recorded
 from weft.engine.messages.facts import Resumed
 from weft.engine.messages.orders import Launch
 from weft.garbage import without_gc
-from weft.hosts.local import LocalHost
 from weft.plan.compile.compile import compile_plan
 from weft.plan.loader.load import Surroundings, load_plan
 from weft.plan.model import Plan
-from weft.ports.host import KnownJobs, Running
+from weft.ports.host import Host, KnownJobs, Running
 from weft.ports.journal import RunRecord
 from weft.store.sqlite import SqliteJournal
 
@@ -53,7 +53,7 @@ def settle(
     assert isinstance(first, Resumed)
     if not engine.in_flight:
         return ""
-    steps = _finishing_steps(engine, anyio.run(_open_jobs, LocalHost(places.host(last.run))), ends)
+    steps = _finishing_steps(engine, anyio.run(_open_jobs, host_of(places, last.run)), ends)
     setup = replace(setup, settles=steps)
     listener = _Listener(observer if steps else None)
     listener.begins(setup)
@@ -62,7 +62,7 @@ def settle(
     return state if listener.is_stopped or state == LEFT else ""
 
 
-async def _open_jobs(host: LocalHost) -> KnownJobs:
+async def _open_jobs(host: Host) -> KnownJobs:
     try:
         return await host.open()
     finally:

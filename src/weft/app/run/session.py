@@ -22,8 +22,8 @@ from weft.engine.messages.events import Recorded
 from weft.engine.messages.facts import AnyFact
 from weft.engine.messages.orders import Launch
 from weft.engine.messages.run_status import RunState
-from weft.hosts.local import LocalHost
 from weft.plan.model import Plan
+from weft.ports.host import Host
 from weft.ports.journal import Journal
 from weft.ports.target import LandingTarget
 from weft.ports.workspaces import Workspaces
@@ -51,7 +51,7 @@ class RunSetup(Struct, frozen=True, kw_only=True):
     run: str
     plan: Plan
     places: Places
-    host: LocalHost
+    host: Host
     """Runs its processes."""
     workspaces: Workspaces
     """Provides the directories of its slices."""
@@ -158,6 +158,7 @@ class RunSession:
             plan=plan,
             plan_dir=plan_dir,
             logs=setup.places.logs(setup.run),
+            records=setup.host,
             adapter_of=adapter_of,
             environ=self._environ,
             isolation=self._isolation,
