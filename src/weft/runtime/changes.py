@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.engine.messages.facts import Ended, RefMove, StepOutcome
-from weft.engine.messages.orders import Launch
+from weft.engine.messages.orders import Launch, LaunchKind
 from weft.errors import WeftError
 from weft.ports.workspaces import Breach, StepWatch, StepWork, Workspaces
 from weft.runtime.jobs import JobFactory, but
@@ -67,7 +67,7 @@ class Changes:
 
     def _is_step(self, launch: Launch) -> bool:
         """Of a slice with a workspace of its own; what Weft does itself has names with @."""
-        is_slice = self._lineage.is_slice(launch.row) and not launch.step.startswith("@")
+        is_slice = self._lineage.is_slice(launch.row) and launch.kind is LaunchKind.STEP
         return is_slice and self._workspaces.is_own(launch.path)
 
     def _beside(self, step: _Step) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from weft.engine.messages.facts import Ended, StepOutcome
-from weft.engine.messages.orders import RESOLVE, Launch, Merge
+from weft.engine.messages.orders import Launch, LaunchKind, Merge
 from weft.errors import WeftError
 from weft.ports.workspaces import OpenConflict, StepWork, Workspaces
 from weft.runtime.jobs import but
@@ -73,7 +73,7 @@ class ConflictResolution:
         self._lineage = lineage
 
     def concerns(self, launch: Launch) -> bool:
-        return launch.step == RESOLVE
+        return launch.kind is LaunchKind.RESOLVE
 
     async def open(self, launch: Launch) -> Launch | None:
         """What is to be started; None if nothing is in conflict any more. Raises `WeftError` or `OSError`."""

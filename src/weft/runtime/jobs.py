@@ -9,7 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.engine.messages.facts import Ended, StepOutcome
-from weft.engine.messages.orders import Freeze, Halt, Launch, Merge, Order, Prepare
+from weft.engine.messages.internal_steps import InternalStep
+from weft.engine.messages.orders import Freeze, Halt, Launch, LaunchKind, Merge, Order, Prepare
 from weft.errors import WeftError
 from weft.ids import file_name
 from weft.plan.model import Command, Plan
@@ -20,15 +21,14 @@ from weft.ports.host import Job, JobEnded, JobRecords, OutputPart, PartState
 from weft.runtime.environment import StepEnvironment, StepIdentity
 from weft.runtime.homes import Homes
 from weft.runtime.isolation import Isolation, StepIsolation, boxed_prefix
+from weft.runtime.job_ids import JobId
 from weft.runtime.results import LIMIT, agent_ended, cut_off, fact_of, last_lines, read_output
 from weft.runtime.sandbox.boxes import as_told
 from weft.system_errors import describe
 
 SHELL = "/bin/sh"
 _PATH = "PYTHONPATH"
-SETUP, MERGE, LAND, VERIFY = "@workspace", "@merge", "@land", "@verify"
-"""Steps that are none of the plan's own, and have processes nevertheless."""
-
+_INTERNAL = {LaunchKind.WORKSPACE: InternalStep.WORKSPACE, LaunchKind.MERGE: InternalStep.MERGE}
 
 _Report = TypeVar("_Report", Verdict, Progress)
 
@@ -82,8 +82,8 @@ class JobFactory:
     def id(self, order: Order | Halt | Freeze) -> str:
         if isinstance(order, Launch) and order.name:
             return self.named(order.name)
-        again = f".{order.round}" if isinstance(order, Launch) and order.round else ""
-        return f"{self._run}.{order.firing}.{order.execution}{again}"
+        number = order.round if isinstance(order, Launch) else 0
+        return str(JobId(self._run, order.firing, order.execution, number))
 
     def named(self, name: str) -> str:
         """The id of a job that has a name within the run."""
@@ -118,22 +118,22 @@ class JobFactory:
     def setup(self, order: Prepare) -> Launch | None:
         """What is run in a fresh workspace, if anything."""
         commands = self._settings(order).setup_commands
-        return self._own(order, SETUP, commands) if commands else None
+        return self._own(order, LaunchKind.WORKSPACE, commands) if commands else None
 
     def verify(self, order: Merge, commands: Sequence[Command], number: int) -> Launch:
         """What is run on what has come together, before it moves; it may be that several times."""
-        return replace(
-            self._own(order, MERGE, (*self._settings(order).setup_commands, *commands)), round=number
-        )
+        launch = self._own(order, LaunchKind.MERGE, (*self._settings(order).setup_commands, *commands))
+        return replace(launch, round=number)
 
-    def _own(self, order: Order, step: str, commands: tuple[Command, ...]) -> Launch:
+    def _own(self, order: Order, kind: LaunchKind, commands: tuple[Command, ...]) -> Launch:
         settings = self._settings(order)
         return Launch(
             firing=order.firing,
             execution=order.execution,
             row=order.row,
             path=order.path,
-            step=step,
+            step=_INTERNAL[kind],
+            kind=kind,
             attempt=1,
             commands=commands,
             timeout=settings.timeout,

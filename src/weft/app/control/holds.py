@@ -12,6 +12,7 @@ from weft.app.views.landing import LandingCourse, held_of
 from weft.app.views.rows import HeldWork
 from weft.engine.messages.events import Event, Recorded
 from weft.engine.messages.facts import ControlState
+from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.run_status import FINISHED, RunState
 from weft.engine.state.control_requests import ControlRequests
 from weft.engine.states import SubplanExecutionState as State
@@ -20,7 +21,7 @@ from weft.plan.model import Plan
 from weft.plan.text.problems import suggestion
 
 _ENDS = frozenset({"completed", "failed"})
-MERGES = frozenset({"@merge", "@land"})
+MERGES = frozenset({InternalStep.MERGE, InternalStep.LAND})
 """Steps that can be retried on request even if their subplan is paused."""
 
 Key = tuple[str, str]
@@ -62,7 +63,7 @@ class Holds(Struct):
                 elif event.outcome == "done" and event.step in MERGES:
                     self.merged.add(key)
             case "subplan_state" if event.outcome in _ENDS:  # a landing can still be held after this end
-                for step in ("@workspace", "@verify", "@merge"):
+                for step in (InternalStep.WORKSPACE, InternalStep.VERIFY, InternalStep.MERGE):
                     self._forget((event.subplan, step))
             case "paused" | "resumed" | "recovered":
                 self._steer(event)
@@ -83,7 +84,7 @@ class Holds(Struct):
         self.frozen = {
             (path, step)
             for path, step in self.trying
-            if step != "@land" and self.wishes.of(path) is ControlState.FREEZE
+            if step != InternalStep.LAND and self.wishes.of(path) is ControlState.FREEZE
         }
 
     def is_paused(self, key: Key) -> bool:
@@ -152,7 +153,7 @@ def _is_merged(plan: Plan, name: str, holds: Holds) -> bool:
     if name not in paths:
         return False
     lands = LandingCourse(plan).landing(paths.index(name), State.COMPLETED) == "unmerged"
-    return (name, "@land" if lands else "@merge") in holds.merged
+    return (name, InternalStep.LAND if lands else InternalStep.MERGE) in holds.merged
 
 
 def _unknown(book: RecordedRun, name: str, held_work: Sequence[HeldWork]) -> str:

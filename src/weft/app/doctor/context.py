@@ -19,6 +19,7 @@ from weft.app.record.journal import RecordedRun
 from weft.app.views.landing import move_of
 from weft.app.views.rows import HeldWork
 from weft.engine.messages.facts import RunStarted
+from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.run_status import FINISHED
 from weft.errors import InputError
 from weft.hosts.leftovers import SupervisorRemains, find_supervisors
@@ -168,7 +169,7 @@ class DoctorContext:
             landings = [
                 move
                 for recorded in book.events()
-                if recorded.event.step == "@land" and (move := move_of(recorded.event))
+                if recorded.event.step == InternalStep.LAND and (move := move_of(recorded.event))
             ]
         if landings:
             return landings[-1].commit

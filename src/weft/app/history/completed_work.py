@@ -13,6 +13,7 @@ from weft.app.history.earlier_runs import Earlier
 from weft.app.history.slice_progress import SliceProgress, progress_of
 from weft.engine.messages.events import Event
 from weft.engine.messages.facts import EarlierSlice, RunStarted
+from weft.engine.messages.internal_steps import InternalStep
 from weft.plan.digests import subplan_digests
 from weft.plan.loader.load import Surroundings, load_plan
 from weft.plan.model import Plan
@@ -124,7 +125,7 @@ class _RunResult(Struct):
         match event.kind, event.outcome, event.step:
             case "subplan_state", "completed", _ if event.subplan not in self.completed:
                 self.completed[event.subplan] = _HERE
-            case "step_finished", "done", "@land":
+            case "step_finished", "done", InternalStep.LAND:
                 self.landed.add(event.subplan)
             case "parts", "landed", _:
                 self.landed.update(event.data["parts"])

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from weft.engine.messages.events import Event
 from weft.engine.messages.facts import Answered, EarlierSlice, EarlierStep, Ended, RefMove, StepOutcome
-from weft.engine.messages.orders import RESOLVE
+from weft.engine.messages.internal_steps import InternalStep, is_internal
 from weft.workspaces.git.base.names import dotted
 
 _CUT_OFF = frozenset({"cancelled", "budget", "lost", "infra", "blocked"})
@@ -41,14 +41,14 @@ class SliceProgress(Struct):
         match event.kind, event.step:
             case "subplan_state", _:
                 self._is_cut_off = event.outcome != "failed" or event.data.get("reason") in _CUT_OFF
-            case "step_finished", "@workspace" if event.outcome == "done":
+            case "step_finished", InternalStep.WORKSPACE if event.outcome == "done":
                 self._begin(event.fact)
-            case "step_started", "@merge":
+            case "step_started", InternalStep.MERGE:
                 self.slice = replace(self.slice, merging=True)
-            case "step_finished", step if step == RESOLVE and isinstance(event.fact, Ended):
+            case "step_finished", step if step == InternalStep.RESOLVE and isinstance(event.fact, Ended):
                 if event.fact.how in _ENDS:
                     self.slice = replace(self.slice, resolved=True)
-            case _, step if step and not step.startswith("@"):
+            case _, step if step and not is_internal(step):
                 self._hear_of_step(event)
             case _:
                 pass

@@ -19,9 +19,10 @@ from weft.app.record.run_plan import plan_of
 from weft.app.record.step_selection import VERIFIED, WHOLE, StepSelection, chosen
 from weft.engine.messages.events import Event, Recorded
 from weft.engine.messages.facts import Ended
+from weft.engine.messages.internal_steps import InternalStep
 from weft.errors import InputError
 from weft.ports.host import JobRecords, OutputPart
-from weft.runtime.jobs import SETUP, output_name
+from weft.runtime.jobs import output_name
 
 STREAMS = ("out", "err")
 _TAILS = {"out": OutputPart.OUT_TAIL, "err": OutputPart.ERR_TAIL}
@@ -131,7 +132,7 @@ def _apply(event: Event, under_way: "dict[Key, _Execution]", steps: StepSelectio
     if event.kind == "verify":
         _apply_verify(event, under_way, steps, book)
     elif event.kind == "step_started" and (command := steps.command(event)):
-        is_internal = event.step == SETUP or event.step in VERIFIED
+        is_internal = event.step == InternalStep.WORKSPACE or event.step in VERIFIED
         attempt = 1 if is_internal else event.attempt
         log = StepLog(
             subplan=event.subplan,

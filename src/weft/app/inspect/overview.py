@@ -25,10 +25,12 @@ from weft.app.views.signals import (
 )
 from weft.app.views.totals import Totals
 from weft.engine.messages.facts import ControlState, EarlierSpending
+from weft.engine.messages.internal_steps import InternalStep, is_internal
 from weft.engine.messages.run_status import AT_REST
 from weft.engine.state.control_requests import ControlRequests
 from weft.ports.host import Sighting
 from weft.ports.journal import Glimpse, JournalReader
+from weft.runtime.job_ids import JobId
 from weft.store.lease import is_alive
 from weft.workspaces.git.base.names import RefNames
 
@@ -139,7 +141,9 @@ class _RunFold:
             case "merge":
                 data = _data(glimpse)
                 self._landings[glimpse.subplan] = (
-                    glimpse.outcome if glimpse.step == "@land" or glimpse.outcome != "merged" else "",
+                    glimpse.outcome
+                    if glimpse.step == InternalStep.LAND or glimpse.outcome != "merged"
+                    else "",
                     tuple(data.get("files", ())) if glimpse.outcome == "conflict" else (),
                     str(data.get("message", "")),
                 )
@@ -148,7 +152,7 @@ class _RunFold:
                 self._apply_to_run(glimpse)
 
     def _apply_landing(self, glimpse: Glimpse, data: Mapping[str, Any]) -> None:
-        if glimpse.step == "@land":
+        if glimpse.step == InternalStep.LAND:
             red, moves = bool(data.get("red")), data.get("moves")
             place = landed_place(moves[-1]["after"] if moves else "") if glimpse.outcome == "merged" else ""
             self.places.end(glimpse.subplan, VERIFY_FAILED if red else place)
@@ -261,7 +265,7 @@ class _RunFold:
             return
         self.signals.hear_step(glimpse)
         data = _data(glimpse)
-        if glimpse.step == "@land":
+        if glimpse.step == InternalStep.LAND:
             (self.places.queue if glimpse.kind == "step_started" else self.places.leave)(glimpse.subplan)
         steps = self._steps.setdefault(glimpse.subplan, {})
         firing = int(data.get("firing", 0))
@@ -296,7 +300,7 @@ class _RunFold:
         data = {} if changed is None else _data(changed)
         landing, conflict, message = self._landing(subplan, state)
         step = next(iter(self._steps.get(path, {}).values()), None)
-        job = "" if step is None else f"{run}.{step.firing}.{step.execution}"
+        job = "" if step is None else str(JobId(run, step.firing, step.execution))
         sighting = sightings.get(job)
         return SubplanNow(
             path=path,
@@ -327,7 +331,7 @@ class _RunFold:
         )
 
     def _steps_done(self, path: str) -> int:
-        return sum(not step.startswith("@") and "." not in step for step in self._done.get(path, ()))
+        return sum(not is_internal(step) and "." not in step for step in self._done.get(path, ()))
 
     def _landing(self, subplan: RecordedSubplan, state: str) -> tuple[str, tuple[str, ...], str]:
         landing = self._landings.get(subplan.path)

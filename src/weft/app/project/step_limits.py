@@ -22,6 +22,7 @@ from weft.errors import InputError
 from weft.hosts.ancestry import EnclosingStep, find_enclosing_steps
 from weft.ports.journal import JournalReader
 from weft.runtime.environment import inside_step
+from weft.runtime.job_ids import parse_job_id
 from weft.safe_files import read_text
 
 FindSteps = Callable[[], Sequence[EnclosingStep]]
@@ -158,9 +159,10 @@ def _declared_step(journal: JournalReader, environ: Mapping[str, str]) -> Enclos
 
 def _recorded_subplan(journal: JournalReader, step: EnclosingStep) -> str | None:
     """Returns the subplan of the step's job, from the journal."""
-    run, _, rest = step.job.partition(".")
-    firing = rest.partition(".")[0]
-    for recorded in journal.events(step.run) if run == step.run else ():
-        if recorded.event.kind == "step_started" and str(recorded.event.data.get("firing")) == firing:
+    job = parse_job_id(step.job)
+    if job is None or job.run != step.run:
+        return None
+    for recorded in journal.events(step.run):
+        if recorded.event.kind == "step_started" and recorded.event.data.get("firing") == job.firing:
             return recorded.event.subplan
     return None

@@ -30,6 +30,7 @@ from weft.app.run.workspaces import WorkspaceFactory
 from weft.app.views.rows import HeldWork
 from weft.engine.messages.events import Event, Recorded
 from weft.engine.messages.facts import Resumed
+from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.run_status import RunState
 from weft.errors import WeftError
 from weft.plan.compile.compile import compile_plan
@@ -46,7 +47,7 @@ _STANDS_STILL = frozenset({RunState.PAUSED, RunState.WAITING})
 """States in which a run does nothing until a person acts."""
 _PARTS = "@parts"
 """Takes the place of a step name and stands for the completed parts of a subplan."""
-_OPEN_BEFORE_THE_END = frozenset({"@workspace", "@verify", "@merge"})
+_OPEN_BEFORE_THE_END = frozenset({InternalStep.WORKSPACE, InternalStep.VERIFY, InternalStep.MERGE})
 """Steps that are no longer held once their subplan has ended."""
 _IDLE = 10
 """Number of polls without news after which the command checks that the coordinator is still there."""
@@ -208,7 +209,7 @@ class PendingMerges:
         if "parts" in event.data and path in self._now:
             self._now.remove(path)
             self.keys.update((part, _PARTS) for part in event.data["parts"])
-            self.keys.update((result, "@land") for result in event.data["joins"])
+            self.keys.update((result, InternalStep.LAND) for result in event.data["joins"])
 
     def _finished(self, key: Key, event: Event) -> None:
         if event.outcome == "held" and event.subplan not in self._asked:
@@ -216,7 +217,7 @@ class PendingMerges:
         self.keys.discard(key)
         if event.outcome == "held":
             self._later[key] = event.data.get("waits_for", ())
-        elif event.step == "@land" and event.outcome == "done":
+        elif event.step == InternalStep.LAND and event.outcome == "done":
             unblocked = [key for key, waits_for in self._later.items() if event.subplan in waits_for]
             for unblocked_key in unblocked:
                 del self._later[unblocked_key]

@@ -29,6 +29,7 @@ from weft.plan.loader.load import Surroundings, load_plan
 from weft.plan.model import Plan
 from weft.ports.host import Host, KnownJobs, Running
 from weft.ports.journal import RunRecord
+from weft.runtime.job_ids import parse_job_id
 from weft.store.sqlite import SqliteJournal
 
 
@@ -71,14 +72,18 @@ async def _open_jobs(host: Host) -> KnownJobs:
 
 def _finishing_steps(engine: Engine, jobs: KnownJobs, ends: frozenset[str]) -> tuple[str, ...]:
     """Returns the running agent steps that the run waits for, as `store/model:code`."""
-    running = {tuple(job.split(".")[1:]) for job, state in jobs.items() if isinstance(state, Running)}
+    running = {
+        parts.key
+        for job, state in jobs.items()
+        if isinstance(state, Running) and (parts := parse_job_id(job)) is not None and not parts.round
+    }
     return tuple(
         f"{order.path}:{order.step}"
         for order in engine.in_flight
         if isinstance(order, Launch)
         and order.agent is not None
         and order.path not in ends
-        and (str(order.firing), str(order.execution)) in running
+        and (order.firing, order.execution) in running
     )
 
 

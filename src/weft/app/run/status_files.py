@@ -12,6 +12,7 @@ from weft.app.views.event_json import timestamp
 from weft.app.views.landing import LandingCourse, held_of
 from weft.app.views.rows import HeldWork
 from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.model import Plan
 from weft.runtime.status_files import StatusFiles
@@ -85,7 +86,7 @@ class StatusMirror:
                 continue
             if event.kind == "subplan_state":
                 self._hear_state(event, recorded.at)
-            elif event.kind in _STEPS and event.step == "@land":
+            elif event.kind in _STEPS and event.step == InternalStep.LAND:
                 self._hear_landing(event, recorded.at)
             elif event.kind in _STEPS:
                 self._hear_step(event, recorded.at)

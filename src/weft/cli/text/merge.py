@@ -9,9 +9,10 @@ from weft.app.views.landing import move_of
 from weft.app.views.rows import HeldWork
 from weft.cli.wording.words import arrival, few
 from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.internal_steps import InternalStep
 
-_MERGES = frozenset({"@merge", "@land"})
-_PARTS = _MERGES | {"@workspace", "@verify"}
+_MERGES = frozenset({InternalStep.MERGE, InternalStep.LAND})
+_PARTS = _MERGES | {InternalStep.WORKSPACE, InternalStep.VERIFY}
 _SILENT_OUTCOMES = frozenset({"done", "held", "lost", "infra", "stopped", "cancelled"})
 
 
@@ -67,7 +68,7 @@ class MergeObserver:
                     MergedResult(subplan=event.subplan, branch=move.branch, commit=move.commit)
                 )
                 names = few(event.data["parts"])
-                self._say(f"{event.subplan}: {arrival('@land', move)}, in part: {names}")
+                self._say(f"{event.subplan}: {arrival(InternalStep.LAND, move)}, in part: {names}")
             return
         self.refused = event.outcome in {"held", "stopped"}
         self.failed = self.failed or not self.refused
@@ -77,7 +78,7 @@ class MergeObserver:
         move = move_of(event)
         branch, commit = (move.branch, move.commit) if move is not None else (None, None)
         self.merged.append(MergedResult(subplan=event.subplan, branch=branch, commit=commit))
-        nothing = f"there was nothing to {'land' if event.step == '@land' else 'merge'}"
+        nothing = f"there was nothing to {'land' if event.step == InternalStep.LAND else 'merge'}"
         self._say(f"{event.subplan}: {nothing if move is None else arrival(event.step, move)}")
 
     def _say(self, line: str) -> None:

@@ -6,6 +6,7 @@ numbers identify an execution permanently.
 """
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 from msgspec import Struct, field
 
@@ -13,8 +14,25 @@ from weft.engine.messages.facts import EarlierSlice
 from weft.plan.model import Agent, Command
 from weft.plan.sandbox import SandboxParts
 
-RESOLVE = "@resolve"
-"""What an agent does about a conflict of its slice, as the name of a step."""
+
+class LaunchKind(StrEnum):
+    """What the processes of a launch are for."""
+
+    STEP = "step"
+    """A step of the plan."""
+    RESOLVE = "resolve"
+    """An agent resolves the conflict of a merge."""
+    VERIFY = "verify"
+    """The verify of a group."""
+    WORKSPACE = "workspace"
+    """The setup of a workspace."""
+    MERGE = "merge"
+    """The verify of what a merge has brought together."""
+    LAND = "land"
+    """The verify of what the landing queue has brought together."""
+
+
+_WORK = frozenset({LaunchKind.STEP, LaunchKind.RESOLVE})
 
 
 class Order(Struct, frozen=True, kw_only=True):
@@ -30,7 +48,8 @@ class Launch(Order, frozen=True, kw_only=True):
     """Start processes: commands one after the other until one fails, or an agent."""
 
     step: str
-    """The address of the step, as `outer.inner`; `@verify` for that of a group."""
+    """The address of the step, as `outer.inner`; the name of an internal step for other kinds."""
+    kind: LaunchKind = LaunchKind.STEP
     attempt: int
     name: str = ""
     """Names its job within the run, where that is not named by the firing and the execution."""
@@ -62,8 +81,8 @@ class Launch(Order, frozen=True, kw_only=True):
 
     @property
     def is_work(self) -> bool:
-        """Whether it is a step of the plan, or an agent; not what Weft runs around them."""
-        return self.agent is not None or not self.step.startswith("@")
+        """Whether it does the work of the plan; not what Weft runs around it."""
+        return self.kind in _WORK
 
 
 class Prepare(Order, frozen=True, kw_only=True):

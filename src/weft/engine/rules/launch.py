@@ -2,7 +2,8 @@
 
 from msgspec.structs import replace
 
-from weft.engine.messages.orders import RESOLVE, Land, Launch, Merge, Ordered, Prepare
+from weft.engine.messages.internal_steps import InternalStep
+from weft.engine.messages.orders import Land, Launch, LaunchKind, Merge, Ordered, Prepare
 from weft.engine.rules.prompt_context import with_context, with_goal
 from weft.engine.rules.step_result import part_name
 from weft.engine.rules.template_values import Texts
@@ -11,6 +12,7 @@ from weft.engine.state.cut_off_notice import text_of
 from weft.engine.state.engine_state import EngineState
 from weft.engine.state.pipelines import PlacedStep
 from weft.engine.state.slice_state import StepFiring, SubplanState
+from weft.plan.compile.parts import ActionKind
 from weft.plan.loader.slices_check import agent_of, resolver_of
 from weft.plan.model import Agent, AgentWork, Command, RunCommand, Step
 
@@ -25,18 +27,18 @@ class Launcher:
 
     def part(self, firing: StepFiring) -> Ordered:
         subplan, kind = firing.subplan, firing.move.act.kind
-        if kind == "verify":
+        if kind is ActionKind.VERIFY:
             return self._verify(firing)
-        if kind == "land":
+        if kind is ActionKind.LAND:
             return self._land(firing)
-        if kind == "merge":
+        if kind is ActionKind.MERGE:
             return Merge(
                 firing=firing.serial,
                 execution=1,
                 row=subplan.row,
                 path=subplan.path,
                 without=self._state.left_out.get(subplan.row, ()),
-                resolved=RESOLVE in subplan.attempts,
+                resolved=InternalStep.RESOLVE in subplan.attempts,
             )
         earlier = None if subplan.continuation is None else subplan.continuation.slice
         return Prepare(
@@ -74,6 +76,7 @@ class Launcher:
             row=subplan.row,
             path=subplan.path,
             step=part_name(firing.move),
+            kind=LaunchKind.VERIFY,
             attempt=firing.attempt,
             commands=verify,
             timeout=settings.timeout,
@@ -96,7 +99,8 @@ class Launcher:
             execution=1,
             row=subplan.row,
             path=subplan.path,
-            step=RESOLVE,
+            step=InternalStep.RESOLVE,
+            kind=LaunchKind.RESOLVE,
             attempt=firing.attempt,
             agent=agent,
             model=agent.model or settings.model,
