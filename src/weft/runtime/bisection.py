@@ -15,7 +15,7 @@ from weft.engine.messages.orders import Launch, LaunchKind
 from weft.engine.suspects import BisectionResult, Suspect, VerifyAnswer, VerifyQuestion, describe, look
 from weft.errors import WeftError
 from weft.ports.host import JobEnded, Running
-from weft.ports.workspaces import ConflictError, MergeRequest, Workspaces
+from weft.ports.workspaces import ConflictError, MergeRequest, ResultMerges
 from weft.runtime.jobs import JobFactory, reason
 from weft.runtime.lineage import Lineage
 from weft.threads import run_sync
@@ -44,7 +44,7 @@ class _Case(Struct):
 class Bisection:
     """The searches that are running."""
 
-    def __init__(self, workspaces: Workspaces, lineage: Lineage, jobs: JobFactory) -> None:
+    def __init__(self, workspaces: ResultMerges, lineage: Lineage, jobs: JobFactory) -> None:
         self._workspaces = workspaces
         self._lineage = lineage
         self._jobs = jobs

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from weft.engine.messages.facts import Ended, RefMove, StepOutcome
 from weft.engine.messages.orders import Launch, LaunchKind
 from weft.errors import WeftError
-from weft.ports.workspaces import Breach, StepWatch, StepWork, Workspaces
+from weft.ports.workspaces import Breach, StepChanges, StepWatch, StepWork
 from weft.runtime.jobs import JobFactory, but
 from weft.runtime.lineage import Lineage
 from weft.threads import run_sync
@@ -41,7 +41,7 @@ class _Step(Struct, eq=False):
 
 
 class Changes:
-    def __init__(self, workspaces: Workspaces, lineage: Lineage, jobs: JobFactory) -> None:
+    def __init__(self, workspaces: StepChanges, lineage: Lineage, jobs: JobFactory) -> None:
         self._workspaces = workspaces
         self._lineage = lineage
         self._jobs = jobs

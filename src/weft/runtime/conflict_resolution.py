@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Launch, LaunchKind, Merge
 from weft.errors import WeftError
-from weft.ports.workspaces import OpenConflict, StepWork, Workspaces
+from weft.ports.workspaces import OpenConflict, ResultMerges, StepWork
 from weft.runtime.jobs import but
 from weft.runtime.lineage import Lineage
 from weft.threads import run_sync
@@ -68,7 +68,7 @@ def _listed(lines: tuple[str, ...]) -> str:
 
 
 class ConflictResolution:
-    def __init__(self, workspaces: Workspaces, lineage: Lineage) -> None:
+    def __init__(self, workspaces: ResultMerges, lineage: Lineage) -> None:
         self._workspaces = workspaces
         self._lineage = lineage
 

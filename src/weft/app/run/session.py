@@ -26,7 +26,7 @@ from weft.plan.model import Plan
 from weft.ports.host import Host
 from weft.ports.journal import Journal
 from weft.ports.target import LandingTarget
-from weft.ports.workspaces import Workspaces
+from weft.ports.workspaces import ResultMerges, Workspaces
 from weft.runtime.coordinator import Coordinator
 from weft.runtime.effects import Effects
 from weft.runtime.inbox import Inbox
@@ -198,7 +198,7 @@ class RunSession:
             self._bring_together(setup.workspaces, lineage)
         return state
 
-    def _bring_together(self, workspaces: Workspaces, lineage: Lineage) -> None:
+    def _bring_together(self, workspaces: ResultMerges, lineage: Lineage) -> None:
         """Gathers the results in one directory. If this fails or the process dies, the next run repeats it."""
         try:
             workspaces.gather(lineage.whole())
