@@ -6,7 +6,7 @@ import pytest
 
 from weft.agents.adapters import adapter_of
 from weft.engine.messages.facts import StepOutcome
-from weft.engine.messages.orders import Launch
+from weft.engine.messages.orders import AgentTask, Launch
 from weft.errors import WeftError
 from weft.hosts.records import LocalRecords
 from weft.plan.loader.load import load_plan
@@ -58,11 +58,11 @@ class Stage:
 
 
 def launch(row: int = BARE, agent: str | None = None, **more) -> Launch:
-    commands = () if agent else ("x",)
+    work = AgentTask(agent=P.agents[agent]) if agent else ("x",)
     return Launch(
         **{
             "firing": 7, "execution": 2, "row": row, "path": P.outline.paths[row], "step": "x", "attempt": 3,
-            "timeout": 9.0, "grace": 1.0, "commands": commands, "agent": P.agents.get(agent or ""), **more,
+            "timeout": 9.0, "grace": 1.0, "work": work, **more,
         }
     )  # fmt: skip
 

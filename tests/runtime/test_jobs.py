@@ -5,7 +5,7 @@ from typing import Any
 
 from weft.agents.adapters import adapter_of
 from weft.engine.messages.facts import StepOutcome
-from weft.engine.messages.orders import Halt, Launch, Merge, Prepare
+from weft.engine.messages.orders import AgentTask, Halt, Launch, Merge, Prepare
 from weft.errors import WeftError
 from weft.hosts.records import LocalRecords
 from weft.plan.loader.load import load_plan
@@ -39,11 +39,12 @@ def jobs(tmp_path: Path) -> JobFactory:
     )
 
 
-def launch(**more) -> Launch:
+def launch(*, commands=(), agent=None, prompt="", model=None, **more) -> Launch:
+    work = commands if agent is None else AgentTask(agent=agent, prompt=prompt, model=model)
     return Launch(
         **{
             "firing": 7, "execution": 2, "row": 1, "path": "g/plain", "step": "x", "attempt": 3, "timeout": 9.0,
-            "grace": 1.0, **more,
+            "grace": 1.0, "work": work, **more,
         }
     )  # fmt: skip
 

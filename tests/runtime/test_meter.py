@@ -143,7 +143,7 @@ def test_much_is_a_hundredth_of_the_nearest_ceiling_in_its_own_unit(tmp_path: Pa
 def test_when_one_tells_all_do(tmp_path: Path) -> None:
     bench = Bench(tmp_path, "budget: 10")
     other = Launch(firing=1, execution=2, row=1, path="a", step="work", attempt=1, timeout=1, grace=1,
-                   agent=bench.launch.agent)  # fmt: skip
+                   work=bench.launch.work)  # fmt: skip
     bench.tell(cost_usd=0.01)
     assert bench.look() == [(10_000, None)]
     bench.tell(cost_usd=0.02)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from weft.engine.messages.facts import Ended, StepOutcome
-from weft.engine.messages.orders import Launch
+from weft.engine.messages.orders import AgentTask, Launch
 from weft.hosts.records import LocalRecords
 from weft.plan.model import Agent, Command
 from weft.ports.agent import AgentEnded, Verdict
@@ -25,7 +25,7 @@ def job(**given: Any) -> JobEnded:
 
 def launch(*commands: Command) -> Launch:
     return Launch(
-        firing=7, execution=2, row=1, path="a", step="test", attempt=1, commands=commands, timeout=90, grace=5
+        firing=7, execution=2, row=1, path="a", step="test", attempt=1, work=commands, timeout=90, grace=5
     )
 
 
@@ -296,7 +296,10 @@ def test_an_agent_whose_program_is_missing_is_told_with_how_to_install_it(
 ) -> None:
     agent = Agent(name="coder", use=use)
     ended = fact_of(
-        replace(launch(), agent=agent), job(why=EndReason.NOT_STARTED, message=said), ("", ""), at=1.0
+        replace(launch(), work=AgentTask(agent=agent)),
+        job(why=EndReason.NOT_STARTED, message=said),
+        ("", ""),
+        at=1.0,
     )
     assert ended.message == f"it could not be started: {said}{told}"
 

@@ -86,7 +86,9 @@ class ConflictResolution:
             return None
         commands = self._lineage.verify_of(launch.row)
         verify = "\n".join(command if isinstance(command, str) else " ".join(command) for command in commands)
-        return replace(launch, prompt=prompt(launch.prompt, conflict, verify))
+        assert launch.task is not None
+        text = prompt(launch.task.prompt, conflict, verify)
+        return replace(launch, work=replace(launch.task, prompt=text))
 
     async def close(self, launch: Launch, fact: Ended) -> Ended:
         """However it ended, what it did is kept; if that is no resolution of the conflict, it has failed."""

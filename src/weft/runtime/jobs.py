@@ -135,7 +135,7 @@ class JobFactory:
             step=_INTERNAL[kind],
             kind=kind,
             attempt=1,
-            commands=commands,
+            work=commands,
             timeout=settings.timeout,
             grace=settings.grace,
         )
@@ -174,10 +174,11 @@ class JobFactory:
 
     def _priced(self, launch: Launch, report: _Report) -> _Report:
         """Returns the report with a cost computed from its tokens, if it has none and there is a price."""
-        assert launch.agent is not None
+        assert launch.task is not None
         if report.cost is not None or report.tokens is None or not self._plan.prices:
             return report
-        names = (launch.model, launch.agent.model, launch.agent.name)
+        task = launch.task
+        names = (task.model, task.agent.model, task.agent.name)
         return replace(report, cost=priced(self._plan.prices, names, report.tokens, report.usage))
 
     def _adapter(self, launch: Launch) -> AgentAdapter:
@@ -185,14 +186,15 @@ class JobFactory:
         return self._adapter_of(launch.agent.use)
 
     def _call(self, launch: Launch, cwd: Path) -> AgentCall:
-        assert launch.agent is not None
+        task = launch.task
+        assert task is not None
         return AgentCall(
-            agent=launch.agent,
-            prompt="\n\n".join(filter(None, (launch.interruption, launch.prompt))),
-            model=launch.model,
-            session=launch.session,
-            fork=launch.fork,
-            read_only=launch.read_only,
+            agent=task.agent,
+            prompt="\n\n".join(filter(None, (task.interruption, task.prompt))),
+            model=task.model,
+            session=task.session,
+            fork=task.fork,
+            read_only=task.read_only,
             plan_dir=str(self._plan_dir),
             cwd=str(cwd),
             result_file=self._result_file(launch),

@@ -105,7 +105,7 @@ def agent_ended(ended: JobEnded, output: tuple[str, str], report: str) -> AgentE
 
 def cut_off(launch: Launch, fact: Ended) -> Ended:
     """Marks the end of an agent's execution that another one follows in the same directory."""
-    may_leave = launch.agent is not None and not launch.read_only
+    may_leave = launch.task is not None and not launch.task.read_only
     return replace(fact, left="") if may_leave and fact.how in CUT_OFF else fact
 
 

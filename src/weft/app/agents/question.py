@@ -19,7 +19,7 @@ from weft.app.isolation.step_isolation import isolation_of
 from weft.app.project.hosts import host_of
 from weft.app.project.places import Places
 from weft.engine.messages.facts import Ended, StepOutcome
-from weft.engine.messages.orders import Launch
+from weft.engine.messages.orders import AgentTask, Launch
 from weft.errors import WeftError
 from weft.plan.model import Agent
 from weft.plan.order.outline import ROOT
@@ -156,10 +156,12 @@ class _Asking:
             path=f"agents/{number}",
             step=question.step,
             attempt=question.attempt,
-            agent=question.agent,
-            model=question.agent.model or self._model,
-            prompt=question.prompt,
-            read_only=question.read_only,
+            work=AgentTask(
+                agent=question.agent,
+                model=question.agent.model or self._model,
+                prompt=question.prompt,
+                read_only=question.read_only,
+            ),
             timeout=self._timeout,
             grace=GRACE,
         )

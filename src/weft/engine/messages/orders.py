@@ -44,6 +44,23 @@ class Order(Struct, frozen=True, kw_only=True):
     """The path of that subplan; empty for the whole plan."""
 
 
+class AgentTask(Struct, frozen=True, kw_only=True):
+    """What an agent is to do."""
+
+    agent: Agent
+    model: str | None = None
+    prompt: str = ""
+    interruption: str = ""
+    """The notice before the prompt if an earlier execution of the step was cut off."""
+    session: str | None = None
+    """The conversation to continue."""
+    fork: bool = False
+    """Whether to fork that conversation."""
+    read_only: bool = False
+    is_to_change: bool = False
+    """Whether it is asked to change files, and not for a result that it is to give."""
+
+
 class Launch(Order, frozen=True, kw_only=True):
     """Start processes: commands one after the other until one fails, or an agent."""
 
@@ -55,21 +72,8 @@ class Launch(Order, frozen=True, kw_only=True):
     """Names its job within the run, where that is not named by the firing and the execution."""
     round: int = 0
     """Of what may be done several times within an execution: how often it has been."""
-    commands: tuple[Command, ...] = ()
-    """Rendered. Text for /bin/sh, or an argv."""
-    agent: Agent | None = None
-    """The agent; None for commands."""
-    model: str | None = None
-    prompt: str = ""
-    interruption: str = ""
-    """The notice before the prompt of an agent if an earlier execution of the step was cut off."""
-    session: str | None = None
-    """The conversation to continue."""
-    fork: bool = False
-    """Whether to fork that conversation."""
-    read_only: bool = False
-    is_to_change: bool = False
-    """Of an agent: whether it is asked to change files, and not for a result that it is to give."""
+    work: tuple[Command, ...] | AgentTask = ()
+    """Rendered commands, each a text for /bin/sh or an argv; or the task of an agent."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     """Rendered, with the things leased from pools."""
     inputs: str = ""
@@ -78,6 +82,20 @@ class Launch(Order, frozen=True, kw_only=True):
     """What the step itself says about it."""
     timeout: float
     grace: float
+
+    @property
+    def task(self) -> AgentTask | None:
+        """The task of the agent; None for commands."""
+        return self.work if isinstance(self.work, AgentTask) else None
+
+    @property
+    def agent(self) -> Agent | None:
+        return self.work.agent if isinstance(self.work, AgentTask) else None
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """The commands; none for an agent."""
+        return () if isinstance(self.work, AgentTask) else self.work
 
     @property
     def is_work(self) -> bool:

@@ -24,7 +24,7 @@ from weft.engine.messages.facts import (
     VerifyStarted,
 )
 from weft.engine.messages.failures import REJECTED, Failure
-from weft.engine.messages.orders import Launch
+from weft.engine.messages.orders import AgentTask, Launch
 from weft.engine.rules.result_check import ResultJudgement
 from weft.engine.rules.step_result import output_tail, part_name, shown
 from weft.engine.state import unchanged_files
@@ -202,11 +202,11 @@ class EventWriter:
             "kind": firing.move.act.kind,
         }
         order = firing.order
-        if isinstance(order, Launch) and order.agent is not None:
-            data["agent"] = order.agent.name
-            data |= {} if order.model is None else {"model": order.model}
-            data |= _resumed(order)
-            data |= {"interruption": order.interruption} if order.interruption else {}
+        if isinstance(order, Launch) and (task := order.task) is not None:
+            data["agent"] = task.agent.name
+            data |= {} if task.model is None else {"model": task.model}
+            data |= _resumed(task)
+            data |= {"interruption": task.interruption} if task.interruption else {}
             data |= {name: amount for name, amount in zip(_RESERVED, firing.reserved, strict=True) if amount}
         elif isinstance(order, Launch):
             data["command"] = " && ".join(shown(command) for command in order.commands)
@@ -365,11 +365,11 @@ class EventWriter:
         return data | {"completed_at": self._state.at} if ended else data
 
 
-def _resumed(launch: Launch) -> Data:
+def _resumed(task: AgentTask) -> Data:
     """Returns the conversation that an agent continues."""
-    if launch.session is None:
+    if task.session is None:
         return {}
-    return {"session": launch.session, "fork": True} if launch.fork else {"session": launch.session}
+    return {"session": task.session, "fork": True} if task.fork else {"session": task.session}
 
 
 def _details(fact: Ended) -> Data:

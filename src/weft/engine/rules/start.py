@@ -242,11 +242,10 @@ class Starter:
         """Orders another execution of a firing that was stopped or limited and has room."""
         if firing.serial not in self._state.firings:
             return  # cancelled in the meantime: another step of its slice met a ceiling
-        launch = firing.launch
-        if launch is not None and launch.agent is not None:
+        if firing.task is not None:
             firing.parked = "stopped"
             request = PoolRequest(subplan=firing.subplan, move=firing.move, firing=firing)
-            if not self._expenses.allows(request, launch.agent, firing.reserved):
+            if not self._expenses.allows(request, firing.task.agent, firing.reserved):
                 self._waits_again(firing)
                 return
             self._expenses.opens(firing, firing.reserved)

@@ -75,7 +75,7 @@ def failure_of(firing: StepFiring, fact: Ended) -> Failure:
     placed = firing.subplan.steps.get(firing.step)
     if placed is not None and reason not in _NOT_THE_WORK:
         reason = exhausted(placed.step, firing.attempt) or reason
-    agent = firing.launch.agent if firing.launch is not None else None
+    agent = None if firing.task is None else firing.task.agent
     command = _command(order, fact.command) if agent is None else ""
     detail = fact.message or str(fact.how)
     actor = command or (f"agent {agent.name}" if agent is not None else "")

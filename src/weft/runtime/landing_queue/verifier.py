@@ -302,7 +302,7 @@ class Verifier:
             kind=LaunchKind.LAND,
             attempt=1,
             name=self._name(started),
-            commands=(*work.setup, *work.commands),
+            work=(*work.setup, *work.commands),
             timeout=work.timeout,
             grace=self._lineage.settings(work.row).grace,
         )
