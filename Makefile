@@ -62,7 +62,8 @@ check-structure: $(VENV)/ready
 	@$(BIN)/deptry src
 	@$(BIN)/vulture
 
-format: $(VENV)/ready ## put the code in its standard form
+format: $(VENV)/ready ## put the code in its standard form, and the table of agents
+	@PYTHONPATH=tests $(BIN)/python -m agents.agent_table
 	@$(BIN)/ruff format --quiet
 	@$(BIN)/ruff check --fix --quiet || true
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import weft
+from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.run_status import RunState
 from weft.engine.states import SubplanExecutionState
 
@@ -68,6 +69,47 @@ def test_threads_are_started_in_one_place() -> None:
             and node.attr == "start"
             and "thread" in ast.unparse(node.value).lower()
         )
+    ]
+    assert elsewhere == []
+
+
+def test_one_factory_names_the_implementations_of_hosts() -> None:
+    """Everything else uses the port, so a host can be on another machine."""
+    implementations = {"weft.hosts.local", "weft.hosts.records", "weft.hosts.link", "weft.hosts.reach"}
+    users = {
+        str(path)
+        for path, tree in syntax_trees()
+        if path.parts[0] != "hosts"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module in implementations
+    }
+    assert users == {"app/project/hosts.py"}
+
+
+def test_only_hosts_know_the_files_of_jobs() -> None:
+    names = {"heartbeat.json", "supervisor.log", "out.tail", "err.tail", ".out", ".err", ".result.json"}
+    elsewhere = [
+        f"{path}:{node.lineno}"
+        for path, tree in syntax_trees()
+        if path.parts[0] in {"app", "cli", "runtime"}
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names
+    ]
+    assert elsewhere == []
+
+
+_OF_EVENTS = ("app/views/", "app/notify/", "cli/text/run_lines.py", "engine/rules/event_writer.py")
+"""Modules that read and write events, whose steps have names."""
+
+
+def test_the_steps_of_weft_itself_are_named_in_one_module() -> None:
+    names = {str(step) for step in InternalStep}
+    elsewhere = [
+        f"{path}:{node.lineno}"
+        for path, tree in syntax_trees()
+        if path != Path("engine/messages/internal_steps.py") and not str(path).startswith(_OF_EVENTS)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and node.value in names
     ]
     assert elsewhere == []
 

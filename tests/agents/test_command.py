@@ -10,7 +10,7 @@ from weft.agents.command import invoke, judge, progress
 from weft.engine.messages.facts import StepOutcome
 from weft.errors import InputError
 from weft.plan.prices import Usage
-from weft.ports.agent import Progress, Verdict, is_metered
+from weft.ports.agent import Progress, Verdict
 
 AWKWARD = ("two words", "$HOME", "`id`", "a;b", "", "'\"")
 
@@ -193,4 +193,4 @@ def test_a_report_without_a_cost_says_nothing_of_it(text: str) -> None:
 
 def test_both_adapters_tell_in_the_result_file() -> None:
     adapters = map(adapter_of, ("command", "scripted"))
-    assert [is_metered(adapter) and adapter.PROGRESS_IN for adapter in adapters] == ["result_file"] * 2
+    assert [adapter.progress and adapter.progress_in for adapter in adapters] == ["result_file"] * 2

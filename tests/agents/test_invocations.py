@@ -7,7 +7,7 @@ from agents.recorded import USES, call_of
 from weft.agents.adapters import adapter_of
 from weft.agents.mini_swe_agent import LONGEST_PROMPT
 from weft.errors import InputError
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.ports.agent import AgentAdapter, Invocation
 
 READ_ONLY = {
@@ -44,7 +44,7 @@ def has(invocation: Invocation, words: tuple[str, ...]) -> bool:
 
 @pytest.mark.parametrize("use", USES)
 def test_the_program_that_is_called_is_the_one_that_is_looked_for(use: str) -> None:
-    assert ADAPTERS[use].program in invoked(use).argv
+    assert AGENT_PROGRAMS[use].program in invoked(use).argv
 
 
 @pytest.mark.parametrize("use", sorted(set(USES) - {"mini-swe-agent"}))
@@ -107,7 +107,7 @@ def test_one_that_keeps_no_conversation_starts_afresh(use: str) -> None:
 
 
 def test_a_conversation_is_forked_by_all_that_say_they_can() -> None:
-    assert {use for use in USES if ADAPTERS[use].forks} == set(FORKED)
+    assert {use for use in USES if AGENT_PROGRAMS[use].forks} == set(FORKED)
 
 
 @pytest.mark.parametrize("use", sorted(FORKED))
@@ -168,13 +168,15 @@ def test_mini_swe_agent_leaves_its_story_where_a_report_is_looked_for() -> None:
 
 
 @pytest.mark.parametrize("use", USES)
-def test_an_adapter_is_a_module_with_both_functions(use: str) -> None:
+def test_an_adapter_has_both_functions(use: str) -> None:
     adapter: AgentAdapter = adapter_of(use)
     assert callable(adapter.invoke)
     assert callable(adapter.judge)
 
 
-@pytest.mark.parametrize("name", sorted(name for name, adapter in ADAPTERS.items() if adapter.reads_only))
+@pytest.mark.parametrize(
+    "name", sorted(name for name, adapter in AGENT_PROGRAMS.items() if adapter.reads_only)
+)
 def test_an_adapter_that_has_a_mode_for_reading_uses_it(name: str) -> None:
     invoke, agent = adapter_of(name).invoke, {"use": name, "model": "m"}
     assert invoke(call(agent=agent, read_only=True)) != invoke(call(agent=agent))

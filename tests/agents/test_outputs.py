@@ -12,8 +12,8 @@ from agents.recorded import EXIT_CODES, LEAVE_A_FILE, USES, call_of, judged, out
 from weft.agents.adapters import adapter_of
 from weft.agents.shared.usage_limits import UNKNOWN
 from weft.engine.messages.facts import StepOutcome
-from weft.plan.language.adapters import ADAPTERS
-from weft.ports.agent import Verdict, is_metered
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
+from weft.ports.agent import Verdict
 
 STREAMS = tuple(use for use in USES if use not in LEAVE_A_FILE)
 LINES = tuple(use for use in STREAMS if use != "aider")
@@ -197,7 +197,7 @@ def test_last_words_may_tell_of_a_limit_or_a_missing_key(use: str) -> None:
 def test_a_program_that_is_not_there_is_reported_with_how_to_install_it(use: str) -> None:
     agent_verdict = judged(use, "", stdout="", exit_code=127, stderr="sh: 1: it: not found\n")
     assert agent_verdict.how is StepOutcome.INFRA
-    assert agent_verdict.message.endswith(f"not found; to install it, type: {ADAPTERS[use].install}")
+    assert agent_verdict.message.endswith(f"not found; to install it, type: {AGENT_PROGRAMS[use].install}")
 
 
 @pytest.mark.parametrize("use", LINES)
@@ -277,7 +277,7 @@ def test_an_event_may_hold_anything(use: str, data: st.DataObject) -> None:
     text = "\n".join(map(json.dumps, lines))
     assert judged(use, text).how in StepOutcome
     adapter = adapter_of(use)
-    progress = adapter.progress(call_of(use), text) if is_metered(adapter) else None
+    progress = adapter.progress(call_of(use), text) if adapter.progress is not None else None
     assert progress is None or (progress.tokens or 0) >= 0
 
 

@@ -12,7 +12,7 @@ from contracts.host_contract import end_of, ends
 from hosts.places import ENV, Place
 from weft.agents.adapters import adapter_of
 from weft.engine.messages.facts import Ended, StepOutcome
-from weft.engine.messages.orders import Launch
+from weft.engine.messages.orders import AgentTask, Launch
 from weft.hosts.local import LocalHost
 from weft.plan.loader.load import load_plan
 from weft.plan.model import Agent
@@ -35,12 +35,12 @@ class Bench:
         self._programs = place.root / "bin"
         self._programs.mkdir()
         environ = {"PATH": f"{self._programs}:{ENV['PATH']}"}
-        logs = place.root / "logs"
         self._jobs = JobFactory(
             run="r",
             plan=load_plan(PLAN),
             plan_dir=place.root,
-            logs=logs,
+            logs=place.root,
+            records=host,
             adapter_of=adapter_of,
             environ=environ,
         )
@@ -51,8 +51,9 @@ class Bench:
             program.write_text(f"#!/bin/sh\n{script}\n")
             program.chmod(0o755)
         launch = Launch(
-            firing=next(self._numbers), execution=1, row=1, path="a", step="work", attempt=1, prompt="Do it",
-            agent=Agent(name="coder", use=use), **{"timeout": 3600.0, "grace": 0.05, **more},
+            firing=next(self._numbers), execution=1, row=1, path="a", step="work", attempt=1,
+            work=AgentTask(agent=Agent(name="coder", use=use), prompt="Do it"),
+            **{"timeout": 3600.0, "grace": 0.05, **more},
         )  # fmt: skip
         self.host.start(self._jobs.job(launch, self.place.root))
         return launch

@@ -7,8 +7,7 @@ import pytest
 
 from agents.recorded import USES, call_of
 from weft.agents.adapters import adapter_of
-from weft.plan.language.adapters import ADAPTERS
-from weft.ports.agent import is_metered
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 
 REFERENCE = (Path(__file__).parents[2] / "docs" / "reference" / "agents.md").read_text(encoding="utf-8")
 
@@ -30,7 +29,7 @@ def test_all_programs_are_in_all_tables() -> None:
 @pytest.mark.parametrize("use", USES)
 def test_it_says_how_to_install_and_what_is_called(use: str) -> None:
     install, _, called = CALLED[use]
-    assert install == f"`{ADAPTERS[use].install}`"
+    assert install == f"`{AGENT_PROGRAMS[use].install}`"
     words = re.findall(r"`(.*)`", called)[0].split()
     argv = set(adapter_of(use).invoke(call_of(use)).argv)
     assert {word for word in words if not re.search("[A-Z…]", word)} <= argv
@@ -41,7 +40,7 @@ def test_it_says_what_a_program_can_do(use: str) -> None:
     adapter, resumes, forks, reads, tells = adapter_of(use), *ABLE[use]
     afresh = adapter.invoke(call_of(use)).argv
     assert (resumes == "yes") == (adapter.invoke(call_of(use, session="S")).argv != afresh)
-    assert (forks == "yes") == ADAPTERS[use].forks
+    assert (forks == "yes") == AGENT_PROGRAMS[use].forks
     reading = adapter.invoke(call_of(use, read_only=True))
     assert bool(reads) == (reading.argv != afresh or "OPENCODE_PERMISSION" in reading.env)
-    assert ("while it works" in tells) == is_metered(adapter)
+    assert ("while it works" in tells) == (adapter.progress is not None)

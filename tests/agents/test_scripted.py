@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agents.calls import NOW, call, ended
-from weft.agents.scripted import invoke, judge
+from weft.agents.scripted import ADAPTER
 from weft.engine.messages.facts import StepOutcome
 from weft.errors import InputError
 from weft.ports.agent import AgentCall, Verdict
@@ -28,7 +28,7 @@ def scripted(folder: Path, *actions: dict[str, Any], name: str = "script.json") 
 
 
 def started(asked: AgentCall) -> subprocess.Popen[str]:
-    invocation = invoke(asked)
+    invocation = ADAPTER.invoke(asked)
     process = subprocess.Popen(
         invocation.argv,
         cwd=asked.cwd,
@@ -49,7 +49,7 @@ def verdict_of(asked: AgentCall, process: subprocess.Popen[str]) -> Verdict:
     stdout, stderr = process.communicate()
     file = Path(asked.result_file)
     code = process.returncode
-    return judge(
+    return ADAPTER.judge(
         asked,
         ended(
             exit_code=code if code >= 0 else None,
@@ -147,15 +147,17 @@ def test_a_script_in_json_is_played_without_yaml_and_records() -> None:
 
 
 def test_what_the_plan_adds_to_its_command_line_is_handed_on() -> None:
-    invocation = invoke(call(agent={"use": "scripted", "script": "/elsewhere/s.json", "args": ("x",)}))
+    invocation = ADAPTER.invoke(
+        call(agent={"use": "scripted", "script": "/elsewhere/s.json", "args": ("x",)})
+    )
     assert invocation.argv[-2:] == ("/elsewhere/s.json", "x")
 
 
 def test_the_environment_reports_the_conversation() -> None:
     agent = {"use": "scripted", "script": "s.json"}
-    assert invoke(call(agent=agent, session="s1")).env == {"WEFT_SESSION": "s1"}
+    assert ADAPTER.invoke(call(agent=agent, session="s1")).env == {"WEFT_SESSION": "s1"}
 
 
 def test_an_agent_without_a_script_is_refused() -> None:
     with pytest.raises(InputError, match="'coder' has no `script`"):
-        invoke(call(agent={"use": "scripted"}))
+        ADAPTER.invoke(call(agent={"use": "scripted"}))

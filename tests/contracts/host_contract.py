@@ -12,9 +12,11 @@ Jobs are told what to do in words, as a host need not have real processes:
 from collections.abc import Sequence
 from typing import Protocol
 
+import anyio
 import pytest
+from anyio.to_thread import run_sync
 
-from weft.ports.host import EndReason, Host, Job, JobEnded, Running
+from weft.ports.host import EndReason, Host, Job, JobEnded, JobRecords, OutputPart, Running, Sighting
 
 pytestmark = pytest.mark.anyio
 
@@ -42,6 +44,10 @@ class Stage(Protocol):
 
     async def crash(self) -> None:
         """Whoever watches the jobs dies."""
+        ...
+
+    def records(self) -> JobRecords:
+        """What is read by who is no coordinator."""
         ...
 
 
@@ -311,6 +317,130 @@ class HostContract:
         known = await second.open()
         assert [job.why for job in known.values() if isinstance(job, JobEnded)] == [EndReason.LOST]
         await second.close()
+
+    async def test_a_host_may_be_prepared_before_it_is_opened(self, stage: Stage) -> None:
+        host = stage.host()
+        await run_sync(host.prepare)
+        assert await host.open() == {}
+        host.start(stage.job("a", ["exit 0"]))
+        assert (await end_of(host, "a")).exit_code == 0
+        await host.close()
+
+    async def test_records_exist_once_a_host_was_opened(self, stage: Stage) -> None:
+        assert not await run_sync(stage.records().exists)
+        host = stage.host()
+        await host.open()
+        assert await run_sync(host.exists)
+        await host.close()
+        assert await run_sync(stage.records().exists)
+
+    async def test_output_is_read_while_its_job_runs_and_later(self, stage: Stage) -> None:
+        host = stage.host()
+        await host.open()
+        host.start(stage.job("a", ["say one", "wait", "say two"]))
+        await stage.reached("a")
+        await self._await_output(stage, "a", b"one\n")
+        assert await self._read(host, "a") == b"one\n"
+        stage.release("a")
+        await end_of(host, "a")
+        host.forget(["a"])
+        await host.close()
+        assert await self._read(stage.records(), "a") == b"one\ntwo\n"
+
+    async def _await_output(self, stage: Stage, output: str, text: bytes) -> None:
+        with anyio.fail_after(60):
+            while await self._read(stage.records(), output) != text:  # noqa: ASYNC110 - no event tells it
+                await anyio.sleep(0.01)
+
+    async def _read(
+        self,
+        records: JobRecords,
+        output: str,
+        *,
+        part: OutputPart = OutputPart.OUT,
+        offset: int = 0,
+        length: int = 1000,
+    ) -> bytes:
+        return await run_sync(records.read, output, part, offset, length)
+
+    async def test_output_is_read_from_an_offset(self, stage: Stage) -> None:
+        host = stage.host()
+        await host.open()
+        host.start(stage.job("a", ["say hello"]))
+        await end_of(host, "a")
+        assert await self._read(host, "a", offset=1, length=3) == b"ell"
+        assert await self._read(host, "a", offset=-5, length=2) == b"he"
+        assert await self._read(host, "a", offset=6) == b""
+        await host.close()
+
+    async def test_the_state_of_an_output_changes_with_it(self, stage: Stage) -> None:
+        host = stage.host()
+        await host.open()
+        host.start(stage.job("a", ["say one", "wait", "say two"]))
+        await stage.reached("a")
+        await self._await_output(stage, "a", b"one\n")
+        first = await run_sync(host.state, "a", OutputPart.OUT)
+        assert first is not None
+        assert first.size == 4
+        assert await run_sync(host.state, "a", OutputPart.OUT) == first
+        stage.release("a")
+        await end_of(host, "a")
+        second = await run_sync(host.state, "a", OutputPart.OUT)
+        assert second is not None
+        assert (second.size, second == first) == (8, False)
+        await host.close()
+
+    async def test_output_that_nobody_wrote_is_empty(self, stage: Stage) -> None:
+        host = stage.host()
+        await host.open()
+        host.start(stage.job("a", ["say hello"]))
+        await end_of(host, "a")
+        parts = {"a": {*OutputPart} - {OutputPart.OUT}, "nobody": {*OutputPart}}
+        for output, absent in parts.items():
+            for part in absent:
+                assert await self._read(host, output, part=part) == b""
+                assert await run_sync(host.state, output, part) is None
+        assert list(await run_sync(host.outputs, "nobody")) == []
+        await host.close()
+
+    async def test_outputs_are_found_by_what_their_names_begin_with(self, stage: Stage) -> None:
+        host = stage.host()
+        await host.open()
+        for name in ("a", "a.1", "a.12", "ab", "b.a"):
+            host.start(stage.job(name, ["say x"]))
+        await ends(host, 5)
+        assert list(await run_sync(host.outputs, "a")) == ["a", "a.1", "a.12"]
+        assert list(await run_sync(host.outputs, "a.1")) == ["a.1"]
+        await host.close()
+
+    async def test_jobs_that_run_are_seen_from_outside(self, stage: Stage) -> None:
+        host = stage.host()
+        await host.open()
+        host.start(stage.job("a", ["wait"]))
+        await stage.reached("a")
+        await self._await_running(stage, {"a"})
+        (sighting,) = (await run_sync(stage.records().running)).values()
+        assert isinstance(sighting, Sighting)
+        assert (sighting.pid > 0, sighting.at > 0) == (True, True)
+        stage.release("a")
+        await end_of(host, "a")
+        await self._await_running(stage, set())
+        await host.close()
+
+    async def _await_running(self, stage: Stage, names: set[str]) -> None:
+        """A report may be a few seconds old."""
+        with anyio.fail_after(60):
+            while {*await run_sync(stage.records().running)} != names:  # noqa: ASYNC110 - no event tells it
+                await anyio.sleep(0.01)
+
+    async def test_a_host_that_is_idle_and_closed_ends(self, stage: Stage) -> None:
+        host = stage.host()
+        await host.open()
+        host.start(stage.job("a", ["exit 0"]))
+        await end_of(host, "a")
+        await host.close()
+        await run_sync(host.wait_until_gone)
+        assert await run_sync(stage.records().running) == {}
 
     async def test_nothing_is_told_after_the_end(self, stage: Stage) -> None:
         host = stage.host()

@@ -57,7 +57,9 @@ class Place:
         tail: int = 1 << 20,
         linger: float = 0.0,
     ) -> LocalHost:
-        self._hosts.append(LocalHost(self.directory, head=head, tail=tail, linger=linger, program=program))
+        self._hosts.append(
+            LocalHost(self.directory, self.root, head=head, tail=tail, linger=linger, program=program)
+        )
         return self._hosts[-1]
 
     # --- jobs ---
@@ -69,7 +71,7 @@ class Place:
 
     def argv(self, name: str, *commands: tuple[str, ...], timeout: float = LONG, grace: float = LONG) -> Job:
         return Job(
-            id=name, commands=commands, cwd=str(self.root), env=ENV, output=str(self.root / name), timeout=timeout,
+            id=name, commands=commands, cwd=str(self.root), env=ENV, output=name, timeout=timeout,
             grace=grace,
         )  # fmt: skip
 

@@ -42,7 +42,7 @@ async def enclosing(place: Place, script: str) -> EnclosingStep:
             commands=(("/bin/sh", "-c", script),),
             cwd=str(place.root),
             env=env,
-            output=str(place.root / "out"),
+            output="out",
             timeout=3600,
             grace=0,
         )

@@ -7,6 +7,7 @@ import pytest
 from contracts.host_contract import HostContract, Stage
 from hosts.places import LONG, Place
 from weft.hosts.local import LocalHost
+from weft.hosts.records import LocalRecords
 from weft.ports.host import Job
 
 
@@ -49,6 +50,9 @@ class LocalStage:
 
     def release(self, name: str) -> None:
         self._place.release(name)
+
+    def records(self) -> LocalRecords:
+        return LocalRecords(self._place.directory, self._place.root)
 
     async def crash(self) -> None:
         self._place.kill()

@@ -139,7 +139,7 @@ async def test_a_link_in_place_of_a_directory_of_outputs_is_refused(place: Place
     (place.root / ".weft/runs/r/logs").symlink_to(place.root / "outside")
     host = place.host()
     await host.open()
-    host.start(replace(place.shell("a", "echo text"), output=str(place.root / ".weft/runs/r/logs/a")))
+    host.start(replace(place.shell("a", "echo text"), output=".weft/runs/r/logs/a"))
     end = await end_of(host, "a")
     assert (end.exit_code, end.stdout) == (0, "text\n")
     assert end.message.endswith("/.weft/runs/r/logs/a.out: is a symbolic link, not a directory")
@@ -150,8 +150,8 @@ async def test_a_link_in_place_of_a_directory_of_outputs_is_refused(place: Place
 async def test_the_directory_of_an_output_is_made_when_something_is_written(place: Place) -> None:
     host = place.host()
     await host.open()
-    host.start(replace(place.shell("a", "true"), output=str(place.root / "quiet" / "a")))
-    host.start(replace(place.shell("b", "echo one"), output=str(place.root / "new" / "deep" / "b")))
+    host.start(replace(place.shell("a", "true"), output="quiet/a"))
+    host.start(replace(place.shell("b", "echo one"), output="new/deep/b"))
     assert {end.message for end in (await ends(host, 2)).values()} == {""}
     assert (place.root / "new" / "deep" / "b.out").read_text() == "one\n"
     assert not (place.root / "quiet").exists()
@@ -162,7 +162,7 @@ async def test_an_output_that_has_no_place_is_told_nevertheless(place: Place) ->
     host = place.host()
     await host.open()
     await anyio.Path(place.root / "file").touch()
-    host.start(replace(place.shell("a", "echo one"), output=str(place.root / "file" / "a")))
+    host.start(replace(place.shell("a", "echo one"), output="file/a"))
     end = await end_of(host, "a")
     assert (end.why, end.exit_code, end.stdout) == (EndReason.EXITED, 0, "one\n")
     assert end.message == f"cannot write {place.root}/file/a.out: not a directory"

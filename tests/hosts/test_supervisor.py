@@ -345,10 +345,10 @@ def until_it_listens(place: Place) -> None:
 def test_to_prepare_one_in_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(WeftError, match=r"cannot make the directory .*/file/host: Not a directory"):
-        LocalHost(tmp_path / "file" / "host").prepare()
+        LocalHost(tmp_path / "file" / "host", tmp_path).prepare()
 
 
 async def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(WeftError, match=r"cannot make the directory .*/file/host: Not a directory"):
-        await LocalHost(tmp_path / "file" / "host").open()
+        await LocalHost(tmp_path / "file" / "host", tmp_path).open()

@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from weft.plan.language import tables, values
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.language.kinds import (
     Boolean,
     Choice,
@@ -205,7 +205,7 @@ def plans(draw: st.DrawFn, *, depth: int = 2) -> dict[str, Any]:
 
 class _Names:
     def __init__(self, plan: dict[str, Any]) -> None:
-        self.agents = [*plan.get("agents", {}), *(name for name in ADAPTERS if name not in _NEED_MORE)]
+        self.agents = [*plan.get("agents", {}), *(name for name in AGENT_PROGRAMS if name not in _NEED_MORE)]
         self.pools = list(plan.get("pools", {}))
         self.pipelines = list(plan.get("pipelines", {}))
 

@@ -15,7 +15,7 @@ from real_agents.installing import programs_of
 from real_agents.programs import SET_UP
 from weft.agents.adapters import adapter_of
 from weft.engine.messages.facts import Ended, StepOutcome
-from weft.engine.messages.orders import Launch
+from weft.engine.messages.orders import AgentTask, Launch
 from weft.hosts.local import LocalHost
 from weft.plan.loader.load import load_plan
 from weft.plan.model import Agent
@@ -71,7 +71,8 @@ class Bench:
             run="r1",
             plan=load_plan(PLAN),
             plan_dir=place.root,
-            logs=place.root / "logs",
+            logs=place.root,
+            records=host,
             adapter_of=adapter_of,
             environ=environ_of(agent, self.home),
         )
@@ -99,10 +100,10 @@ class Bench:
             env=setting.env,
             args=(*setting.args, *more.pop("args", ())),
         )
-        usual = {"prompt": TASK, "timeout": LONG, "grace": 1.0}
+        times = {name: more.pop(name) for name in ("timeout", "grace") if name in more}
         return Launch(
-            firing=next(self._numbers), execution=1, row=1, path="a", step="work", attempt=1, agent=agent,
-            **{**usual, **more},
+            firing=next(self._numbers), execution=1, row=1, path="a", step="work", attempt=1,
+            work=AgentTask(agent=agent, **{"prompt": TASK, **more}), **{"timeout": LONG, "grace": 1.0, **times},
         )  # fmt: skip
 
     def start(self, launch: Launch) -> str:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.runtime.homes import Homes, home_variables
 
 
@@ -33,5 +33,5 @@ def test_the_variables_are_those_of_the_standard_and_of_all_agents(tmp_path: Pat
     found = home_variables(tmp_path)
     assert found["HOME"] == found["GEMINI_CLI_HOME"] == str(tmp_path)
     assert found["XDG_CONFIG_HOME"] == f"{tmp_path}/.config"
-    assert {name for one in ADAPTERS.values() for name in one.home} <= found.keys()
+    assert {name for one in AGENT_PROGRAMS.values() for name in one.home} <= found.keys()
     assert {"CLAUDE_CONFIG_DIR", "CODEX_HOME", "VIBE_HOME", "XDG_RUNTIME_DIR"} <= found.keys()

@@ -6,8 +6,9 @@ import pytest
 
 from weft.agents.adapters import adapter_of
 from weft.engine.messages.facts import StepOutcome
-from weft.engine.messages.orders import Launch
+from weft.engine.messages.orders import AgentTask, Launch
 from weft.errors import WeftError
+from weft.hosts.records import LocalRecords
 from weft.plan.loader.load import load_plan
 from weft.plan.sandbox import Sandbox
 from weft.ports.host import EndReason, Job, JobEnded
@@ -46,6 +47,7 @@ class Stage:
             plan=P,
             plan_dir=root,
             logs=root / "logs",
+            records=LocalRecords(root / "host", root / "logs"),
             adapter_of=adapter_of,
             environ={"PATH": "/bin", "HOME": "/homes/me"},
             isolation=self.isolation,
@@ -56,11 +58,11 @@ class Stage:
 
 
 def launch(row: int = BARE, agent: str | None = None, **more) -> Launch:
-    commands = () if agent else ("x",)
+    work = AgentTask(agent=P.agents[agent]) if agent else ("x",)
     return Launch(
         **{
             "firing": 7, "execution": 2, "row": row, "path": P.outline.paths[row], "step": "x", "attempt": 3,
-            "timeout": 9.0, "grace": 1.0, "commands": commands, "agent": P.agents.get(agent or ""), **more,
+            "timeout": 9.0, "grace": 1.0, "work": work, **more,
         }
     )  # fmt: skip
 
@@ -101,7 +103,7 @@ def test_a_sandbox_has_a_home_a_tmp_and_a_directory_for_its_report(stage: Stage)
     assert (argv[0], argv[-2:], job.sandboxed) == ("/bin/bwrap", ("--", "agent"), True)
     assert (job.env["WEFT_RESULT"], job.env["TMPDIR"]) == (str(result), "/tmp")
     assert job.env["HOME"] == str(stage.root / "homes" / "bare")
-    assert job.output == str(stage.root / "logs" / "bare" / "x.3.7-2")
+    assert job.output == "bare/x.3.7-2"
     assert result.parent.is_dir()
 
 
@@ -124,7 +126,9 @@ def test_the_report_of_an_agent_in_a_sandbox_counts(stage: Stage) -> None:
     assert (fact.how, fact.result, fact.cost) == (StepOutcome.DONE, "r", 500_000)
     gauge = stage.jobs.gauge(launch(agent="boxed"), stage.work)
     assert gauge is not None
-    assert gauge.file == stage.job(agent="boxed").env["WEFT_RESULT"]
+    progress = gauge.read(1000)
+    assert progress is not None
+    assert progress.cost == 500_000
 
 
 def test_a_program_that_is_not_in_the_sandbox_is_no_failure_of_the_work(stage: Stage) -> None:

@@ -5,12 +5,13 @@ from typing import Any
 
 from weft.agents.adapters import adapter_of
 from weft.engine.messages.facts import StepOutcome
-from weft.engine.messages.orders import Halt, Launch, Merge, Prepare
+from weft.engine.messages.orders import AgentTask, Halt, Launch, Merge, Prepare
 from weft.errors import WeftError
+from weft.hosts.records import LocalRecords
 from weft.plan.loader.load import load_plan
 from weft.plan.model import Agent
 from weft.ports.host import EndReason, JobEnded
-from weft.runtime.jobs import JobFactory, could_not, output_prefix, reason
+from weft.runtime.jobs import JobFactory, could_not, output_name, reason
 
 PLAN = """
 weft: 1
@@ -32,16 +33,18 @@ def jobs(tmp_path: Path) -> JobFactory:
         plan=load_plan(PLAN),
         plan_dir=Path("/plan"),
         logs=tmp_path / "logs",
+        records=LocalRecords(tmp_path / "host", tmp_path / "logs"),
         adapter_of=adapter_of,
         environ=ENVIRON,
     )
 
 
-def launch(**more) -> Launch:
+def launch(*, commands=(), agent=None, prompt="", model=None, **more) -> Launch:
+    work = commands if agent is None else AgentTask(agent=agent, prompt=prompt, model=model)
     return Launch(
         **{
             "firing": 7, "execution": 2, "row": 1, "path": "g/plain", "step": "x", "attempt": 3, "timeout": 9.0,
-            "grace": 1.0, **more,
+            "grace": 1.0, "work": work, **more,
         }
     )  # fmt: skip
 
@@ -74,8 +77,9 @@ def test_all_rounds_of_an_order_have_output_and_reports_of_their_own(tmp_path: P
     made = jobs(tmp_path)
     merge = Merge(firing=7, execution=2, row=2, path="set-up")
     found = [made.job(made.verify(merge, ("x",), number), Path("/work")) for number in (0, 1)]
-    prefix = f"{tmp_path}/logs/set-up/@merge.1.7-2"
-    assert [job.output for job in found] == [prefix, f"{prefix}.1"]
+    name = "set-up/@merge.1.7-2"
+    assert [job.output for job in found] == [name, f"{name}.1"]
+    prefix = f"{tmp_path}/logs/{name}"
     assert [job.env["WEFT_RESULT"] for job in found] == [f"{prefix}.result.json", f"{prefix}.1.result.json"]
     assert [job.env["WEFT_JOB"] for job in found] == ["r1.7.2", "r1.7.2.1"]
 
@@ -83,7 +87,7 @@ def test_all_rounds_of_an_order_have_output_and_reports_of_their_own(tmp_path: P
 def test_the_output_of_a_round_is_not_that_of_another(tmp_path: Path) -> None:
     made = jobs(tmp_path)
     again = made.verify(Merge(firing=7, execution=2, row=2, path="set-up"), ("x",), 1)
-    prefix = made.job(again, Path("/work")).output
+    prefix = f"{tmp_path}/logs/{made.job(again, Path('/work')).output}"
     Path(prefix).parent.mkdir(parents=True)
     Path(f"{prefix.removesuffix('.1')}.out").write_text("first")
     Path(f"{prefix}.out").write_text("second")
@@ -190,7 +194,7 @@ def test_a_reason_names_the_file_if_there_is_one() -> None:
 
 
 def test_output_is_kept_by_subplan_step_attempt_and_execution() -> None:
-    assert output_prefix(Path("/logs"), "a/b", "x", (1, 2, 3)) == "/logs/a.b/x.1.2-3"
+    assert output_name("a/b", "x", (1, 2, 3)) == "a.b/x.1.2-3"
 
 
 # --- prices ---
@@ -199,13 +203,17 @@ def test_output_is_kept_by_subplan_step_attempt_and_execution() -> None:
 def fact_of_report(tmp_path: Path, report: str, prices: str):
     plan = load_plan(PLAN + f"\nprices: {prices}\n")
     made = JobFactory(
-        run="r1", plan=plan, plan_dir=tmp_path, logs=tmp_path, adapter_of=adapter_of, environ={}
+        run="r1",
+        plan=plan,
+        plan_dir=tmp_path,
+        logs=tmp_path,
+        records=LocalRecords(tmp_path / "host", tmp_path),
+        adapter_of=adapter_of,
+        environ={},
     )
     order = launch(agent=coder(), model="large")
     made.job(order, tmp_path)
-    Path(f"{output_prefix(tmp_path, 'g/plain', 'x', (3, 7, 2))}.result.json").write_text(
-        report, encoding="utf-8"
-    )
+    (tmp_path / f"{output_name('g/plain', 'x', (3, 7, 2))}.result.json").write_text(report, encoding="utf-8")
     ended = JobEnded(id="r1.7.2", why=EndReason.EXITED, exit_code=0, stdout="", stderr="")
     return made.fact(order, ended, tmp_path, at=1.0, halted=None)
 
@@ -239,6 +247,7 @@ def test_commands_in_worktrees_import_from_there_first_unless_the_plan_says_othe
             ),
             plan_dir=Path("/plan"),
             logs=tmp_path / "logs",
+            records=LocalRecords(tmp_path / "host", tmp_path / "logs"),
             adapter_of=adapter_of,
             environ=environ,
             import_roots=[Path(root) for root in roots],

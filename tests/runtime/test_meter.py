@@ -5,15 +5,16 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from weft.agents.adapters import adapter_of
 from weft.engine.engine import Engine
 from weft.engine.messages.facts import AnyFact, RunStarted, Spent
 from weft.engine.messages.orders import Launch
+from weft.hosts.records import LocalRecords
 from weft.plan.compile.compile import compile_plan
 from weft.plan.loader.load import Surroundings, load_plan
-from weft.ports.agent import AgentAdapter, Progress
+from weft.ports.agent import AgentAdapter, Progress, ProgressSource
 from weft.runtime.inbox import Inbox
 from weft.runtime.jobs import JobFactory
 from weft.runtime.meter import MOST, SECONDS, Meter
@@ -28,21 +29,18 @@ subplans: [{id: a, prompt: x, steps: [{id: work, prompt: x}, {id: more, prompt: 
 """
 
 
-class Silent:
-    """An adapter that is none of those that tell."""
-
-    invoke = judge = None
+SILENT = replace(adapter_of("command"), progress=None)
+"""An adapter that is none of those that tell."""
 
 
-class Speaking(Struct):
+def speaking(heard: list[str]) -> AgentAdapter:
     """One whose agents tell it on their standard output."""
 
-    PROGRESS_IN = "stdout"
-    heard: list[str] = []
-
-    def progress(self, _call: object, text: str) -> Progress | None:
-        self.heard.append(text)
+    def progress(_call: object, text: str) -> Progress | None:
+        heard.append(text)
         return Progress(cost=len(text))
+
+    return replace(SILENT, progress=progress, progress_in=ProgressSource.STDOUT)
 
 
 class Bench:
@@ -57,7 +55,13 @@ class Bench:
         self.facts: list[AnyFact] = []
         chosen = adapter_of if adapter is None else lambda _name: adapter
         self.jobs = JobFactory(
-            run="r", plan=plan, plan_dir=folder, logs=folder / "logs", adapter_of=chosen, environ={}
+            run="r",
+            plan=plan,
+            plan_dir=folder,
+            logs=folder / "logs",
+            records=LocalRecords(folder / "host", folder / "logs"),
+            adapter_of=chosen,
+            environ={},
         )
         (self.launch,) = [order for order in self.engine.in_flight if isinstance(order, Launch)]
         self.running = [self.launch]
@@ -139,7 +143,7 @@ def test_much_is_a_hundredth_of_the_nearest_ceiling_in_its_own_unit(tmp_path: Pa
 def test_when_one_tells_all_do(tmp_path: Path) -> None:
     bench = Bench(tmp_path, "budget: 10")
     other = Launch(firing=1, execution=2, row=1, path="a", step="work", attempt=1, timeout=1, grace=1,
-                   agent=bench.launch.agent)  # fmt: skip
+                   work=bench.launch.work)  # fmt: skip
     bench.tell(cost_usd=0.01)
     assert bench.look() == [(10_000, None)]
     bench.tell(cost_usd=0.02)
@@ -203,24 +207,24 @@ def test_tokens_have_a_price_if_there_is_one_for_the_model_or_the_agent(tmp_path
 
 
 def test_an_agent_that_never_tells_is_not_asked(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, adapter=Silent())  # type: ignore[arg-type]
+    bench = Bench(tmp_path, adapter=SILENT)
     bench.tell(cost_usd=0.25)
     assert bench.look() == []
 
 
 def test_an_adapter_may_read_standard_output_instead(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, adapter=Speaking())  # type: ignore[arg-type]
+    bench = Bench(tmp_path, adapter=speaking([]))
     bench.file.with_name("work.1.1-1.out").write_text("hello", encoding="utf-8")
     assert bench.look() == [(5, None)]
 
 
 def test_a_file_that_has_not_changed_is_not_read(tmp_path: Path) -> None:
-    adapter = Speaking()
-    bench = Bench(tmp_path, adapter=adapter)  # type: ignore[arg-type]
+    heard: list[str] = []
+    bench = Bench(tmp_path, adapter=speaking(heard))
     bench.file.with_name("work.1.1-1.out").write_text("hello", encoding="utf-8")
     for _ in range(3):
         bench.look()
-    assert adapter.heard == ["hello"]
+    assert heard == ["hello"]
 
 
 def test_what_was_not_worth_to_be_told_is_told_later_whatever_the_file_says_by_then(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from weft.engine.messages.facts import Ended, OutsideChange, StepOutcome
-from weft.engine.messages.orders import Launch, Ordered, Prepare
+from weft.engine.messages.orders import AgentTask, Launch, Ordered, Prepare
 from weft.plan.model import Agent
 from weft.ports.checkout import CheckoutState
 from weft.runtime.outside_watch import MOST_FILES, OutsideWatch
@@ -23,8 +23,8 @@ def anyio_backend() -> str:
 
 def launch(firing: int, path: str, *, agent: Agent | None = AGENT) -> Launch:
     return Launch(
-        firing=firing, execution=1, row=firing, path=path, step="code", attempt=1, agent=agent, timeout=1.0,
-        grace=1.0,
+        firing=firing, execution=1, row=firing, path=path, step="code", attempt=1, timeout=1.0, grace=1.0,
+        work=() if agent is None else AgentTask(agent=agent),
     )  # fmt: skip
 
 

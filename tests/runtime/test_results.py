@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from weft.engine.messages.facts import Ended, StepOutcome
-from weft.engine.messages.orders import Launch
+from weft.engine.messages.orders import AgentTask, Launch
+from weft.hosts.records import LocalRecords
 from weft.plan.model import Agent, Command
 from weft.ports.agent import AgentEnded, Verdict
-from weft.ports.host import EndReason, JobEnded
-from weft.runtime.results import LIMIT, TAIL, agent_ended, fact_of, read_output
+from weft.ports.host import EndReason, JobEnded, OutputPart
+from weft.runtime.results import LIMIT, TAIL, agent_ended, fact_of, last_lines, read_output
 
 
 def job(**given: Any) -> JobEnded:
@@ -24,7 +25,7 @@ def job(**given: Any) -> JobEnded:
 
 def launch(*commands: Command) -> Launch:
     return Launch(
-        firing=7, execution=2, row=1, path="a", step="test", attempt=1, commands=commands, timeout=90, grace=5
+        firing=7, execution=2, row=1, path="a", step="test", attempt=1, work=commands, timeout=90, grace=5
     )
 
 
@@ -40,13 +41,18 @@ class Files:
 
     def __init__(self, folder: Path) -> None:
         self.prefix = str(folder / "r.1.1")
+        self.records = LocalRecords(folder / "host", folder)
 
     def write(self, **data: bytes) -> None:
         for name, content in data.items():
             Path(f"{self.prefix}.{name.replace('_', '.')}").write_bytes(content)
 
     def read(self, stdout_bytes: int = 0, stderr_bytes: int = 0, **more: int) -> tuple[str, str]:
-        return read_output(job(stdout_bytes=stdout_bytes, stderr_bytes=stderr_bytes), self.prefix, **more)
+        end = job(stdout_bytes=stdout_bytes, stderr_bytes=stderr_bytes)
+        return read_output(end, self.records, "r.1.1", **more)
+
+    def report(self) -> str:
+        return last_lines(self.records, "r.1.1", OutputPart.REPORT, LIMIT)
 
 
 @pytest.fixture
@@ -67,13 +73,11 @@ def test_of_a_line_without_an_end_only_so_much_is_read_as_is_kept(files: Files) 
 def test_of_a_huge_result_file_only_the_end_is_read(files: Files) -> None:
     files.write(result_json=b"x")
     os.truncate(f"{files.prefix}.result.json", HUGE)
-    told = agent_ended(job(), ("", ""), f"{files.prefix}.result.json").result_file
-    assert told is not None
-    assert len(told) == LIMIT
+    assert len(files.report()) == LIMIT
 
 
-def test_short_output_comes_with_the_end_itself() -> None:
-    assert read_output(job(stdout="o", stderr=""), "/none/at/all") == ("o", "")
+def test_short_output_comes_with_the_end_itself(files: Files) -> None:
+    assert read_output(job(stdout="o", stderr=""), files.records, "none/at/all") == ("o", "")
 
 
 def test_other_output_is_in_files(files: Files) -> None:
@@ -83,7 +87,7 @@ def test_other_output_is_in_files(files: Files) -> None:
 
 def test_one_may_be_in_a_file_and_the_other_not(files: Files) -> None:
     files.write(err=b"long")
-    assert read_output(job(stdout="short", stderr_bytes=4), files.prefix) == ("short", "long")
+    assert read_output(job(stdout="short", stderr_bytes=4), files.records, "r.1.1") == ("short", "long")
 
 
 def test_a_tail_goes_on_where_the_file_ends(files: Files) -> None:
@@ -181,41 +185,26 @@ def test_nothing_is_lost_that_is_not_counted(
 # --- the result file ---
 
 
-def test_an_adapter_judges_all_that_is_known_of_an_agent(tmp_path: Path) -> None:
-    left = tmp_path / "result.json"
-    left.write_bytes(b'{"x": "\xff"}')
+def test_an_adapter_judges_all_that_is_known_of_an_agent(files: Files) -> None:
+    files.write(result_json=b'{"x": "\xff"}')
     ended = job(exit_code=None, signal=9)
-    assert agent_ended(ended, ("o", "e"), str(left)) == AgentEnded(
+    assert agent_ended(ended, ("o", "e"), files.report()) == AgentEnded(
         exit_code=None, signal=9, stdout="o", stderr="e", result_file='{"x": "�"}', at=12.5
     )
 
 
-def test_a_result_file_that_is_not_there_or_empty_says_nothing(tmp_path: Path) -> None:
-    (tmp_path / "empty").touch()
-    for name in ("none", "empty"):
-        assert agent_ended(job(), ("", ""), str(tmp_path / name)).result_file is None
+@pytest.mark.parametrize("kind", ["none", "empty", "pipe", "directory"])
+def test_no_regular_file_in_the_place_of_a_result_file_says_nothing(files: Files, kind: str) -> None:
+    place = Path(f"{files.prefix}.result.json")
+    make = {"none": lambda _: None, "empty": Path.touch, "pipe": os.mkfifo, "directory": Path.mkdir}[kind]
+    make(place)
+    assert agent_ended(job(), ("", ""), files.report()).result_file is None
 
 
-def test_a_pipe_or_directory_in_the_place_of_a_result_file_says_nothing(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "directory").mkdir()
-    for name in ("pipe", "directory"):
-        assert agent_ended(job(), ("", ""), str(tmp_path / name)).result_file is None
-
-
-def test_a_link_in_the_place_of_a_result_file_is_not_followed(tmp_path: Path) -> None:
+def test_a_link_in_the_place_of_a_result_file_is_not_followed(files: Files, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("x", encoding="utf-8")
-    (tmp_path / "link").symlink_to("secret")
-    assert agent_ended(job(), ("", ""), str(tmp_path / "link")).result_file is None
-
-
-def test_a_huge_result_file_is_not_read_to_its_end(tmp_path: Path) -> None:
-    file = tmp_path / "huge"
-    with file.open("wb") as stream:
-        stream.truncate(LIMIT * 3)
-    read = agent_ended(job(), ("", ""), str(file)).result_file
-    assert read is not None
-    assert len(read) == LIMIT
+    Path(f"{files.prefix}.result.json").symlink_to("secret")
+    assert agent_ended(job(), ("", ""), files.report()).result_file is None
 
 
 # --- the fact ---
@@ -307,7 +296,10 @@ def test_an_agent_whose_program_is_missing_is_told_with_how_to_install_it(
 ) -> None:
     agent = Agent(name="coder", use=use)
     ended = fact_of(
-        replace(launch(), agent=agent), job(why=EndReason.NOT_STARTED, message=said), ("", ""), at=1.0
+        replace(launch(), work=AgentTask(agent=agent)),
+        job(why=EndReason.NOT_STARTED, message=said),
+        ("", ""),
+        at=1.0,
     )
     assert ended.message == f"it could not be started: {said}{told}"
 
@@ -373,10 +365,10 @@ def test_the_cost_of_an_agent_that_may_have_run_stays_unknown(
     assert (ended.cost, ended.tokens) == (None, verdict.tokens)
 
 
-def test_of_a_long_result_file_the_last_lines_are_read(tmp_path: Path) -> None:
-    file = tmp_path / "lines"
-    file.write_text("".join(f'{{"tokens": {number}, "result": "{"x" * 80}"}}\n' for number in range(20_000)))
-    read = agent_ended(job(), ("", ""), str(file)).result_file
+def test_of_a_long_result_file_the_last_lines_are_read(files: Files) -> None:
+    lines = "".join(f'{{"tokens": {number}, "result": "{"x" * 80}"}}\n' for number in range(20_000))
+    files.write(result_json=lines.encode())
+    read = agent_ended(job(), ("", ""), files.report()).result_file
     assert read is not None
     assert LIMIT - 200 < len(read) <= LIMIT
     assert read.startswith('{"tokens": ')

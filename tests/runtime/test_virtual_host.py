@@ -18,7 +18,7 @@ class VirtualStage:
 
     def job(self, name: str, *commands: Sequence[str], timeout: float = 3600.0, grace: float = 3600.0) -> Job:
         argvs = tuple(tuple(words) for words in commands)
-        return Job(id=name, commands=argvs, cwd="/", env={}, output="", timeout=timeout, grace=grace)
+        return Job(id=name, commands=argvs, cwd="/", env={}, output=name, timeout=timeout, grace=grace)
 
     def marks(self, name: str) -> int:
         return self._machine.marks[name]
@@ -28,6 +28,9 @@ class VirtualStage:
 
     def release(self, name: str) -> None:
         self._machine.release(name)
+
+    def records(self) -> VirtualHost:
+        return VirtualHost(self._machine)
 
     async def crash(self) -> None:
         self._machine.crash()

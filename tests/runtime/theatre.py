@@ -18,6 +18,7 @@ from weft.engine.messages.event_codec import kind_of
 from weft.engine.messages.events import AnyEvent, Recorded
 from weft.engine.messages.facts import AnyFact, EarlierSlice, RefMove, Resumed, RunStarted
 from weft.engine.suspects import Suspect
+from weft.hosts.records import LocalRecords
 from weft.plan.compile.compile import compile_plan
 from weft.plan.loader.load import load_plan
 from weft.ports.host import Job
@@ -348,8 +349,8 @@ class Theatre:
         host = NotedHost(self)
         inbox = Inbox()
         jobs = JobFactory(
-            run=RUN, plan=self.compiled.plan, plan_dir=self.root, logs=self.root / "logs", adapter_of=adapter_of,
-            environ={},
+            run=RUN, plan=self.compiled.plan, plan_dir=self.root, logs=self.root / "logs",
+            records=LocalRecords(self.root / "host", self.root / "logs"), adapter_of=adapter_of, environ={},
         )  # fmt: skip
         effects = Effects(
             host=host,

@@ -4,13 +4,23 @@ The machine outlives the hosts, which are the ways of coordinators to it, as a s
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import anyio
 
-from weft.ports.host import EndReason, Host, Job, JobEnded, KnownJobs, Running
+from weft.ports.host import (
+    EndReason,
+    Host,
+    Job,
+    JobEnded,
+    KnownJobs,
+    OutputPart,
+    PartState,
+    Running,
+    Sighting,
+)
 
 SHORT = 1.0
 """Seconds. Here time passes only for who waits, and then at once as much as is needed."""
@@ -67,12 +77,16 @@ class VirtualMachine:
         self.ended: dict[str, JobEnded] = {}
         self.started: dict[str, Job] = {}
         """All that ever were."""
+        self.outputs: dict[str, list[str]] = {}
+        """What jobs wrote to standard output, by the name of the output."""
         self._pending: list[str] = []
         self._frozen: set[str] = set()
         self._visitor: VirtualHost | None = None
+        self.is_used = False
 
     def visit(self, host: "VirtualHost") -> KnownJobs:
         self._visitor = host
+        self.is_used = True
         self.work()
         running = {name: Running(id=name, pid=1, started_at=1.0) for name in self.jobs}
         return {**running, **self.ended}
@@ -83,6 +97,7 @@ class VirtualMachine:
         elif job.id not in self.started:
             self.started[job.id] = job
             self.jobs[job.id] = VirtualJob(job)
+            self.outputs[job.output] = self.jobs[job.id].output
             self._pending.append(job.id)
 
     def work(self) -> None:
@@ -152,6 +167,40 @@ class VirtualHost(Host):
         self._ends: list[JobEnded] = []
         self._news = anyio.Event()
         self._closed = False
+
+    # --- the records ---
+
+    def exists(self) -> bool:
+        return self._machine.is_used
+
+    def running(self) -> Mapping[str, Sighting]:
+        self._machine.work()
+        return {name: Sighting(pid=1, at=1.0) for name in self._machine.jobs}
+
+    def state(self, output: str, part: OutputPart) -> PartState | None:
+        text = self._text(output, part)
+        return PartState(size=len(text), changed_at=len(text)) if text else None
+
+    def read(self, output: str, part: OutputPart, offset: int, length: int) -> bytes:
+        return self._text(output, part)[max(offset, 0) :][:length]
+
+    def outputs(self, prefix: str) -> Sequence[str]:
+        names = sorted(self._machine.outputs)
+        return [
+            name for name in names if f"{name}.".startswith(f"{prefix}.") and self._text(name, OutputPart.OUT)
+        ]
+
+    def _text(self, output: str, part: OutputPart) -> bytes:
+        written = self._machine.outputs.get(output, []) if part is OutputPart.OUT else []
+        return "".join(written).encode()
+
+    # --- the jobs ---
+
+    def prepare(self) -> None:
+        pass
+
+    def wait_until_gone(self) -> None:
+        pass
 
     async def open(self) -> KnownJobs:
         await anyio.lowlevel.checkpoint()

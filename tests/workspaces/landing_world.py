@@ -9,6 +9,7 @@ from weft.agents.adapters import adapter_of
 from weft.engine.messages.facts import Ended, StepOutcome, VerifyStarted
 from weft.engine.messages.orders import Land
 from weft.engine.states import SubplanExecutionState, SubplanTracker
+from weft.hosts.records import LocalRecords
 from weft.plan.loader.load import load_plan
 from weft.ports.host import EndReason, Job, JobEnded, KnownJobs
 from weft.ports.workspaces import HeldError, MergeResult
@@ -51,12 +52,19 @@ def is_green(files: Files) -> bool:
     return not any(b"BAD" in content for content in files.values()) and not {"p", "q"} <= files.keys()
 
 
-class LookingHost:
+class LookingHost(LocalRecords):
     """Each of its jobs looks at the files in its directory, and ends at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder / "host", folder / "logs")
         self.ends: list[JobEnded] = []
         self.looks = 0
+
+    def prepare(self) -> None:
+        pass
+
+    def wait_until_gone(self) -> None:
+        pass
 
     async def open(self) -> KnownJobs:
         return {}
@@ -102,12 +110,13 @@ class LandingWorld(World):
         for name in plan.outline.paths[1:]:
             tracker.advance(name, SubplanExecutionState.RUNNING)
             tracker.advance(name, SubplanExecutionState.COMPLETED)
-        lineage, inbox, host = Lineage(plan, tracker), Inbox(), LookingHost()
+        lineage, inbox, host = Lineage(plan, tracker), Inbox(), LookingHost(self.top / ".weft")
         jobs = JobFactory(
             run="r",
             plan=plan,
             plan_dir=self.top,
             logs=self.top / ".weft" / "logs",
+            records=host,
             adapter_of=adapter_of,
             environ={},
         )

@@ -1,10 +1,14 @@
-"""The adapters by the name that a plan's `use:` gives. An adapter is a module with `invoke` and `judge`."""
+"""The registry of agents: the module of each adapter, by the name that a plan's `use:` gives.
+
+A module declares its agent once, as `ADAPTER`. `weft.plan.language.agent_programs` is a copy of the declarations,
+made by `make format`, for the layers that must not import adapters.
+"""
 
 from importlib import import_module
 from typing import cast
 
 from weft.errors import InputError
-from weft.plan.language.adapters import ADAPTERS as PLAN_ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.text.problems import suggestion
 from weft.ports.agent import AgentAdapter
 
@@ -23,16 +27,17 @@ ADAPTERS = {
     "scripted": "weft.agents.scripted",
     "builtin": "weft.agents.builtin.adapter",
 }
-"""Each module is imported when a plan needs it: to import all takes longer than loading a small plan."""
+"""In the order in which users see them. Each module is imported when a plan needs it: to import all takes longer
+than loading a small plan."""
 
 
 def adapter_of(name: str) -> AgentAdapter:
     """Imports the adapter; raises `InputError` for a name that this version does not have."""
     if name in ADAPTERS:
-        return cast("AgentAdapter", import_module(ADAPTERS[name]))
-    if name in PLAN_ADAPTERS:
+        return cast("AgentAdapter", import_module(ADAPTERS[name]).ADAPTER)
+    if name in AGENT_PROGRAMS:
         raise InputError(
             f"`use: {name}` is not built into this version of Weft yet; use `command`, with the command line "
             "that starts it and reads its prompt from standard input"
         )
-    raise InputError(f"there is no adapter {name!r}{suggestion(name, tuple(PLAN_ADAPTERS))}")
+    raise InputError(f"there is no adapter {name!r}{suggestion(name, tuple(AGENT_PROGRAMS))}")

@@ -6,18 +6,28 @@ counts are rounded: `1.2k`.
 
 import re
 
-from weft.agents.shared.failures import Failure, Program
+from weft.agents.shared.failures import Failure
 from weft.agents.shared.streams import has_gap, read_cost
 from weft.agents.shared.text import strip_control_codes
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
+from weft.plan.agent_program import ANY_KEY, Access, AgentProgram, Login
 from weft.plan.prices import Usage
-from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
+from weft.ports.agent import AgentAdapter, AgentCall, AgentEnded, Invocation, Verdict
 
-PROGRAM = Program(
-    use="aider",
-    name="Aider",
+AGENT = AgentProgram(
+    name="aider",
+    doc="Aider",
+    title="Aider",
+    program="aider",
+    install="pip install aider-chat",
+    resumes=False,
     end="a line with its token count",
     sign_in="set the key of the model's provider, such as OPENAI_API_KEY or ANTHROPIC_API_KEY",
+    access=Access(
+        variables=(ANY_KEY,),
+        logins=(Login(".aider.conf.yml", ""),),
+        reports=("cost", "tokens"),
+    ),
 )
 _FLAGS = (
     *("--yes-always", "--no-stream", "--no-pretty", "--no-show-model-warnings"),
@@ -76,7 +86,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         else None,
         usage=_sum_tokens(complete_answers),
     )
-    return build_verdict(PROGRAM, ended, output, call)
+    return build_verdict(AGENT, ended, output, call)
 
 
 def _last_answer(text: str, answers: list[re.Match[str]]) -> str:
@@ -103,3 +113,6 @@ def _parse_tokens(text: str | None) -> int:
     if text is None:
         return 0
     return round(float(text.removesuffix("k")) * (1000 if text.endswith("k") else 1))
+
+
+ADAPTER = AgentAdapter(program=AGENT, invoke=invoke, judge=judge)

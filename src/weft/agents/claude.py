@@ -6,7 +6,7 @@ A failed call may also report `subtype: success`; `is_error` decides.
 from collections.abc import Mapping
 from typing import Any, cast
 
-from weft.agents.shared.failures import Failure, Program
+from weft.agents.shared.failures import Failure
 from weft.agents.shared.streams import (
     as_text,
     has_gap,
@@ -19,14 +19,40 @@ from weft.agents.shared.streams import (
 )
 from weft.agents.shared.token_totals import sum_usage
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
+from weft.plan.agent_program import Access, AgentProgram, Login
 from weft.plan.prices import Usage
-from weft.ports.agent import AgentCall, AgentEnded, Invocation, Progress, Verdict
+from weft.ports.agent import (
+    AgentAdapter,
+    AgentCall,
+    AgentEnded,
+    Invocation,
+    Progress,
+    ProgressSource,
+    Verdict,
+)
 
-PROGRAM = Program(
-    use="claude",
-    name="Claude Code",
+AGENT = AgentProgram(
+    name="claude",
+    doc="Claude Code",
+    title="Claude Code",
+    program="claude",
+    install="npm install -g @anthropic-ai/claude-code",
+    home={"CLAUDE_CONFIG_DIR": ".claude"},
+    forks=True,
+    reads_only=True,
     end="a `result`",
     sign_in="set ANTHROPIC_API_KEY, or log in once: claude, then /login",
+    access=Access(
+        variables=(
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_AUTH_TOKEN",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "CLAUDE_CODE_USE_BEDROCK",
+            "CLAUDE_CODE_USE_VERTEX",
+        ),
+        logins=(Login(".credentials.json", ".claude", "CLAUDE_CONFIG_DIR"),),
+        reports=("cost", "tokens"),
+    ),
 )
 # Weft itself waits for limits and retries, so the program should give up soon.
 _RETRIES = {"CLAUDE_CODE_MAX_RETRIES": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
@@ -62,7 +88,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         if event.get("type") == "result":
             result_event = event
     return build_verdict(
-        PROGRAM,
+        AGENT,
         ended,
         _parse_result(result_event, session_id) if result_event else _parse_cut_off(call, ended, session_id),
         call,
@@ -138,9 +164,6 @@ def _build_usage(
     return Usage(input=fresh + (stored or 0), output=output_tokens, cached_input=cached or 0)
 
 
-PROGRESS_IN = "stdout"
-
-
 def progress(_call: AgentCall, text: str) -> Progress | None:
     """Returns a lower bound: the output tokens of a message are complete only at the end."""
     messages = {
@@ -150,3 +173,8 @@ def progress(_call: AgentCall, text: str) -> Progress | None:
     }
     usage = sum_usage(messages.values())
     return Progress(tokens=usage.total, usage=usage) if usage is not None and usage.total else None
+
+
+ADAPTER = AgentAdapter(
+    program=AGENT, invoke=invoke, judge=judge, progress=progress, progress_in=ProgressSource.STDOUT
+)

@@ -7,19 +7,31 @@ does not know. Codex reports its usage as the total of the conversation; see `to
 from collections.abc import Mapping
 from typing import Any
 
-from weft.agents.shared.failures import Failure, Program
+from weft.agents.shared.failures import Failure
 from weft.agents.shared.streams import as_text, parse_events, read_count, read_session, value_at
 from weft.agents.shared.token_totals import append_usage_mark, split_usage_mark, usage_since
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
+from weft.plan.agent_program import Access, AgentProgram, Login
 from weft.plan.prices import Usage
-from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
+from weft.ports.agent import AgentAdapter, AgentCall, AgentEnded, Invocation, Verdict
 
-PROGRAM = Program(
-    use="codex",
-    name="Codex",
+AGENT = AgentProgram(
+    name="codex",
+    doc="Codex CLI",
+    title="Codex",
+    program="codex",
+    install="npm install -g @openai/codex",
+    home={"CODEX_HOME": ".codex"},
+    forks=True,
+    reads_only=True,
     end="`turn.completed`",
     sign_in="set CODEX_API_KEY (OPENAI_API_KEY is not read) or what `env_key` in its config.toml names, "
     "or log in once: codex login",
+    access=Access(
+        variables=("CODEX_API_KEY",),
+        logins=(Login("auth.json", ".codex", "CODEX_HOME"),),
+        reports=("tokens",),
+    ),
 )
 _SANDBOX_OPTIONS = ("-s", "--sandbox", "--dangerously-bypass-approvals-and-sandbox", "--approve-for-me")
 
@@ -67,7 +79,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
                 pass
     total = _parse_total(turn_event.get("usage"))
     return build_verdict(
-        PROGRAM,
+        AGENT,
         ended,
         AgentOutput(
             is_over=turn_event.get("type") == "turn.completed",
@@ -98,3 +110,6 @@ def _parse_total(usage: object) -> Usage | None:
         return None
     cached = min(read_count(value_at(usage, "cached_input_tokens")) or 0, input_tokens)
     return Usage(input=input_tokens - cached, output=output_tokens, cached_input=cached)
+
+
+ADAPTER = AgentAdapter(program=AGENT, invoke=invoke, judge=judge)

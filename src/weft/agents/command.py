@@ -12,9 +12,15 @@ from weft.agents.shared.text import last_line, one_line
 from weft.agents.shared.usage_limits import clamp_reset_time, find_limit_line
 from weft.engine.messages.facts import StepOutcome
 from weft.errors import InputError
+from weft.plan.agent_program import AgentProgram
 from weft.plan.model import Command
-from weft.ports.agent import AgentCall, AgentEnded, Invocation, Progress, Verdict
+from weft.ports.agent import AgentAdapter, AgentCall, AgentEnded, Invocation, Progress, Verdict
 
+AGENT = AgentProgram(
+    name="command",
+    doc="any command, named by `command`; it gets the prompt on stdin",
+    requires="command",
+)
 CANNOT_RUN = {126: "cannot be executed", 127: "was not found"}
 """Exit codes by which a shell reports that it could not run the program."""
 
@@ -48,8 +54,6 @@ def _build_argv(command: Command, args: tuple[str, ...]) -> tuple[str, ...]:
 
 
 # --- spending ---
-
-PROGRESS_IN = "result_file"
 
 
 def progress(_call: AgentCall, text: str) -> Progress | None:
@@ -122,3 +126,6 @@ def _command_name(call: AgentCall) -> str:
 
 def _mention_file(problem: str) -> str:
     return f"in its result file, {problem}"
+
+
+ADAPTER = AgentAdapter(program=AGENT, invoke=invoke, judge=judge, progress=progress)

@@ -7,17 +7,33 @@ directly, Gemini CLI has given up: it detected a loop, or used up its turns.
 from collections.abc import Mapping
 from typing import Any
 
-from weft.agents.shared.failures import Failure, Program
+from weft.agents.shared.failures import Failure
 from weft.agents.shared.streams import as_text, parse_events, read_count, read_session, value_at
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
+from weft.plan.agent_program import Access, AgentProgram, Login
 from weft.plan.prices import Usage
-from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
+from weft.ports.agent import AgentAdapter, AgentCall, AgentEnded, Invocation, Verdict
 
-PROGRAM = Program(
-    use="gemini",
-    name="Gemini CLI",
+AGENT = AgentProgram(
+    name="gemini",
+    doc="Gemini CLI",
+    title="Gemini CLI",
+    program="gemini",
+    install="npm install -g @google/gemini-cli",
+    home={"GEMINI_CLI_HOME": "."},
+    reads_only=True,
     end="a `result`",
     sign_in="set GEMINI_API_KEY, or log in once: gemini, then /auth",
+    access=Access(
+        variables=(
+            "GEMINI_API_KEY",
+            "GOOGLE_API_KEY",
+            "GOOGLE_GENAI_USE_VERTEXAI",
+            "GOOGLE_GENAI_USE_GCA",
+        ),
+        logins=(Login("oauth_creds.json", ".gemini"),),
+        reports=("tokens",),
+    ),
 )
 
 _OVER_QUOTA, _TOO_MANY = "request a quota increase", 429
@@ -62,7 +78,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     output = AgentOutput(
         is_over=is_over, failure=failure, result="".join(pieces), usage=usage, session=session_id
     )
-    return build_verdict(PROGRAM, ended, output, call)
+    return build_verdict(AGENT, ended, output, call)
 
 
 def _find_failure(result_event: Mapping[str, Any], error_text: str) -> Failure | None:
@@ -82,3 +98,6 @@ def _usage(stats: object) -> Usage | None:
     cached = min(read_count(value_at(stats, "cached")) or 0, input_tokens)
     # Thinking tokens are counted only in the total; they cost as much as output tokens.
     return Usage(input=input_tokens - cached, output=total - input_tokens, cached_input=cached)
+
+
+ADAPTER = AgentAdapter(program=AGENT, invoke=invoke, judge=judge)

@@ -10,18 +10,28 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from weft.agents.shared.failures import Failure, Program
+from weft.agents.shared.failures import Failure
 from weft.agents.shared.streams import as_text, list_objects, parse_events, read_count, value_at
 from weft.agents.shared.token_totals import append_usage_mark, split_usage_mark, usage_since
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
+from weft.plan.agent_program import ANY_KEY, Access, AgentProgram, Login
 from weft.plan.prices import Usage
-from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
+from weft.ports.agent import AgentAdapter, AgentCall, AgentEnded, Invocation, Verdict
 
-PROGRAM = Program(
-    use="goose",
+AGENT = AgentProgram(
     name="goose",
+    doc="goose",
+    title="goose",
+    program="goose",
+    install="npm install -g @aaif/goose",
+    home={"GOOSE_PATH_ROOT": ".goose"},
     end="`complete`",
     sign_in="set GOOSE_PROVIDER and the key of that provider, such as OPENAI_API_KEY, or type: goose configure",
+    access=Access(
+        variables=(ANY_KEY,),
+        logins=(Login("goose/config.yaml", ".config", "XDG_CONFIG_HOME"),),
+        reports=("tokens",),
+    ),
 )
 _ERROR_PREFIX = "Ran into this error:"
 _RETRY_SUFFIX = "\n\nPlease retry"
@@ -82,7 +92,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         usage=usage_since(call.session, total),
         session=append_usage_mark(_session_name(call), total, before=call.session) if has_session else None,
     )
-    return build_verdict(PROGRAM, ended, output, call)
+    return build_verdict(AGENT, ended, output, call)
 
 
 def _message_text(event: Mapping[str, Any]) -> str:
@@ -113,3 +123,6 @@ def _parse_total(complete_event: Mapping[str, Any]) -> Usage | None:
         if input_tokens is None or output_tokens is None
         else Usage(input=input_tokens, output=output_tokens)
     )
+
+
+ADAPTER = AgentAdapter(program=AGENT, invoke=invoke, judge=judge)

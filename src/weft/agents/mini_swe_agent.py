@@ -8,19 +8,30 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from weft.agents.shared.failures import Failure, Program
+from weft.agents.shared.failures import Failure
 from weft.agents.shared.streams import as_text, list_objects, parse_document, read_cost, read_count, value_at
 from weft.agents.shared.token_totals import sum_usage
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
 from weft.errors import InputError
+from weft.plan.agent_program import ANY_KEY, Access, AgentProgram, Login
 from weft.plan.prices import Usage
-from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
+from weft.ports.agent import AgentAdapter, AgentCall, AgentEnded, Invocation, Verdict
 
-PROGRAM = Program(
-    use="mini-swe-agent",
-    name="mini-SWE-agent",
+AGENT = AgentProgram(
+    name="mini-swe-agent",
+    doc="mini-SWE-agent",
+    title="mini-SWE-agent",
+    program="mini",
+    install="pip install mini-swe-agent mcp",
+    home={"MSWEA_GLOBAL_CONFIG_DIR": ".config/mini-swe-agent"},
+    resumes=False,
     end="the exit status `Submitted` in its trajectory",
     sign_in="set the key of the model's provider, such as OPENAI_API_KEY or ANTHROPIC_API_KEY",
+    access=Access(
+        variables=(ANY_KEY,),
+        logins=(Login("mini-swe-agent/.env", ".config", "XDG_CONFIG_HOME"),),
+        reports=("cost", "tokens"),
+    ),
 )
 LONGEST_PROMPT = 2**17 - 100
 """The most bytes that fit into one program argument on Linux."""
@@ -67,7 +78,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         cost=read_cost(value_at(trajectory, "info", "model_stats", "instance_cost")) or None,
         usage=_usage(trajectory),
     )
-    return build_verdict(PROGRAM, ended, output, call)
+    return build_verdict(AGENT, ended, output, call)
 
 
 def _last_match(pattern: re.Pattern[str], text: str) -> str:
@@ -94,3 +105,6 @@ def _usage_of_reply(usage: object) -> Usage | None:
         return None
     cached = min(read_count(value_at(usage, "prompt_tokens_details", "cached_tokens")) or 0, input_tokens)
     return Usage(input=input_tokens - cached, output=output_tokens, cached_input=cached)
+
+
+ADAPTER = AgentAdapter(program=AGENT, invoke=invoke, judge=judge)

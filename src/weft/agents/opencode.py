@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from weft.agents.shared.failures import Failure, Program
+from weft.agents.shared.failures import Failure
 from weft.agents.shared.streams import (
     as_text,
     has_gap,
@@ -15,16 +15,35 @@ from weft.agents.shared.streams import (
 )
 from weft.agents.shared.token_totals import sum_usage
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
+from weft.plan.agent_program import ANY_KEY, Access, AgentProgram, Login
 from weft.plan.prices import Usage
-from weft.ports.agent import AgentCall, AgentEnded, Invocation, Progress, Verdict
+from weft.ports.agent import (
+    AgentAdapter,
+    AgentCall,
+    AgentEnded,
+    Invocation,
+    Progress,
+    ProgressSource,
+    Verdict,
+)
 
-PROGRAM = Program(
-    use="opencode",
-    name="OpenCode",
+AGENT = AgentProgram(
+    name="opencode",
+    doc="OpenCode",
+    title="OpenCode",
+    program="opencode",
+    install="npm install -g opencode-ai",
+    home={"OPENCODE_CONFIG_DIR": ".config/opencode", "OPENCODE_CONFIG": ".config/opencode/opencode.json"},
+    forks=True,
+    reads_only=True,
     end="a last step (`step_finish` with the reason `stop`)",
     sign_in="set the key of the model's provider, such as ANTHROPIC_API_KEY, or log in once: opencode auth login",
+    access=Access(
+        variables=(ANY_KEY,),
+        logins=(Login("opencode/auth.json", ".local/share", "XDG_DATA_HOME"),),
+        reports=("cost", "tokens"),
+    ),
 )
-PROGRESS_IN = "stdout"
 _READ_ONLY = {"OPENCODE_PERMISSION": '{"edit":"deny","bash":"deny"}'}
 """OpenCode's agent `plan` is not enough: it may still write through a shell."""
 _UNEXPLAINED = "Unexpected server error"
@@ -74,7 +93,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         usage=None if spent is None else spent.usage,
         session=session_id,
     )
-    return build_verdict(PROGRAM, ended, output, call)
+    return build_verdict(AGENT, ended, output, call)
 
 
 def _find_silent_failure(reason: str, errors: str) -> Failure | None:
@@ -94,7 +113,7 @@ def _parse_error(event: Mapping[str, Any], at: float) -> Failure:
         or "it did not say why"
     )
     if text.startswith(_UNEXPLAINED):
-        text += f" (that is all it says, also if there is no key: {PROGRAM.sign_in})"
+        text += f" (that is all it says, also if there is no key: {AGENT.sign_in})"
     # The header may also be a date, which is ignored: the limit then has the default length.
     wait = as_text(value_at(data, "responseHeaders", "retry-after"))
     until = at + int(wait) if wait.isascii() and wait.isdecimal() and len(wait) < len("1000000000") else None
@@ -121,3 +140,8 @@ def _usage(usage: object) -> Usage | None:
         output=output_tokens + (read_count(value_at(usage, "reasoning")) or 0),
         cached_input=read_count(value_at(usage, "cache", "read")) or 0,
     )
+
+
+ADAPTER = AgentAdapter(
+    program=AGENT, invoke=invoke, judge=judge, progress=progress, progress_in=ProgressSource.STDOUT
+)

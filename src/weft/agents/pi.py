@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from weft.agents.shared.failures import Failure, Program
+from weft.agents.shared.failures import Failure
 from weft.agents.shared.streams import (
     as_text,
     has_gap,
@@ -23,16 +23,35 @@ from weft.agents.shared.streams import (
 )
 from weft.agents.shared.token_totals import sum_usage
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
+from weft.plan.agent_program import ANY_KEY, Access, AgentProgram, Login
 from weft.plan.prices import Usage
-from weft.ports.agent import AgentCall, AgentEnded, Invocation, Progress, Verdict
+from weft.ports.agent import (
+    AgentAdapter,
+    AgentCall,
+    AgentEnded,
+    Invocation,
+    Progress,
+    ProgressSource,
+    Verdict,
+)
 
-PROGRAM = Program(
-    use="pi",
+AGENT = AgentProgram(
     name="pi",
+    doc="pi",
+    title="pi",
+    program="pi",
+    install="npm install -g @earendil-works/pi-coding-agent",
+    home={"PI_CODING_AGENT_DIR": ".pi/agent"},
+    forks=True,
+    reads_only=True,
     end="`agent_end`",
     sign_in="set the key of the model's provider, such as ANTHROPIC_API_KEY, or log in once: pi, then /login",
+    access=Access(
+        variables=(ANY_KEY,),
+        logins=(Login("auth.json", ".pi/agent", "PI_CODING_AGENT_DIR"),),
+        reports=("cost", "tokens"),
+    ),
 )
-PROGRESS_IN = "stdout"
 _REPEATED = ("message_update", "message_start", "tool_execution_update", "tool_execution_end", "turn_end")
 _FILTER_PATTERNS = " ".join(
     (
@@ -95,7 +114,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         usage=None if spent is None else spent.usage,
         session=session_id if last_message else None,  # pi does not store a conversation without an answer
     )
-    return build_verdict(PROGRAM, ended if code is None else replace(ended, exit_code=code), output, call)
+    return build_verdict(AGENT, ended if code is None else replace(ended, exit_code=code), output, call)
 
 
 def _find_failure(last_message: Mapping[str, Any], *, is_over: bool) -> Failure | None:
@@ -138,3 +157,8 @@ def _usage(usage: object) -> Usage | None:
         output=output_tokens,
         cached_input=read_count(value_at(usage, "cacheRead")) or 0,
     )
+
+
+ADAPTER = AgentAdapter(
+    program=AGENT, invoke=invoke, judge=judge, progress=progress, progress_in=ProgressSource.STDOUT
+)

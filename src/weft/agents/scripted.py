@@ -2,12 +2,18 @@
 
 import os
 
-from weft.agents.command import PROGRESS_IN, environment, judge, progress
+from weft.agents.command import environment, judge, progress
 from weft.errors import InputError
 from weft.interpreter import isolated_python
-from weft.ports.agent import AgentCall, Invocation
+from weft.plan.agent_program import AgentProgram
+from weft.ports.agent import AgentAdapter, AgentCall, Invocation
 
-__all__ = ["PROGRESS_IN", "invoke", "judge", "progress"]
+AGENT = AgentProgram(
+    name="scripted",
+    doc="plays the file named by `script`; for demos and tests",
+    requires="script",
+    forks=True,
+)
 
 
 def invoke(call: AgentCall) -> Invocation:
@@ -17,3 +23,6 @@ def invoke(call: AgentCall) -> Invocation:
     script = os.path.join(call.plan_dir, agent.script)  # noqa: PTH118 - only text is needed
     argv = (*isolated_python("weft.agents.player"), script, *agent.args)
     return Invocation(argv=argv, stdin=call.prompt, env=environment(call))
+
+
+ADAPTER = AgentAdapter(program=AGENT, invoke=invoke, judge=judge, progress=progress)

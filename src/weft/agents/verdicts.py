@@ -10,10 +10,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.agents.command import CANNOT_RUN, environment, signal_name
-from weft.agents.shared.failures import Diagnosis, Failure, Program, diagnose, is_session_gone
+from weft.agents.shared.failures import Diagnosis, Failure, diagnose, is_session_gone
 from weft.agents.shared.text import one_line, strip_control_codes
 from weft.engine.messages.facts import StepOutcome
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.agent_program import AgentProgram
 from weft.plan.prices import Usage
 from weft.ports.agent import AgentCall, AgentEnded, Verdict
 
@@ -46,7 +46,7 @@ def model_option(call: AgentCall, option: str = "--model") -> tuple[str, ...]:
     return (option, model) if model else ()
 
 
-def build_verdict(program: Program, ended: AgentEnded, output: AgentOutput, call: AgentCall) -> Verdict:
+def build_verdict(program: AgentProgram, ended: AgentEnded, output: AgentOutput, call: AgentCall) -> Verdict:
     """Combines the end of the process and its parsed output into a verdict."""
     diagnosis = _diagnose_end(program, ended, output, _describe_model_origin(call))
     return Verdict(
@@ -73,25 +73,27 @@ def _describe_model_origin(call: AgentCall) -> str:
     )
 
 
-def _diagnose_end(program: Program, ended: AgentEnded, output: AgentOutput, model_origin: str) -> Diagnosis:
+def _diagnose_end(
+    program: AgentProgram, ended: AgentEnded, output: AgentOutput, model_origin: str
+) -> Diagnosis:
     code = ended.exit_code
     if output.failure is not None:
         return diagnose(output.failure, program, at=ended.at, model_origin=model_origin)
     if code in CANNOT_RUN and not output.is_over:
-        message = f"{program.name} {CANNOT_RUN[code]} (exit code {code}): {one_line(_last_words(ended))}"
-        message += f"; to install it, type: {ADAPTERS[program.use].install}"
+        message = f"{program.title} {CANNOT_RUN[code]} (exit code {code}): {one_line(_last_words(ended))}"
+        message += f"; to install it, type: {program.install}"
         return Diagnosis(how=StepOutcome.INFRA, message=message)
     if output.is_over and code == 0:
         return Diagnosis(how=StepOutcome.DONE, message="")
     if output.is_over:
         end, last_words = _describe_end(ended), one_line(_last_words(ended))
-        message = f"{program.name} reported success, but ended with {end}: {last_words}"
+        message = f"{program.title} reported success, but ended with {end}: {last_words}"
         return Diagnosis(how=StepOutcome.FAILED, message=message)
     return _diagnose_cut_off(program, ended, model_origin)
 
 
-def _diagnose_cut_off(program: Program, ended: AgentEnded, model_origin: str) -> Diagnosis:
-    missing = f"{program.name} ended ({_describe_end(ended)}) without {program.end}"
+def _diagnose_cut_off(program: AgentProgram, ended: AgentEnded, model_origin: str) -> Diagnosis:
+    missing = f"{program.title} ended ({_describe_end(ended)}) without {program.end}"
     last_words = _last_words(ended)
     # Only a nonzero exit code makes the last lines the reason of the end; otherwise they may be about the work.
     if ended.exit_code == 0 or ended.signal is not None or not last_words:

@@ -4,17 +4,27 @@ A shell script copies that file to the result file. It does so after SIGTERM, to
 even then.
 """
 
-from weft.agents.shared.failures import Failure, Program
+from weft.agents.shared.failures import Failure
 from weft.agents.shared.streams import as_text, parse_document, read_cost, read_count, read_session, value_at
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict
+from weft.plan.agent_program import Access, AgentProgram, Login
 from weft.plan.prices import Usage
-from weft.ports.agent import AgentCall, AgentEnded, Invocation, Verdict
+from weft.ports.agent import AgentAdapter, AgentCall, AgentEnded, Invocation, Verdict
 
-PROGRAM = Program(
-    use="vibe",
-    name="Vibe",
+AGENT = AgentProgram(
+    name="vibe",
+    doc="Mistral Vibe",
+    title="Vibe",
+    program="vibe",
+    install="pip install mistral-vibe",
+    home={"VIBE_HOME": ".vibe"},
     end="an `export.json` with the outcome `finished`",
     sign_in="set MISTRAL_API_KEY (or what `api_key_env_var` in Vibe's config.toml names), or type: vibe --setup",
+    access=Access(
+        variables=("MISTRAL_API_KEY",),
+        logins=(Login(".env", ".vibe", "VIBE_HOME"),),
+        reports=("cost", "tokens"),
+    ),
 )
 _SCRIPT = """\
 trap : TERM INT
@@ -55,7 +65,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         usage=_usage(export.get("usage")),
         session=read_session(export.get("session_id")),
     )
-    return build_verdict(PROGRAM, ended, output, call)
+    return build_verdict(AGENT, ended, output, call)
 
 
 def _usage(usage: object) -> Usage | None:
@@ -73,3 +83,6 @@ def _usage(usage: object) -> Usage | None:
     cached = min(cached or 0, input_tokens) if input_tokens + output_tokens == total else cached or 0
     fresh = input_tokens - cached if input_tokens + output_tokens == total else input_tokens
     return Usage(input=fresh, output=output_tokens, cached_input=cached)
+
+
+ADAPTER = AgentAdapter(program=AGENT, invoke=invoke, judge=judge)

@@ -169,9 +169,9 @@ def agent_names(context: click.Context, _incomplete: str) -> Iterable[Named]:
     from weft.app.project.plan_names import agents_of
     from weft.app.project.plans import find_plan
     from weft.errors import InputError
-    from weft.plan.language.adapters import ADAPTERS
+    from weft.plan.language.agent_programs import AGENT_PROGRAMS
 
-    adapters = {name: adapter.doc for name, adapter in ADAPTERS.items()}
+    adapters = {name: adapter.doc for name, adapter in AGENT_PROGRAMS.items()}
     try:
         own = dict(agents_of(find_plan(context.params.get("plan"), _directory(context))))
     except InputError:

@@ -51,6 +51,25 @@ class SupervisorRemains(Struct, frozen=True, kw_only=True):
     history: LogHistory
 
     @property
+    def heartbeat_file(self) -> Path:
+        return self.directory / "heartbeat.json"
+
+    @property
+    def log_file(self) -> Path:
+        """The file with its messages for people."""
+        return self.directory / "supervisor.log"
+
+    @property
+    def is_halted(self) -> bool:
+        """Whether it was stopped by a signal and waits for SIGCONT."""
+        return is_halted(self.pid)
+
+    def count_frozen(self) -> int:
+        """Returns how many of its jobs have a halted process."""
+        pids = (self.history.unfinished[job].pids for job in self.unfinished)
+        return sum(any(is_halted(pid) for pid, _ in job_pids) for job_pids in pids)
+
+    @property
     def is_at_work(self) -> bool:
         """Whether it is alive and has running jobs."""
         return self.process is not None and bool(self.unfinished)
@@ -65,6 +84,10 @@ class StepProcess(Struct, frozen=True, kw_only=True):
     job: str
     """Empty if only a mark without a name is left."""
     command: str
+
+    @property
+    def is_halted(self) -> bool:
+        return is_halted(self.process.pid)
 
 
 # --- supervisors ---

@@ -6,36 +6,43 @@ that the new supervisor has never received are submitted again. Messages therefo
 """
 
 import asyncio
+import fcntl
+import os
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from weft.errors import WeftError
 from weft.hosts.link import HostMessages, SupervisorLink
 from weft.hosts.reach import PROGRAM, Start, reach, start
+from weft.hosts.records import LocalRecords
 from weft.ports.host import EndReason, Job, JobEnded, KnownJobs
+from weft.safe_files import open_file
 from weft.threads import run_sync
 
 _TRIES = 5
 
 
-class LocalHost:
+class LocalHost(LocalRecords):
     """This machine."""
 
     def __init__(
         self,
         directory: Path,
+        outputs: Path,
         *,
         head: int = 8 << 20,
         tail: int = 1 << 20,
         linger: float = 3.0,
         program: Sequence[str] = PROGRAM,
     ) -> None:
-        """The supervisor keeps its files in `directory`, which no other program uses.
+        """The supervisor keeps its files in `directory`, which no other program uses; output goes below `outputs`.
 
         Of each output, the first `head` bytes and the last `tail` bytes are stored. An idle supervisor without a
         client ends after `linger` seconds.
         """
-        self._directory = directory.absolute()
+        super().__init__(directory, outputs)
         self._program = (*program, str(self._directory), str(head), str(tail), str(linger))
         self._under_way: Start | None = None
         self._link: SupervisorLink | None = None
@@ -51,10 +58,6 @@ class LocalHost:
         self._closed = False
 
     def prepare(self) -> None:
-        """Starts a supervisor in the background if there is none.
-
-        It blocks briefly and is meant for the time before the event loop runs; `open` works without it, too.
-        """
         self._under_way = start(self._directory, self._program)
 
     async def open(self) -> KnownJobs:
@@ -62,6 +65,7 @@ class LocalHost:
         return {job.id: job for job in messages.running or ()} | {end.id: end for end in messages.ended}
 
     def start(self, job: Job) -> None:
+        job = replace(job, output=self.prefix(job.output))  # the supervisor knows files, and no names
         self._unfinished[job.id] = job
         if self._link is not None:  # otherwise it is submitted once there is a connection
             self._link.start(job)
@@ -105,6 +109,14 @@ class LocalHost:
             await asyncio.wait([self._recovery])
         if self._link is not None:
             await self._link.close()
+
+    def wait_until_gone(self) -> None:
+        # A supervisor holds this lock as long as it lives.
+        lock = open_file(self._directory / "lock", os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        finally:
+            os.close(lock)
 
     # --- the connection ---
 

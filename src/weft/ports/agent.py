@@ -1,14 +1,15 @@
 """The port to agents: adapters build the command line of an agent and interpret its result. Pure.
 
-An adapter is a module with these functions, registered in a dict by the name that a plan's `use:` gives.
+Each module of `weft.agents` with an adapter declares it as `ADAPTER`.
 """
 
-from collections.abc import Mapping
-from typing import Protocol, TypeGuard
+from collections.abc import Callable, Mapping
+from enum import StrEnum
 
 from msgspec import Struct, field
 
 from weft.engine.messages.facts import StepOutcome
+from weft.plan.agent_program import AgentProgram
 from weft.plan.model import Agent
 from weft.plan.prices import Usage
 
@@ -66,18 +67,6 @@ class Verdict(Struct, frozen=True, kw_only=True):
     until: float | None = None
 
 
-class AgentAdapter(Protocol):
-    """The functions of an adapter."""
-
-    def invoke(self, call: AgentCall) -> Invocation:
-        """Returns the process to start; raises `InputError` if the agent's settings are incomplete."""
-        ...
-
-    def judge(self, call: AgentCall, ended: AgentEnded) -> Verdict:
-        """Interprets the end of the process."""
-        ...
-
-
 class Progress(Struct, frozen=True, kw_only=True):
     """The total spending so far of a process that still runs; None for what it does not report."""
 
@@ -87,16 +76,24 @@ class Progress(Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
 
 
-class MeteredAdapter(AgentAdapter, Protocol):
-    """An adapter whose agents report their spending while they work. Not every adapter is one."""
+class ProgressSource(StrEnum):
+    """Where agents report their spending while they work."""
 
-    PROGRESS_IN: str
-    """Where they report it: `result_file` or `stdout`."""
-
-    def progress(self, call: AgentCall, text: str) -> Progress | None:
-        """Reads the spending from the text so far: all of it, or the last lines of a long text. It may be cut."""
-        ...
+    RESULT_FILE = "result_file"
+    STDOUT = "stdout"
 
 
-def is_metered(adapter: AgentAdapter) -> TypeGuard[MeteredAdapter]:
-    return hasattr(adapter, "progress")
+class AgentAdapter(Struct, frozen=True, kw_only=True):
+    """An agent and how to call it."""
+
+    program: AgentProgram
+    invoke: Callable[[AgentCall], Invocation]
+    """Returns the process to start; raises `InputError` if the agent's settings are incomplete."""
+    judge: Callable[[AgentCall, AgentEnded], Verdict]
+    """Interprets the end of the process."""
+    progress: Callable[[AgentCall, str], Progress | None] | None = None
+    """Reads the spending from the text so far: all of it, or the last lines of a long text. It may be cut.
+
+    None if the agent reports its spending only at its end.
+    """
+    progress_in: ProgressSource = ProgressSource.RESULT_FILE

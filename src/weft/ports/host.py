@@ -5,6 +5,9 @@ host records the end of a job before it reports it, and only when no process of 
 survives every process, and until the end has been reported it also survives a power cut. A later coordinator
 learns of all jobs that the host still knows, running and ended, until it asks the host to forget the ended
 ones.
+
+Everything that passes through the port is either a name that the coordinator chose or a path of the coordinator's
+machine. A host on another machine translates the paths and keeps its own to itself.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -28,8 +31,7 @@ class Job(Struct, frozen=True, kw_only=True):
     stdin: str | None = None
     """Text for standard input, which is empty otherwise."""
     output: str
-    """The prefix of the output files: `<this>.out` and `<this>.err`, and `.out.tail` and `.err.tail` for the end
-    of an output that is too long."""
+    """The name under which the host stores the output, such as `store.model/test.1.7-1`. `read` takes it."""
     timeout: float
     grace: float
     sandboxed: bool = False
@@ -62,7 +64,7 @@ class JobEnded(Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str = ""
     """The system's error message for `not_started`."""
     stdout: str | None = None
-    """The whole output if it is short; otherwise it must be read from the file."""
+    """The whole output if it is short; otherwise `read` returns it."""
     stderr: str | None = None
     stdout_bytes: int = 0
     stderr_bytes: int = 0
@@ -80,12 +82,75 @@ class Running(Struct, frozen=True, kw_only=True):
     started_at: float
 
 
+class OutputPart(StrEnum):
+    """A part of what a job has written."""
+
+    OUT = "out"
+    """The beginning of standard output, as it arrives."""
+    ERR = "err"
+    OUT_TAIL = "out.tail"
+    """The end of a standard output that is too long. It is replaced while the job runs."""
+    ERR_TAIL = "err.tail"
+    REPORT = "result.json"
+    """The file that WEFT_RESULT names, which the processes of the job write themselves."""
+
+
+class PartState(Struct, frozen=True, kw_only=True):
+    """The state of a part of an output. Two states are equal if the part has not changed between them."""
+
+    size: int
+    changed_at: int
+    """In nanoseconds."""
+    version: int = 0
+    """Changes if the part was replaced as a whole."""
+
+
+class Sighting(Struct, frozen=True, kw_only=True):
+    """A running job, as the host last reported it."""
+
+    pid: int
+    at: float
+    """When the host reported it."""
+
+
 KnownJobs = Mapping[str, Running | JobEnded]
 """The jobs that a host knows, by id."""
 
 
-class Host(Protocol):
+class JobRecords(Protocol):
+    """The stored output of jobs, and the last report about them.
+
+    Any process can read it, at any time, without taking the jobs over. Reading never waits for a machine: a host
+    on another one answers from what it has received. Absent output is empty; nothing here raises.
+    """
+
+    def exists(self) -> bool:
+        """Whether the host may have jobs of this run."""
+        ...
+
+    def running(self) -> Mapping[str, Sighting]:
+        """Returns the jobs that run according to the last report, which may be a few seconds old."""
+        ...
+
+    def state(self, output: str, part: OutputPart) -> PartState | None:
+        """Returns the state of a part; None if it does not exist."""
+        ...
+
+    def read(self, output: str, part: OutputPart, offset: int, length: int) -> bytes:
+        """Returns at most `length` bytes from `offset` on."""
+        ...
+
+    def outputs(self, prefix: str) -> Sequence[str]:
+        """Returns the outputs whose names are `prefix`, or `prefix` with a dot and more."""
+        ...
+
+
+class Host(JobRecords, Protocol):
     """A machine that runs jobs."""
+
+    def prepare(self) -> None:
+        """Lets the host start in the background, before the event loop runs. `open` works without it, too."""
+        ...
 
     async def open(self) -> KnownJobs:
         """Connects to the host, or starts it, and returns its jobs. `ended` does not repeat the ended ones."""
@@ -117,4 +182,8 @@ class Host(Protocol):
 
     async def close(self) -> None:
         """Disconnects from the host. Running jobs continue."""
+        ...
+
+    def wait_until_gone(self) -> None:
+        """Blocks until the host, which is closed and idle, has ended, so that its files can be removed."""
         ...

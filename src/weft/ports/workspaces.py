@@ -184,8 +184,8 @@ class HeldError(WeftError):
         """The end of the verify's output."""
 
 
-class Workspaces(Protocol):
-    """The workspaces of a run."""
+class WorkspacePlaces(Protocol):
+    """The directories of subplans."""
 
     def place(self, path: str) -> Path:
         """Returns the directory of a subplan, which need not exist yet."""
@@ -198,6 +198,10 @@ class Workspaces(Protocol):
     def has_history(self, path: str) -> bool:
         """Returns whether the workspace is checked before each step and its changes are recorded after it."""
         ...
+
+
+class SliceWorkspaces(WorkspacePlaces, Protocol):
+    """Workspaces from their preparation to their removal."""
 
     def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
         """Makes a fresh workspace. Leftovers of an earlier, unfinished try are kept as refs and removed."""
@@ -214,6 +218,21 @@ class Workspaces(Protocol):
     def accept(self, path: str) -> None:
         """Takes the present contents of a workspace as its starting point, after its setup commands have run."""
         ...
+
+    def release(self, path: str) -> bool:
+        """Removes the workspace of a merged slice, unless it holds work that exists nowhere else.
+
+        Returns whether it was removed. Ignored files are removed with it.
+        """
+        ...
+
+    def put_away(self, path: str) -> None:
+        """Removes the workspace of a failed slice. Everything in it but ignored files is first kept as a ref."""
+        ...
+
+
+class StepChanges(WorkspacePlaces, Protocol):
+    """What steps change in their workspaces: checked before a step, recorded after it."""
 
     def prove(self, path: str) -> None:
         """Raises `WeftError` if the workspace is not the prepared one, so that no step may start in it."""
@@ -263,6 +282,14 @@ class Workspaces(Protocol):
         """
         ...
 
+
+class ResultMerges(WorkspacePlaces, Protocol):
+    """The merging of results, and the conflicts between them."""
+
+    def foresee(self, path: str) -> Mapping[str, Sequence[str]]:
+        """Returns the running subplans whose present work conflicts with that of this one, with the files."""
+        ...
+
     def open_conflict(self, request: MergeRequest, work: StepWork) -> OpenConflict:
         """Writes the conflict that keeps a slice from being merged into its workspace, for an agent to resolve.
 
@@ -273,10 +300,6 @@ class Workspaces(Protocol):
 
     def close_conflict(self, work: StepWork, *, failed: str = "") -> ClosedConflict:
         """Commits a complete resolution. Otherwise, or if it `failed`, keeps it as a ref and undoes it."""
-        ...
-
-    def foresee(self, path: str) -> Mapping[str, Sequence[str]]:
-        """Returns the running subplans whose present work conflicts with that of this one, with the files."""
         ...
 
     def gather(self, request: MergeRequest) -> Sequence[RefMove]:
@@ -306,13 +329,6 @@ class Workspaces(Protocol):
         """Drops a result that was to be verified."""
         ...
 
-    def release(self, path: str) -> bool:
-        """Removes the workspace of a merged slice, unless it holds work that exists nowhere else.
 
-        Returns whether it was removed. Ignored files are removed with it.
-        """
-        ...
-
-    def put_away(self, path: str) -> None:
-        """Removes the workspace of a failed slice. Everything in it but ignored files is first kept as a ref."""
-        ...
+class Workspaces(SliceWorkspaces, StepChanges, ResultMerges, Protocol):
+    """The workspaces of a run: all three ports, which one kind of workspace implements together."""

@@ -11,12 +11,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from weft.engine.messages.facts import Ended, StepOutcome
-from weft.engine.messages.orders import Launch
+from weft.engine.messages.orders import Launch, LaunchKind
 from weft.engine.suspects import BisectionResult, Suspect, VerifyAnswer, VerifyQuestion, describe, look
 from weft.errors import WeftError
 from weft.ports.host import JobEnded, Running
-from weft.ports.workspaces import ConflictError, MergeRequest, Workspaces
-from weft.runtime.jobs import VERIFY, JobFactory, reason
+from weft.ports.workspaces import ConflictError, MergeRequest, ResultMerges
+from weft.runtime.jobs import JobFactory, reason
 from weft.runtime.lineage import Lineage
 from weft.threads import run_sync
 
@@ -44,7 +44,7 @@ class _Case(Struct):
 class Bisection:
     """The searches that are running."""
 
-    def __init__(self, workspaces: Workspaces, lineage: Lineage, jobs: JobFactory) -> None:
+    def __init__(self, workspaces: ResultMerges, lineage: Lineage, jobs: JobFactory) -> None:
         self._workspaces = workspaces
         self._lineage = lineage
         self._jobs = jobs
@@ -53,7 +53,7 @@ class Bisection:
 
     def concerns(self, launch: Launch, fact: Ended) -> bool:
         """Returns whether this is the end of a failed group verify, or of a run of its search."""
-        if launch.step != VERIFY or not self._workspaces.has_history(launch.path):
+        if launch.kind is not LaunchKind.VERIFY or not self._workspaces.has_history(launch.path):
             return False
         return launch.round > 0 or (
             fact.how is StepOutcome.FAILED and self._lineage.gathered_for(launch) is not None

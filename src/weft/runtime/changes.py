@@ -17,9 +17,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.engine.messages.facts import Ended, RefMove, StepOutcome
-from weft.engine.messages.orders import Launch
+from weft.engine.messages.orders import Launch, LaunchKind
 from weft.errors import WeftError
-from weft.ports.workspaces import Breach, StepWatch, StepWork, Workspaces
+from weft.ports.workspaces import Breach, StepChanges, StepWatch, StepWork
 from weft.runtime.jobs import JobFactory, but
 from weft.runtime.lineage import Lineage
 from weft.threads import run_sync
@@ -41,7 +41,7 @@ class _Step(Struct, eq=False):
 
 
 class Changes:
-    def __init__(self, workspaces: Workspaces, lineage: Lineage, jobs: JobFactory) -> None:
+    def __init__(self, workspaces: StepChanges, lineage: Lineage, jobs: JobFactory) -> None:
         self._workspaces = workspaces
         self._lineage = lineage
         self._jobs = jobs
@@ -67,7 +67,7 @@ class Changes:
 
     def _is_step(self, launch: Launch) -> bool:
         """Of a slice with a workspace of its own; what Weft does itself has names with @."""
-        is_slice = self._lineage.is_slice(launch.row) and not launch.step.startswith("@")
+        is_slice = self._lineage.is_slice(launch.row) and launch.kind is LaunchKind.STEP
         return is_slice and self._workspaces.is_own(launch.path)
 
     def _beside(self, step: _Step) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ class Changes:
                     await run_sync(self._workspaces.take_commits, path, limiter=limiter)
 
     def _is_to_change(self, launch: Launch) -> bool:
-        return launch.is_to_change and self._workspaces.has_history(launch.path)
+        return _is_to_change(launch) and self._workspaces.has_history(launch.path)
 
     # After it
 
@@ -134,7 +134,7 @@ class Changes:
 
     def _recorded(self, launch: Launch, work: StepWork) -> tuple[Sequence[RefMove], bool | None]:
         moves = self._workspaces.record(work)
-        if not launch.is_to_change:
+        if not _is_to_change(launch):
             return moves, None
         return moves, self._workspaces.has_changed(launch.path, self._jobs.id(launch))
 
@@ -161,7 +161,7 @@ def work_of(launch: Launch) -> StepWork:
 
 
 def _is_reader(launch: Launch) -> bool:
-    return launch.agent is not None and launch.read_only
+    return launch.task is not None and launch.task.read_only
 
 
 def _failed(fact: Ended) -> Ended:
@@ -171,3 +171,7 @@ def _failed(fact: Ended) -> Ended:
 def _broken(fact: Ended, breach: Breach) -> Ended:
     message = "; ".join(filter(None, (fact.message, breach.message)))
     return _failed(replace(fact, message=message, files=breach.files))
+
+
+def _is_to_change(launch: Launch) -> bool:
+    return launch.task is not None and launch.task.is_to_change

@@ -5,9 +5,9 @@ from functools import partial
 from msgspec.structs import replace
 
 from weft.engine.messages.facts import Ended, StepOutcome
-from weft.engine.messages.orders import RESOLVE, Launch, Merge
+from weft.engine.messages.orders import Launch, LaunchKind, Merge
 from weft.errors import WeftError
-from weft.ports.workspaces import OpenConflict, StepWork, Workspaces
+from weft.ports.workspaces import OpenConflict, ResultMerges, StepWork
 from weft.runtime.jobs import but
 from weft.runtime.lineage import Lineage
 from weft.threads import run_sync
@@ -68,12 +68,12 @@ def _listed(lines: tuple[str, ...]) -> str:
 
 
 class ConflictResolution:
-    def __init__(self, workspaces: Workspaces, lineage: Lineage) -> None:
+    def __init__(self, workspaces: ResultMerges, lineage: Lineage) -> None:
         self._workspaces = workspaces
         self._lineage = lineage
 
     def concerns(self, launch: Launch) -> bool:
-        return launch.step == RESOLVE
+        return launch.kind is LaunchKind.RESOLVE
 
     async def open(self, launch: Launch) -> Launch | None:
         """What is to be started; None if nothing is in conflict any more. Raises `WeftError` or `OSError`."""
@@ -86,7 +86,9 @@ class ConflictResolution:
             return None
         commands = self._lineage.verify_of(launch.row)
         verify = "\n".join(command if isinstance(command, str) else " ".join(command) for command in commands)
-        return replace(launch, prompt=prompt(launch.prompt, conflict, verify))
+        assert launch.task is not None
+        text = prompt(launch.task.prompt, conflict, verify)
+        return replace(launch, work=replace(launch.task, prompt=text))
 
     async def close(self, launch: Launch, fact: Ended) -> Ended:
         """However it ended, what it did is kept; if that is no resolution of the conflict, it has failed."""

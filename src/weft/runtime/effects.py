@@ -24,6 +24,7 @@ from weft.engine.messages.orders import (
     Halt,
     Land,
     Launch,
+    LaunchKind,
     Merge,
     Ordered,
     Prepare,
@@ -39,7 +40,8 @@ from weft.runtime.bisection import Bisection
 from weft.runtime.changes import Changes
 from weft.runtime.conflict_resolution import ConflictResolution
 from weft.runtime.inbox import Inbox
-from weft.runtime.jobs import MERGE, SETUP, JobFactory, could_not
+from weft.runtime.job_ids import round_of, without_round
+from weft.runtime.jobs import JobFactory, could_not
 from weft.runtime.landing_queue.assembly import LandingAssembly
 from weft.runtime.lineage import Lineage
 from weft.runtime.merge_effects import MergeEffects
@@ -136,8 +138,8 @@ class Effects(MergeEffects):
     def take_over(self, orders: Sequence[Ordered], known: KnownJobs) -> None:
         """Takes over the orders of the previous coordinator."""
         jobs: defaultdict[str, list[str]] = defaultdict(list)
-        for job in sorted(known, key=_round):
-            jobs[_without_round(job)].append(job)
+        for job in sorted(known, key=round_of):
+            jobs[without_round(job)].append(job)
         taken = set[str]() if self._landing is None else self._landing.take_over(known)
         for order in orders:
             rounds = jobs.get(self._jobs.id(order))
@@ -145,7 +147,7 @@ class Effects(MergeEffects):
                 self.obey(order)
             else:
                 taken.update(rounds if isinstance(order, Launch) else rounds[-1:])
-                self._take_over(order, {_round(job): known[job] for job in rounds})
+                self._take_over(order, {round_of(job): known[job] for job in rounds})
         self._host.forget([job for job in known if job not in taken])
 
     def take_over_work(self, orders: Sequence[Ordered], jobs: KnownJobs) -> None:
@@ -177,7 +179,7 @@ class Effects(MergeEffects):
                 return launch
             case Merge():
                 self._merges[job] = order
-                return self._jobs.verify(order, self._lineage.verify_of(order.row), _round(job))
+                return self._jobs.verify(order, self._lineage.verify_of(order.row), round_of(job))
             case Land():  # its jobs are those of the queue
                 raise AssertionError(order)
 
@@ -199,7 +201,7 @@ class Effects(MergeEffects):
             self._start(launch)
 
     def _start(self, launch: Launch) -> None:
-        order = _without_round(self._jobs.id(launch))
+        order = without_round(self._jobs.id(launch))
         halted = self._halted.get(order)
         if halted is not None:  # before it could be started
             self._not_started(launch, self._ended(launch, halted))
@@ -221,7 +223,7 @@ class Effects(MergeEffects):
             self._report(fact)
 
     def _cwd(self, launch: Launch) -> Path:
-        place = self._workspaces.scratch if launch.step == MERGE else self._workspaces.place
+        place = self._workspaces.scratch if launch.kind is LaunchKind.MERGE else self._workspaces.place
         return place(launch.path)
 
     def _halt(self, order: Halt) -> None:
@@ -247,7 +249,7 @@ class Effects(MergeEffects):
     def job_ended(self, ended: JobEnded) -> None:
         if self._landing is not None and self._landing.job_ended(ended):
             return
-        order = _without_round(ended.id)
+        order = without_round(ended.id)
         launch = self._launched.get(order)
         if launch is None or self._jobs.id(launch) != ended.id:
             return
@@ -255,9 +257,9 @@ class Effects(MergeEffects):
         # Whoever was here before may have asked for its end; whether that was wanted is for the engine to say.
         halted = self._halted.get(order, StepOutcome.STOPPED if ended.id in self._found else None)
         fact = self._jobs.fact(launch, ended, self._cwd(launch), at=self.now(), halted=halted)
-        if launch.step == SETUP and fact.how is StepOutcome.DONE:
+        if launch.kind is LaunchKind.WORKSPACE and fact.how is StepOutcome.DONE:
             self._soon(self._accept, launch, ended.id)
-        elif launch.step == MERGE:
+        elif launch.kind is LaunchKind.MERGE:
             self._soon(self._verified, launch, fact, ended.id)
         elif self._resolving.concerns(launch):
             self._soon(self._close_conflict, launch, fact, ended.id)
@@ -325,7 +327,7 @@ class Effects(MergeEffects):
         """A group's verify has failed on what all in it did: who is to blame is found by running it on less."""
         following = await self._blaming.next(launch, fact, job)
         if isinstance(following, Launch):
-            halted = self._halted.get(_without_round(job))
+            halted = self._halted.get(without_round(job))
             if halted is None:
                 self._start(following)
                 return
@@ -388,12 +390,3 @@ class Effects(MergeEffects):
     async def _wake(self, at: float) -> None:
         await self._clock.sleep_until(at)
         self._inbox.put(Woke(at=self.now()))
-
-
-def _without_round(job: str) -> str:
-    return ".".join(job.split(".")[:3])
-
-
-def _round(job: str) -> int:
-    more = job.split(".")[3:]
-    return int(more[0]) if more else 0

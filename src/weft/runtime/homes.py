@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from weft.ids import file_name
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.safe_files import locate
 
 XDG = {
@@ -23,7 +23,7 @@ XDG = {
     "XDG_RUNTIME_DIR": ".run",
 }
 VARIABLES: Mapping[str, str] = XDG | {
-    name: place for adapter in ADAPTERS.values() for name, place in adapter.home.items()
+    name: place for adapter in AGENT_PROGRAMS.values() for name, place in adapter.home.items()
 }
 """Each with its place in a home."""
 

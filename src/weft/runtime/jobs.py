@@ -9,35 +9,44 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.engine.messages.facts import Ended, StepOutcome
-from weft.engine.messages.orders import Freeze, Halt, Launch, Merge, Order, Prepare
+from weft.engine.messages.internal_steps import InternalStep
+from weft.engine.messages.orders import Freeze, Halt, Launch, LaunchKind, Merge, Order, Prepare
 from weft.errors import WeftError
 from weft.ids import file_name
 from weft.plan.model import Command, Plan
 from weft.plan.prices import priced
 from weft.plan.settings import Settings
-from weft.ports.agent import AgentAdapter, AgentCall, Invocation, Progress, Verdict, is_metered
-from weft.ports.host import Job, JobEnded
+from weft.ports.agent import AgentAdapter, AgentCall, Invocation, Progress, ProgressSource, Verdict
+from weft.ports.host import Job, JobEnded, JobRecords, OutputPart, PartState
 from weft.runtime.environment import StepEnvironment, StepIdentity
 from weft.runtime.homes import Homes
 from weft.runtime.isolation import Isolation, StepIsolation, boxed_prefix
-from weft.runtime.results import agent_ended, cut_off, fact_of, read_output
+from weft.runtime.job_ids import JobId
+from weft.runtime.results import LIMIT, agent_ended, cut_off, fact_of, last_lines, read_output
 from weft.runtime.sandbox.boxes import as_told
 from weft.system_errors import describe
 
 SHELL = "/bin/sh"
 _PATH = "PYTHONPATH"
-SETUP, MERGE, LAND, VERIFY = "@workspace", "@merge", "@land", "@verify"
-"""Steps that are none of the plan's own, and have processes nevertheless."""
-
+_INTERNAL = {LaunchKind.WORKSPACE: InternalStep.WORKSPACE, LaunchKind.MERGE: InternalStep.MERGE}
 
 _Report = TypeVar("_Report", Verdict, Progress)
 
 
 class SpendingGauge(Struct, frozen=True, kw_only=True):
-    """The file in which a running agent reports its spending, and how to read it."""
+    """The part of its output in which a running agent reports its spending, and how to read it."""
 
-    file: str
-    read: Callable[[str], Progress | None]
+    records: JobRecords
+    output: str
+    part: OutputPart
+    parse: Callable[[str], Progress | None]
+
+    def state(self) -> PartState | None:
+        return self.records.state(self.output, self.part)
+
+    def read(self, most: int) -> Progress | None:
+        """Reads the spending from the last lines, in so many bytes."""
+        return self.parse(last_lines(self.records, self.output, self.part, most))
 
 
 class JobFactory:
@@ -48,19 +57,22 @@ class JobFactory:
         plan: Plan,
         plan_dir: Path,
         logs: Path,
+        records: JobRecords,
         adapter_of: Callable[[str], AgentAdapter],
         environ: Mapping[str, str],
         isolation: Isolation | None = None,
         import_roots: Sequence[Path] = (),
     ) -> None:
-        """`isolation`: None if there are no sandboxes.
+        """`logs`: the directory for reports. `records`: those of the host.
 
+        `isolation`: None if there are no sandboxes.
         `import_roots`: directories, from the plan's own, from which Python is to import in each worktree first.
         """
         self._run = run
         self._plan = plan
         self._plan_dir = plan_dir
         self._logs = logs
+        self._records = records
         self._adapter_of = adapter_of
         self._environment = StepEnvironment(environ, allow=plan.env_allow)
         self._isolation = isolation or Isolation(plan, Homes(logs.parent / "homes"))
@@ -70,8 +82,8 @@ class JobFactory:
     def id(self, order: Order | Halt | Freeze) -> str:
         if isinstance(order, Launch) and order.name:
             return self.named(order.name)
-        again = f".{order.round}" if isinstance(order, Launch) and order.round else ""
-        return f"{self._run}.{order.firing}.{order.execution}{again}"
+        number = order.round if isinstance(order, Launch) else 0
+        return str(JobId(self._run, order.firing, order.execution, number))
 
     def named(self, name: str) -> str:
         """The id of a job that has a name within the run."""
@@ -79,12 +91,12 @@ class JobFactory:
 
     def job(self, launch: Launch, cwd: Path) -> Job:
         """Raises `WeftError` if it cannot be made, and `OSError` if there is no room for its output."""
-        name, output = self.id(launch), self._prefix(launch)
+        name, output = self.id(launch), self._output(launch)
         apart = self._isolation.of(launch)
         commands = tuple(_argv(command) for command in launch.commands)
         called = None
         if launch.agent is not None:
-            self._make_folder(output)  # for the report; output makes its own way
+            self._make_folder(f"{self._logs}/{output}")  # for the report; the host stores the output
             called = self._adapter(launch).invoke(self._call(launch, cwd))
             commands = (called.argv,)
         shared = self._environment.inherited(agent=called is not None)
@@ -106,24 +118,24 @@ class JobFactory:
     def setup(self, order: Prepare) -> Launch | None:
         """What is run in a fresh workspace, if anything."""
         commands = self._settings(order).setup_commands
-        return self._own(order, SETUP, commands) if commands else None
+        return self._own(order, LaunchKind.WORKSPACE, commands) if commands else None
 
     def verify(self, order: Merge, commands: Sequence[Command], number: int) -> Launch:
         """What is run on what has come together, before it moves; it may be that several times."""
-        return replace(
-            self._own(order, MERGE, (*self._settings(order).setup_commands, *commands)), round=number
-        )
+        launch = self._own(order, LaunchKind.MERGE, (*self._settings(order).setup_commands, *commands))
+        return replace(launch, round=number)
 
-    def _own(self, order: Order, step: str, commands: tuple[Command, ...]) -> Launch:
+    def _own(self, order: Order, kind: LaunchKind, commands: tuple[Command, ...]) -> Launch:
         settings = self._settings(order)
         return Launch(
             firing=order.firing,
             execution=order.execution,
             row=order.row,
             path=order.path,
-            step=step,
+            step=_INTERNAL[kind],
+            kind=kind,
             attempt=1,
-            commands=commands,
+            work=commands,
             timeout=settings.timeout,
             grace=settings.grace,
         )
@@ -134,35 +146,39 @@ class JobFactory:
     def fact(
         self, launch: Launch, ended: JobEnded, cwd: Path, *, at: float, halted: StepOutcome | None
     ) -> Ended:
-        prefix = self._prefix(launch)
         ended = as_told(ended) if self._isolation.sandbox(launch).is_on else ended
-        output = read_output(ended, prefix)
+        output = read_output(ended, self._records, self._output(launch))
         verdict = None
         if launch.agent is not None:
-            judged = agent_ended(ended, output, self._result_file(launch))
+            report = last_lines(self._records, self._report(launch), OutputPart.REPORT, LIMIT)
+            judged = agent_ended(ended, output, report)
             verdict = self._priced(launch, self._adapter(launch).judge(self._call(launch, cwd), judged))
         return cut_off(launch, fact_of(launch, ended, output, at=at, halted=halted, verdict=verdict))
 
     def gauge(self, launch: Launch, cwd: Path) -> SpendingGauge | None:
         """Returns how to read the spending of a running agent; None if it reports only at its end."""
-        adapter, prefix = self._adapter(launch), self._prefix(launch)
-        if not is_metered(adapter):
+        adapter = self._adapter(launch)
+        if adapter.progress is None:
             return None
-        call, parse = self._call(launch, cwd), adapter.progress
+        call, progress_of = self._call(launch, cwd), adapter.progress
 
-        def read(text: str) -> Progress | None:
-            progress = parse(call, text)
+        def parse(text: str) -> Progress | None:
+            progress = progress_of(call, text)
             return None if progress is None else self._priced(launch, progress)
 
-        file = f"{prefix}.out" if adapter.PROGRESS_IN == "stdout" else self._result_file(launch)
-        return SpendingGauge(file=file, read=read)
+        if adapter.progress_in is ProgressSource.STDOUT:
+            output, part = self._output(launch), OutputPart.OUT
+        else:
+            output, part = self._report(launch), OutputPart.REPORT
+        return SpendingGauge(records=self._records, output=output, part=part, parse=parse)
 
     def _priced(self, launch: Launch, report: _Report) -> _Report:
         """Returns the report with a cost computed from its tokens, if it has none and there is a price."""
-        assert launch.agent is not None
+        assert launch.task is not None
         if report.cost is not None or report.tokens is None or not self._plan.prices:
             return report
-        names = (launch.model, launch.agent.model, launch.agent.name)
+        task = launch.task
+        names = (task.model, task.agent.model, task.agent.name)
         return replace(report, cost=priced(self._plan.prices, names, report.tokens, report.usage))
 
     def _adapter(self, launch: Launch) -> AgentAdapter:
@@ -170,14 +186,15 @@ class JobFactory:
         return self._adapter_of(launch.agent.use)
 
     def _call(self, launch: Launch, cwd: Path) -> AgentCall:
-        assert launch.agent is not None
+        task = launch.task
+        assert task is not None
         return AgentCall(
-            agent=launch.agent,
-            prompt="\n\n".join(filter(None, (launch.interruption, launch.prompt))),
-            model=launch.model,
-            session=launch.session,
-            fork=launch.fork,
-            read_only=launch.read_only,
+            agent=task.agent,
+            prompt="\n\n".join(filter(None, (task.interruption, task.prompt))),
+            model=task.model,
+            session=task.session,
+            fork=task.fork,
+            read_only=task.read_only,
             plan_dir=str(self._plan_dir),
             cwd=str(cwd),
             result_file=self._result_file(launch),
@@ -211,20 +228,25 @@ class JobFactory:
             return {}
         return {_PATH: os.pathsep.join(os.path.normpath(cwd / root) for root in self._import_roots)}
 
-    def _prefix(self, launch: Launch) -> str:
+    def _output(self, launch: Launch) -> str:
+        """The name of its output."""
         if launch.name:
-            return f"{self._logs}/{self.log_name(launch)}"
+            return self.log_name(launch)
         which = (launch.attempt, launch.firing, launch.execution)
-        prefix = output_prefix(self._logs, launch.path, launch.step, which)
-        return f"{prefix}.{launch.round}" if launch.round else prefix
+        name = output_name(launch.path, launch.step, which)
+        return f"{name}.{launch.round}" if launch.round else name
 
     def log_name(self, launch: Launch) -> str:
-        """What the names of the log files of a named job begin with, relative to the run's logs."""
+        """The name of the output of a named job."""
         return f"{file_name(launch.path)}/{launch.step}.{launch.name}"
 
+    def _report(self, launch: Launch) -> str:
+        """The name of the output with its report."""
+        name = self._output(launch)
+        return boxed_prefix(name) if self._isolation.sandbox(launch).is_on else name
+
     def _result_file(self, launch: Launch) -> str:
-        prefix = self._prefix(launch)
-        return f"{boxed_prefix(prefix) if self._isolation.sandbox(launch).is_on else prefix}.result.json"
+        return f"{self._logs}/{self._report(launch)}.{OutputPart.REPORT}"
 
     def _make_folder(self, prefix: str) -> None:
         folder = os.path.dirname(prefix)  # noqa: PTH120 - as text, like all here
@@ -233,10 +255,10 @@ class JobFactory:
             self._folders.add(folder)
 
 
-def output_prefix(logs: Path, path: str, step: str, which: tuple[int, int, int]) -> str:
-    """What the names of the files begin with that a step's output is in; `which` is attempt, firing, execution."""
+def output_name(path: str, step: str, which: tuple[int, int, int]) -> str:
+    """The name of a step's output; `which` is attempt, firing, execution."""
     attempt, firing, execution = which
-    return f"{logs}/{file_name(path)}/{step}.{attempt}.{firing}-{execution}"
+    return f"{file_name(path)}/{step}.{attempt}.{firing}-{execution}"
 
 
 def _argv(command: Command) -> tuple[str, ...]:

@@ -3,11 +3,9 @@
 Each report is a fact in the journal, since the state of the engine depends on it. So the meter reports only
 amounts that are worth a row: at least a hundredth of a ceiling, or any amount after a few seconds. When one
 agent has such an amount, the meter reports all new amounts, since that needs no further transaction. It does
-not read unchanged files, and compares with the amounts in the engine, which a new coordinator has as well.
+not read unchanged reports, and compares with the amounts in the engine, which a new coordinator has as well.
 """
 
-import os
-import stat
 from collections.abc import Callable, Iterable
 from math import inf
 from pathlib import Path
@@ -19,9 +17,9 @@ from weft.engine.engine import Engine
 from weft.engine.messages.facts import Spent
 from weft.engine.messages.orders import Launch
 from weft.ports.agent import Progress
+from weft.ports.host import PartState
 from weft.runtime.inbox import Inbox
 from weft.runtime.jobs import JobFactory, SpendingGauge
-from weft.runtime.results import last_lines
 
 EVERY = 1.0
 """Seconds between readings."""
@@ -32,13 +30,11 @@ PERCENT = 1
 MOST = 2**16
 """Bytes that are read from the end of a file."""
 
-_Mark = tuple[int, int, int]
-
 
 class _Watched(Struct, eq=False):
     gauge: SpendingGauge
-    mark: _Mark | None = None
-    """The mark of the file at the last reading."""
+    state: PartState | None = None
+    """The state of the report at the last reading."""
     progress: Progress | None = None
     reported_at: float = -inf
 
@@ -90,10 +86,10 @@ class Meter:
 
     def _news(self, watched: _Watched, launch: Launch, now: float) -> Spent | None:
         """Returns the spending that the engine does not know yet, if any."""
-        mark = _mark(watched.gauge.file)
-        if mark is not None and mark != watched.mark:
-            watched.mark = mark
-            watched.progress = watched.gauge.read(last_lines(watched.gauge.file, MOST)) or watched.progress
+        state = watched.gauge.state()
+        if state is not None and state != watched.state:
+            watched.state = state
+            watched.progress = watched.gauge.read(MOST) or watched.progress
         progress = watched.progress
         if progress is None:
             return None
@@ -116,12 +112,3 @@ class Meter:
             ceiling is not None and ((now or 0) - before) * 100 >= ceiling * PERCENT
             for now, before, ceiling in zip((fact.cost, fact.tokens), spent, ceilings, strict=True)
         )
-
-
-def _mark(file: str) -> _Mark | None:
-    """Returns a value that differs when the file has changed; None if there is no regular file."""
-    try:
-        status = os.lstat(file)
-    except OSError:
-        return None
-    return (status.st_mtime_ns, status.st_size, status.st_ino) if stat.S_ISREG(status.st_mode) else None

@@ -4,18 +4,17 @@ What became of the process is what the host says. Only about one that ended by i
 word, too; but what an agent cost counts, however it ended.
 """
 
-import os
 import signal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Launch
 from weft.engine.state.cut_off_notice import CUT_OFF
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.ports.agent import AgentEnded, Verdict
-from weft.ports.host import EndReason, JobEnded
-from weft.safe_files import open_file
+from weft.ports.host import EndReason, JobEnded, JobRecords, OutputPart
 
 LIMIT = 2**20
 """Bytes of standard output that are kept as a result, and of a result file."""
@@ -28,75 +27,69 @@ _CANNOT_RUN = {126: "cannot be executed", 127: "was not found"}
 # --- output ---
 
 
-def read_output(ended: JobEnded, prefix: str, *, limit: int = LIMIT) -> tuple[str, str]:
+def read_output(ended: JobEnded, records: JobRecords, output: str, *, limit: int = LIMIT) -> tuple[str, str]:
     """What the job wrote to standard output, and the end of what it wrote to standard error.
 
-    Of an output that is too long the middle is left out. Files that are not there or not whole give what there is.
+    Of an output that is too long the middle is left out. Records that are absent or incomplete give what there is.
     """
     stdout, stderr = ended.stdout, ended.stderr
     if stdout is None:
-        stdout = _ends(f"{prefix}.out", ended.stdout_bytes, head=limit // 2, tail=limit // 2)
+        reader = _StreamReader(records, output, OutputPart.OUT, OutputPart.OUT_TAIL)
+        stdout = reader.ends(ended.stdout_bytes, head=limit // 2, tail=limit // 2)
     if stderr is None:
-        stderr = _ends(f"{prefix}.err", ended.stderr_bytes, head=0, tail=TAIL)
+        reader = _StreamReader(records, output, OutputPart.ERR, OutputPart.ERR_TAIL)
+        stderr = reader.ends(ended.stderr_bytes, head=0, tail=TAIL)
     return stdout, stderr
 
 
-def _ends(file: str, written: int, *, head: int, tail: int) -> str:
-    """The text in the file and that of its tail; or the first bytes and the last, if that is too much."""
-    rest = f"{file}.tail"
-    first, last = _size(file), _size(rest)
-    written = max(written, first + last)
-    if first + last <= head + tail:
-        begin, end = _slice(file, 0, first), _slice(rest, 0, last)
-    else:
-        begin, end = _slice(file, 0, head), _slice(rest, last - tail, tail)
-        if not last or written == first + last:  # then the end of the file is what comes before the tail
-            missing = tail - len(end)
-            end = _slice(file, first - missing, missing) + end
-    left_out = written - len(begin) - len(end)
-    if not left_out:
-        return (begin + end).decode(errors="replace")
-    gap = f"\n[… {left_out:,} bytes left out …]\n"
-    return begin.decode(errors="replace") + gap + end.decode(errors="replace")
+class _StreamReader(Struct, frozen=True):
+    """Reads one stream of a job, which the host stores as its beginning and its tail."""
+
+    records: JobRecords
+    output: str
+    beginning: OutputPart
+    tail: OutputPart
+
+    def ends(self, written: int, *, head: int, tail: int) -> str:
+        """Returns the text of both parts; or the first bytes and the last, if that is too much."""
+        first, last = self._size(self.beginning), self._size(self.tail)
+        written = max(written, first + last)
+        if first + last <= head + tail:
+            begin, end = self._slice(self.beginning, 0, first), self._slice(self.tail, 0, last)
+        else:
+            begin, end = self._slice(self.beginning, 0, head), self._slice(self.tail, last - tail, tail)
+            if (
+                not last or written == first + last
+            ):  # then the end of the beginning is what comes before the tail
+                missing = tail - len(end)
+                end = self._slice(self.beginning, first - missing, missing) + end
+        left_out = written - len(begin) - len(end)
+        if not left_out:
+            return (begin + end).decode(errors="replace")
+        gap = f"\n[… {left_out:,} bytes left out …]\n"
+        return begin.decode(errors="replace") + gap + end.decode(errors="replace")
+
+    def _size(self, part: OutputPart) -> int:
+        state = self.records.state(self.output, part)
+        return 0 if state is None else state.size
+
+    def _slice(self, part: OutputPart, start: int, length: int) -> bytes:
+        return self.records.read(self.output, part, start, length)
 
 
-def _size(file: str) -> int:
-    try:
-        descriptor = open_file(file)
-    except OSError:
-        return 0
-    try:
-        return os.fstat(descriptor).st_size
-    finally:
-        os.close(descriptor)
-
-
-def _slice(file: str, start: int, length: int) -> bytes:
-    """So many bytes of a file, fewer if there are no more; none of what cannot be read."""
-    try:
-        descriptor = open_file(file)
-    except OSError:
-        return b""
-    try:
-        return os.pread(descriptor, length, max(start, 0))
-    except OSError:  # a directory, a pipe
-        return b""
-    finally:
-        os.close(descriptor)
-
-
-def last_lines(file: str, most: int) -> str:
-    """The text in a file; if it is longer than so many bytes, the last lines of it."""
-    size = _size(file)
-    text = _slice(file, size - most, most)
-    if size > most and b"\n" in text:
+def last_lines(records: JobRecords, output: str, part: OutputPart, most: int) -> str:
+    """The text of a part; if it is longer than so many bytes, the last lines of it."""
+    state = records.state(output, part)
+    if state is None:
+        return ""
+    text = records.read(output, part, state.size - most, most)
+    if state.size > most and b"\n" in text:
         text = text.partition(b"\n")[2]
     return text.decode(errors="replace")
 
 
-def agent_ended(ended: JobEnded, output: tuple[str, str], result_file: str) -> AgentEnded:
-    """What an agent's adapter is to judge."""
-    report = last_lines(result_file, LIMIT)
+def agent_ended(ended: JobEnded, output: tuple[str, str], report: str) -> AgentEnded:
+    """What an agent's adapter is to judge; `report` is the text of its result file."""
     return AgentEnded(
         exit_code=ended.exit_code,
         signal=ended.signal,
@@ -112,7 +105,7 @@ def agent_ended(ended: JobEnded, output: tuple[str, str], result_file: str) -> A
 
 def cut_off(launch: Launch, fact: Ended) -> Ended:
     """Marks the end of an agent's execution that another one follows in the same directory."""
-    may_leave = launch.agent is not None and not launch.read_only
+    may_leave = launch.task is not None and not launch.task.read_only
     return replace(fact, left="") if may_leave and fact.how in CUT_OFF else fact
 
 
@@ -185,7 +178,7 @@ def _judged(
 
 def _how_to_install(launch: Launch, ended: JobEnded) -> str:
     """Of an agent whose program is not there."""
-    adapter = None if launch.agent is None else ADAPTERS.get(launch.agent.use)
+    adapter = None if launch.agent is None else AGENT_PROGRAMS.get(launch.agent.use)
     if adapter is None or adapter.install is None or f"cannot run {adapter.program}:" not in ended.message:
         return ""
     return f"; to install it, type: {adapter.install}"

@@ -10,13 +10,13 @@ from contextlib import suppress
 
 from weft.engine.states import FailureReason
 from weft.errors import WeftError
-from weft.ports.workspaces import Workspaces
+from weft.ports.workspaces import SliceWorkspaces
 from weft.runtime.lineage import Lineage
 from weft.threads import run_sync
 
 
 class Upkeep:
-    def __init__(self, workspaces: Workspaces, lineage: Lineage) -> None:
+    def __init__(self, workspaces: SliceWorkspaces, lineage: Lineage) -> None:
         self._workspaces = workspaces
         self._lineage = lineage
 

@@ -18,6 +18,7 @@ from weft.engine.messages.events import (
     WokeEvent,
 )
 from weft.engine.messages.facts import AnyFact
+from weft.engine.messages.internal_steps import InternalStep
 from weft.errors import InputError
 from weft.ports.journal import ControlRequest, Glimpse, Holder, RunRecord
 from weft.store import rows
@@ -89,7 +90,7 @@ class MemoryReader:
 
     def landed(self, run: str) -> AbstractSet[str]:
         last = {glimpse.subplan: (glimpse.step, glimpse.outcome) for glimpse in self.merges_after(run, 0)}
-        return {path for path, end in last.items() if end == ("@land", "merged")}
+        return {path for path, end in last.items() if end == (InternalStep.LAND, "merged")}
 
     def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:
         return [

@@ -15,6 +15,7 @@ from threading import Lock
 from msgspec.structs import replace
 
 from weft.engine.messages.facts import EarlierSlice, RefMove
+from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.suspects import Suspect
 from weft.ports.workspaces import (
     Breach,
@@ -162,7 +163,10 @@ class WorktreeWorkspaces:
         if worktree.is_dir() and any(worktree.iterdir()):
             require_registered(worktree, git_dir_of(worktree), self._repository.repository.common)
             work = StepWork(
-                path=path, step="@workspace", attempt=0, subject=f"{path or 'the plan'}: what was left"
+                path=path,
+                step=InternalStep.WORKSPACE,
+                attempt=0,
+                subject=f"{path or 'the plan'}: what was left",
             )
             self._record(keep, work)
             return

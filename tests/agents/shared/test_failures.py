@@ -3,11 +3,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.calls import NOW
-from weft.agents.shared.failures import Diagnosis, Failure, Program, diagnose
+from weft.agents.shared.failures import Diagnosis, Failure, diagnose
 from weft.agents.shared.usage_limits import LATEST, UNKNOWN
 from weft.engine.messages.facts import StepOutcome
+from weft.plan.agent_program import AgentProgram
 
-PROGRAM = Program(use="pi", name="It", end="an end", sign_in="set THE_KEY")
+PROGRAM = AgentProgram(name="pi", doc="it", title="It", end="an end", sign_in="set THE_KEY")
 
 
 def of(text: str, *, status: int | None = None, until: float | None = None) -> Diagnosis:

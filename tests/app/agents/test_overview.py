@@ -7,7 +7,7 @@ import pytest
 from app.programs import Programs
 from weft.app.agents.overview import AgentStatus, PlanAgents, abilities, at_hand, overview, tells
 from weft.errors import InputError
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.text.problems import PlanError
 
 PLAN = """\
@@ -45,7 +45,7 @@ def seen(
 
 
 def test_without_a_plan_all_that_weft_knows_is_there(machine: Programs, project: Path) -> None:
-    assert [*seen(machine, project)] == [*ADAPTERS]
+    assert [*seen(machine, project)] == [*AGENT_PROGRAMS]
 
 
 def test_agents_of_the_plan_come_first_and_what_they_use_is_not_repeated(

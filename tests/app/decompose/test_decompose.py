@@ -14,14 +14,14 @@ from weft.app.init.survey import CheckCommand, GitState, ProjectSurvey
 from weft.decompose.model import Limits, Part, Signals
 from weft.decompose.parts import decompose
 from weft.errors import InputError
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.loader.load import load_plan
 from weft.plan.order.globs import matches
 from weft.workspaces.git.base.program import Git
 
 NOTHING = ProjectSurvey(agents=(), tests=(), setup="", git=GitState())
 MUCH = ProjectSurvey(
-    agents=(ADAPTERS["codex"],),
+    agents=(AGENT_PROGRAMS["codex"],),
     tests=(CheckCommand("make test", "Makefile"),),
     setup="npm ci",
     git=GitState(is_repository=True),

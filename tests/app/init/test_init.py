@@ -20,14 +20,14 @@ from weft.app.project.places import IGNORED
 from weft.app.project.plans import load
 from weft.errors import InputError
 from weft.plan.compile.compile import compile_plan
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.language.schema import config_schema, plan_schema
 from weft.plan.loader.load import Surroundings, load_plan, read_config
 from weft.plan.model import Plan
 from weft.plan.proof.prove import prove
 
 FILES = [".weft/.gitignore", ".weft/schema.json", ".weft/config.yaml", "weft.yaml"]
-AGENTS = tuple(one for one in ADAPTERS.values() if one.program is not None)
+AGENTS = tuple(one for one in AGENT_PROGRAMS.values() if one.program is not None)
 
 
 def nowhere(folder: Path) -> dict[str, str]:
@@ -80,7 +80,9 @@ def test_an_agent_is_used_in_a_way_that_this_version_can(adapter: object) -> Non
 
 def test_an_agent_with_an_adapter_is_driven_by_it() -> None:
     text = plan_text(
-        ProjectSurvey(agents=(ADAPTERS["codex"],), tests=(), setup="", git=GITS[0]), name="x", schema="s"
+        ProjectSurvey(agents=(AGENT_PROGRAMS["codex"],), tests=(), setup="", git=GITS[0]),
+        name="x",
+        schema="s",
     )
     assert "  coder:  # Codex CLI\n    use: codex\n\n" in text
 

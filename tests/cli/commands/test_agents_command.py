@@ -17,7 +17,7 @@ from weft.cli.live import probe_progress
 from weft.cli.main import cli
 from weft.cli.text.agents import probed_data, probed_lines
 from weft.engine.messages.facts import StepOutcome
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.model import Agent
 
 PLAN = """\
@@ -85,7 +85,7 @@ def test_no_value_of_a_key_is_ever_told(machine: Programs, project: Path) -> Non
 def test_where_nothing_is_installed_it_says_how_to(machine: Programs) -> None:
     done = weft(machine, machine.home)
     assert done.exit_code == 0
-    for adapter in ADAPTERS.values():
+    for adapter in AGENT_PROGRAMS.values():
         assert (adapter.install or adapter.name) in done.stdout
     assert [*machine.home.iterdir()] == []
 
@@ -146,7 +146,7 @@ def test_names_are_completed(project: Path) -> None:
     assert names(project, "co") == {
         "coder": "codex",
         "codex": "Codex CLI",
-        "command": ADAPTERS["command"].doc,
+        "command": AGENT_PROGRAMS["command"].doc,
     }
     assert [*names(project, "co", "codex")] == ["coder", "command"]
     assert [*names(project.parent, "c")] == ["claude", "codex", "command"]

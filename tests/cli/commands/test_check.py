@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from inline_snapshot import snapshot
 
 from app.programs import Programs
+from weft.agents.adapters import ADAPTERS
 from weft.app.check import check as plan_check
 from weft.cli.main import cli
 from weft.cli.output import note_lines
@@ -389,6 +390,7 @@ finally:
         "asyncio",
         "weft.plan.pictures",
     }
+    assert not loaded & set(ADAPTERS.values())
 
 
 def on_a_terminal(args: list[str], folder: Path, **environment: str) -> str:

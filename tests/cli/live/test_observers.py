@@ -58,7 +58,7 @@ def reader(tmp_path: Path, journal: Journal) -> LineObserver:
         run="r",
         plan=load_plan(PLAN),
         places=project_of(tmp_path),
-        host=LocalHost(tmp_path / "host"),
+        host=LocalHost(tmp_path / "host", tmp_path / "logs"),
         workspaces=InPlaceWorkspaces(tmp_path),
         directory=tmp_path,
         resumed=True,

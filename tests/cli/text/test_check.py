@@ -15,7 +15,7 @@ from weft.cli.text.sections import LABEL
 from weft.engine.messages.facts import EarlierSpending
 from weft.net.verdict import Answer
 from weft.plan.compile.compile import compile_plan
-from weft.plan.compile.parts import END, READY, Act, Role, ShapeBuilder
+from weft.plan.compile.parts import END, READY, Act, ActionKind, Role, ShapeBuilder
 from weft.plan.loader.load import load_plan
 from weft.plan.proof.prove import Proof, prove
 from weft.plan.report.check import CheckReport, check_report
@@ -234,7 +234,7 @@ def test_a_plan_of_one_subplan() -> None:
 def test_a_plan_that_can_get_stuck_is_told_with_the_shortest_way_there_and_nothing_else() -> None:
     shape = ShapeBuilder({})
     left, right = shape.place("left", carries=False), shape.place("right", carries=False)
-    code = Act(Role.RUN, "agent", "code", 1)
+    code = Act(Role.RUN, ActionKind.AGENT, "code", 1)
     shape.choice("run code#1", code, [READY], [("done", [left, right]), ("failed", [right])])
     shape.move("close", Act(Role.CLOSE), [left, right], [END])
     plan = compiled({"id": "a", "verify": "make"})

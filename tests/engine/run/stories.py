@@ -7,7 +7,7 @@ from typing import Any
 from stored_events import StoredEvent, all_stored
 from weft.engine.engine import Engine
 from weft.engine.messages.facts import RunStarted, StepOutcome
-from weft.engine.messages.orders import Halt, Launch, Ordered
+from weft.engine.messages.orders import AgentTask, Halt, Launch, Ordered
 from weft.engine.simulate import Interruptions, SimulatedEnd, SimulatedReply, SimulatedRun, Simulator
 from weft.plan.compile.compile import compile_plan
 from weft.plan.compile.plan_net import CompiledPlan
@@ -131,7 +131,10 @@ class Story:
         return [order for order in orders if (order.path, order.step) == (path, step)]
 
     def prompts(self, name: str) -> list[str]:
-        return [order.prompt for order in self.launches(name)]
+        return [task.prompt for task in self.tasks(name)]
+
+    def tasks(self, name: str) -> list[AgentTask]:
+        return [order.task for order in self.launches(name) if order.task is not None]
 
     def commands(self, name: str) -> list[object]:
         return [command for order in self.launches(name) for command in order.commands]

@@ -10,7 +10,7 @@ CODE = agent("code", "do {{ feedback }}")
 
 
 def heard(story: Story) -> list[str]:
-    return [launch.interruption for launch in story.launches("a:code")]
+    return [task.interruption for task in story.tasks("a:code")]
 
 
 @pytest.mark.parametrize(
@@ -61,4 +61,4 @@ def test_who_continues_the_conversation_that_was_cut_off_knows_of_it(told: str |
     story = steps(
         CODE, agent("more", resume=True), how={"code": says("", session="s1"), "more": [lost, says("")]}
     )
-    assert [bool(launch.interruption) for launch in story.launches("a:more")] == [False, hears]
+    assert [bool(task.interruption) for task in story.tasks("a:more")] == [False, hears]

@@ -63,9 +63,10 @@ def test_a_conflict_is_resolved_by_the_agent_of_the_slice_and_then_it_is_merged(
     assert story.state == "completed"
     assert merges(story) == RESOLVED
     (launch,) = story.launches("a:@resolve")
-    assert launch.agent is not None
-    assert (launch.agent.name, launch.model, launch.timeout) == ("coder", "fast", 300.0)
-    assert launch.prompt == "do a"
+    task = launch.task
+    assert task is not None
+    assert (task.agent.name, task.model, launch.timeout) == ("coder", "fast", 300.0)
+    assert task.prompt == "do a"
     assert [event.data["agent"] for event in story.of("step_started", "a", "@resolve")] == ["coder"]
 
 

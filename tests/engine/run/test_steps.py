@@ -110,14 +110,15 @@ def test_a_step_that_resumes_goes_on_with_the_last_conversation_of_its_agent() -
         agent("one"), agent("two", agent="judge"), agent("three", resume=True), agent("four"),
         how={"one": says("", session="s1"), "two": says("", session="s2")},
     )  # fmt: skip
-    assert [story.launches(f"a:{name}")[0].session for name in ("one", "three", "four")] == [None, "s1", None]
+    assert [story.tasks(f"a:{name}")[0].session for name in ("one", "three", "four")] == [None, "s1", None]
 
 
 def test_a_branch_that_resumes_forks_the_conversation() -> None:
     fork = agent("two", resume=True) | {"async": True}
     story = steps(agent("one"), fork, join("all", "two"), how={"one": says("", session="s1")})
     launch = story.launches("a:two")[0]
-    assert (launch.session, launch.fork) == ("s1", True)
+    assert launch.task is not None
+    assert (launch.task.session, launch.task.fork) == ("s1", True)
 
 
 # Pipelines in pipelines

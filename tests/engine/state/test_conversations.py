@@ -28,7 +28,7 @@ from weft.engine.simulate import Interruptions, SimulatedEnd
 
 def resumed(story: Story, name: str) -> list[tuple[str | None, bool]]:
     """What each execution of a step went on with, and whether with a fork."""
-    return [(launch.session, launch.fork) for launch in story.launches(name)]
+    return [(task.session, task.fork) for task in story.tasks(name)]
 
 
 def speaks(session: str, **more: Any) -> SimulatedEnd:
@@ -245,4 +245,5 @@ def test_what_was_stopped_with_the_run_goes_on_with_what_it_had_told() -> None:
     engine.apply(Resumed(at=4.0, epoch=2))
     (again,) = engine.in_flight
     assert isinstance(again, Launch)
-    assert (again.execution, again.session) == (2, "s1")
+    assert again.task is not None
+    assert (again.execution, again.task.session) == (2, "s1")

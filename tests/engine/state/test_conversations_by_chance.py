@@ -52,12 +52,13 @@ class Minds:
         )
 
     def _speaks(self, order: Launch, doing: tuple[str, str, int, int]) -> str:
-        assert order.agent is not None
-        owner, session = (order.path, order.agent.name), order.session
+        task = order.task
+        assert task is not None
+        owner, session = (order.path, task.agent.name), task.session
         before = [] if session is None else self._talks[session]
         assert session is None or self._owners[session] == owner, "it is nobody else's conversation"
         self.known[doing] = tuple(before)
-        if session is None or order.fork:
+        if session is None or task.fork:
             session = f"s{len(self._talks)}"
             self._talks[session], self._owners[session] = list(before), owner
         self._talks[session].append(f"{order.step} {order.attempt}")

@@ -36,7 +36,7 @@ def test_an_agent_is_to_change_files_unless_it_may_only_read_or_promises_a_resul
     step: dict[str, object], is_to_change: bool
 ) -> None:
     (launch,) = steps(step, how={"code": says({})}).launches("a:code")
-    assert launch.is_to_change is is_to_change
+    assert (launch.task is not None and launch.task.is_to_change) is is_to_change
 
 
 # What is told

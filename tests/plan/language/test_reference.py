@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.language.merge import MERGE
 from weft.plan.language.reference import MADE_BY, TEMPLATE_NAMES, plan_reference
 from weft.plan.language.tables import CONFIG, PLAN, RECORDS, SETTINGS, STEP
@@ -90,7 +90,7 @@ def test_every_link_leads_to_a_section():
 
 def test_every_adapter_is_reported():
     adapters = rows("Adapters")
-    assert list(adapters) == list(ADAPTERS)
+    assert list(adapters) == list(AGENT_PROGRAMS)
     assert adapters["claude"] == ["Claude Code", "`claude`", "yes"]
     assert adapters["command"][1:] == ["", ""]
 

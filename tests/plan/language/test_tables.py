@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from plan.language_strategies import bad, plans, records
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.language.kinds import Choice
 from weft.plan.language.reader import Reader
 from weft.plan.language.records import Later, Record
@@ -115,7 +115,7 @@ def test_every_choice_is_reported_when_another_word_is_written(name):
 @pytest.mark.parametrize("name", [name for name, (_, key) in KEYS.items() if isinstance(key.kind, Choice)])
 def test_every_choice_is_explained(name):
     record, key = KEYS[name]
-    explained = {f"`{adapter}`" for adapter in ADAPTERS} if record is AGENT else set(key.doc.split())
+    explained = {f"`{adapter}`" for adapter in AGENT_PROGRAMS} if record is AGENT else set(key.doc.split())
     assert isinstance(key.kind, Choice)
     assert {f"`{value}`" for value in key.kind.values} <= {word.rstrip(";") for word in explained}
 
@@ -148,8 +148,8 @@ def test_the_bodies_and_actions_of_a_step_are_in_its_table():
 
 
 def test_every_adapter_can_be_used_by_its_name():
-    assert all(name == adapter.name for name, adapter in ADAPTERS.items())
-    assert [a.name for a in ADAPTERS.values() if a.program is None] == [
+    assert all(name == adapter.name for name, adapter in AGENT_PROGRAMS.items())
+    assert [a.name for a in AGENT_PROGRAMS.values() if a.program is None] == [
         "acp",
         "command",
         "scripted",

@@ -15,14 +15,14 @@ from weft.net.soundness import soundness
 from weft.net.trace import fire, replay
 from weft.net.verdict import Answer
 from weft.plan.compile.compile import compile_plan
-from weft.plan.compile.parts import END, MERGE, READY, SLOT, TURN, Act, Role, Shape, ShapeBuilder
+from weft.plan.compile.parts import END, MERGE, READY, SLOT, TURN, Act, ActionKind, Role, Shape, ShapeBuilder
 from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.loader.load import load_plan
 from weft.plan.proof.prove import prove
 from weft.plan.proof.words import in_words, pool_in_words
 
-CODE = Act(Role.RUN, "agent", "code", 1)
-AGAIN = Act(Role.RUN, "agent", "code", 2)
+CODE = Act(Role.RUN, ActionKind.AGENT, "code", 1)
+AGAIN = Act(Role.RUN, ActionKind.AGENT, "code", 2)
 
 
 def broken(build: Callable[[ShapeBuilder], None], **pools: int) -> CompiledPlan:
@@ -367,10 +367,10 @@ def test_of_many_ends_a_few_are_named() -> None:
         (Act(Role.RETURN, step="gate", attempt=1), "t", "step gate has its slot again"),
         (Act(Role.STOP, step="code", attempt=1), "t", "step code is not started"),
         (Act(Role.STOP), "t", "it is not started"),
-        (Act(Role.BEGIN, "workspace", attempt=1), "t.lost", "its workspace is lost"),
-        (Act(Role.MERGE, "merge", attempt=1), "t.conflict", "its merge meets a conflict"),
-        (Act(Role.LAND, "land", attempt=1), "t.held", "its landing is held"),
-        (Act(Role.RUN, "verify", attempt=1), "t.cancelled", "its check is cancelled"),
+        (Act(Role.BEGIN, ActionKind.WORKSPACE, attempt=1), "t.lost", "its workspace is lost"),
+        (Act(Role.MERGE, ActionKind.MERGE, attempt=1), "t.conflict", "its merge meets a conflict"),
+        (Act(Role.LAND, ActionKind.LAND, attempt=1), "t.held", "its landing is held"),
+        (Act(Role.RUN, ActionKind.VERIFY, attempt=1), "t.cancelled", "its check is cancelled"),
         (Act(Role.DROP), "t", "it is not merged"),
         (Act(Role.CLOSE), "t", "its steps have ended"),
     ],

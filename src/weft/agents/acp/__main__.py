@@ -18,10 +18,11 @@ from msgspec.structs import asdict
 from weft.agents.acp.client import Brief, Client
 from weft.agents.acp.outcomes import Completed, End, Failed, ServerError, Stopped, Unavailable
 from weft.agents.acp.server import INSTALL, Exchange, Server, log_line
-from weft.agents.shared.failures import Failure, Program, diagnose
+from weft.agents.shared.failures import Failure, diagnose
 from weft.agents.shared.result_writer import COULD_NOT, FAILURE, Reporter
 from weft.agents.shared.text import one_line
 from weft.engine.messages.facts import StepOutcome
+from weft.plan.agent_program import AgentProgram
 from weft.plan.prices import Usage
 
 
@@ -115,7 +116,7 @@ class _Session:
 
     def _report_server_error(self, end: ServerError) -> int:
         client = self._client
-        program = Program(use="acp", name=client.name, end="an end of its turn", sign_in=client.sign_in)
+        program = AgentProgram(name="acp", doc="the server", title=client.name, sign_in=client.sign_in)
         diagnosis = diagnose(Failure(text=end.text, status=end.status), program, at=time.time())
         code = FAILURE if diagnosis.how is StepOutcome.FAILED else COULD_NOT
         return self._report_failure(diagnosis.message + end.more, code, limited_until=diagnosis.until)

@@ -3,13 +3,18 @@
 from msgspec.structs import replace
 
 from weft.agents import command
-from weft.agents.command import PROGRESS_IN, progress
+from weft.agents.command import progress
 from weft.agents.own_agents import judge
 from weft.errors import InputError
 from weft.interpreter import isolated_python
-from weft.ports.agent import AgentCall, Invocation
+from weft.plan.agent_program import AgentProgram
+from weft.ports.agent import AgentAdapter, AgentCall, Invocation
 
-__all__ = ["PROGRESS_IN", "invoke", "judge", "progress"]
+AGENT = AgentProgram(
+    name="acp",
+    doc="any server of the Agent Client Protocol, named by `command`",
+    requires="command",
+)
 
 
 def invoke(call: AgentCall) -> Invocation:
@@ -20,3 +25,6 @@ def invoke(call: AgentCall) -> Invocation:
         )
     invocation = command.invoke(call)
     return replace(invocation, argv=(*isolated_python("weft.agents.acp"), *invocation.argv))
+
+
+ADAPTER = AgentAdapter(program=AGENT, invoke=invoke, judge=judge, progress=progress)

@@ -1,13 +1,24 @@
 """The adapter for Weft's own small agent."""
 
+from weft.agents.builtin import chat, messages
 from weft.agents.builtin.settings import parse_options
-from weft.agents.command import PROGRESS_IN, environment, progress
+from weft.agents.command import environment, progress
 from weft.agents.own_agents import judge
 from weft.errors import InputError
 from weft.interpreter import isolated_python
-from weft.ports.agent import AgentCall, Invocation
+from weft.plan.agent_program import Access, AgentProgram
+from weft.ports.agent import AgentAdapter, AgentCall, Invocation
 
-__all__ = ["PROGRESS_IN", "invoke", "judge", "progress"]
+_VARIABLES = (chat.KEY, chat.BASE, messages.KEY, messages.BASE)
+AGENT = AgentProgram(
+    name="builtin",
+    doc="a small agent of Weft's own, for users with a key to a model but no agent",
+    forks=True,
+    reads_only=True,
+    needs_model=True,
+    sign_in=f"set one of {', '.join(_VARIABLES)}",
+    access=Access(variables=_VARIABLES, reports=("tokens",)),
+)
 
 
 def invoke(call: AgentCall) -> Invocation:
@@ -19,3 +30,6 @@ def invoke(call: AgentCall) -> Invocation:
     parse_options(agent.args)
     argv = (*isolated_python("weft.agents.builtin"), *agent.args)
     return Invocation(argv=argv, stdin=call.prompt, env=environment(call))
+
+
+ADAPTER = AgentAdapter(program=AGENT, invoke=invoke, judge=judge, progress=progress)

@@ -16,18 +16,7 @@ from weft.agents.shared.reset_times import find_reset_time
 from weft.agents.shared.text import one_line
 from weft.agents.shared.usage_limits import clamp_reset_time, find_limit_line
 from weft.engine.messages.facts import StepOutcome
-
-
-class Program(Struct, frozen=True, kw_only=True):
-    """An agent's program, as messages describe it."""
-
-    use: str
-    """The value of `use` in a plan."""
-    name: str
-    end: str
-    """The output that marks a successful end."""
-    sign_in: str
-    """Advice for a missing or invalid key."""
+from weft.plan.agent_program import AgentProgram
 
 
 class Failure(Struct, frozen=True, kw_only=True):
@@ -93,7 +82,7 @@ _REFUSED = (401, 403)
 _NOT_FOUND = 404
 
 
-def diagnose(failure: Failure, program: Program, *, at: float, model_origin: str = "") -> Diagnosis:
+def diagnose(failure: Failure, program: AgentProgram, *, at: float, model_origin: str = "") -> Diagnosis:
     """Sorts a failure into limited, infra or failed. `model_origin` names the part of the plan with the model."""
     text = failure.text[:_LONGEST]
     status = failure.status or _status(text)
@@ -142,12 +131,12 @@ def is_lasting(error: str, status: int | None = None) -> bool:
     return status is None and any(pattern.search(text) for pattern in (_KEY, _SESSION, _MODEL))
 
 
-def _advice(text: str, status: int | None, program: Program, model_origin: str) -> str:
+def _advice(text: str, status: int | None, program: AgentProgram, model_origin: str) -> str:
     if status in _REFUSED or (status is None and _KEY.search(text)):
         return f"; {program.sign_in}"
     if _SESSION.search(text):
         return (
-            f"; {program.name} stores conversations on one machine and for one directory: "
+            f"; {program.title} stores conversations on one machine and for one directory: "
             "take `resume` out of the step, or run the step before it again"
         )
     if status == _NOT_FOUND or _MODEL.search(text):

@@ -11,14 +11,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from weft.agents.access import ACCESS, find_credentials
-from weft.agents.adapters import adapter_of
+from weft.agents.access import find_credentials
 from weft.app.agents.programs import place_of, program_of, version_of
 from weft.app.project.places import absolute, with_tilde
 from weft.app.project.plans import find_plan, folder_of, load, plan_of_nothing, usual_name
 from weft.errors import InputError
-from weft.plan.language.adapters import ADAPTERS
-from weft.plan.loader.slices_check import NEED_MORE
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.model import Agent, Plan
 from weft.plan.text.problems import PlanError, suggestion
 from weft.threads import map_in_threads
@@ -41,12 +39,12 @@ class PlanAgents(Struct, frozen=True, kw_only=True):
     def agents(self, names: Sequence[str] = ()) -> list[Agent]:
         """Those of these names; or all, the plan's own first, then what they do not use. Raises `InputError`."""
         own = self.plan.agents
-        known = {**{name: Agent(name=name, use=name) for name in ADAPTERS}, **own}
+        known = {**{name: Agent(name=name, use=name) for name in AGENT_PROGRAMS}, **own}
         used = {agent.use for agent in own.values()}
         for name in names:
             if name not in known:
                 raise InputError(f"there is no agent {name!r}{suggestion(name, [*known], most=20)}")
-        rest = (name for name in ADAPTERS if name not in used)
+        rest = (name for name in AGENT_PROGRAMS if name not in used)
         return [known[name] for name in dict.fromkeys(names or (*own, *rest))]
 
 
@@ -91,12 +89,19 @@ class AgentStatus(Struct, frozen=True, kw_only=True):
 
     @property
     def install(self) -> str:
-        return ADAPTERS[self.use].install or f"install {self.program}, or name another command in the plan"
+        return (
+            AGENT_PROGRAMS[self.use].install or f"install {self.program}, or name another command in the plan"
+        )
+
+    @property
+    def requires(self) -> str:
+        """The key that such an agent needs in a plan; empty if none."""
+        return AGENT_PROGRAMS[self.use].requires
 
     @property
     def needs_more(self) -> bool:
         """Whether the adapter cannot be used by its name alone."""
-        return not self.is_of_plan and self.use in NEED_MORE
+        return not self.is_of_plan and bool(self.requires)
 
 
 def overview(
@@ -114,7 +119,7 @@ def overview(
 
 def _versions(agents: Sequence[Agent], environ: Mapping[str, str], patience: float) -> dict[str, str | None]:
     """Of the programs that Weft knows and that are there."""
-    known = {ADAPTERS[agent.use].program for agent in agents if agent.command is None}
+    known = {AGENT_PROGRAMS[agent.use].program for agent in agents if agent.command is None}
     programs = [one for one in known if one is not None and place_of(one, environ) is not None]
     if not programs:
         return {}
@@ -129,17 +134,17 @@ def _seen(
 ) -> AgentStatus:
     program = program_of(agent)
     around = {**environ, **agent.env}
-    is_known = agent.use in ACCESS
+    known = AGENT_PROGRAMS[agent.use]
     return AgentStatus(
         agent=agent,
         is_of_plan=agent.name in found.plan.agents,
         program=program,
         place=None if program is None or "/" in program else place_of(program, around),
         version=None if program is None else versions.get(program),
-        signs=tuple(_shown(one, environ) for one in find_credentials(agent.use, around))
-        if is_known
-        else None,
-        sign_in=_sign_in(agent.use) if is_known else "",
+        signs=None
+        if known.access is None
+        else tuple(_shown(one, environ) for one in find_credentials(known.access, around)),
+        sign_in=known.sign_in,
     )
 
 
@@ -147,15 +152,9 @@ def _shown(sign: str, environ: Mapping[str, str]) -> str:
     return with_tilde(Path(sign), environ) if os.path.isabs(sign) else sign  # noqa: PTH117 - mostly a variable
 
 
-def _sign_in(use: str) -> str:
-    program = getattr(adapter_of(use), "PROGRAM", None)
-    variables = ACCESS[use].variables
-    return f"set one of {', '.join(variables)}" if program is None else program.sign_in
-
-
 def abilities(seen: AgentStatus) -> Iterator[str]:
     """What it can do, in a word each."""
-    adapter = ADAPTERS[seen.use]
+    adapter = AGENT_PROGRAMS[seen.use]
     if adapter.resumes:
         yield "resume"
     if adapter.forks:
@@ -166,4 +165,5 @@ def abilities(seen: AgentStatus) -> Iterator[str]:
 
 def tells(seen: AgentStatus) -> tuple[str, ...]:
     """What it tells of what it spends; what a command or a script tells, is up to it."""
-    return ACCESS[seen.use].reports if seen.use in ACCESS else ()
+    access = AGENT_PROGRAMS[seen.use].access
+    return () if access is None else access.reports

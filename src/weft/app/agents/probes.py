@@ -11,7 +11,6 @@ from weft.app.project.approval import require
 from weft.app.project.places import project_of
 from weft.app.project.plans import project_layer, user_layer
 from weft.errors import InputError, WeftError
-from weft.plan.loader.slices_check import NEED_MORE
 from weft.plan.model import Agent
 
 PROMPT = "Answer with the word ready. Change no files."
@@ -53,7 +52,7 @@ def to_probe(
 
 def _speaks(one: AgentStatus) -> bool:
     """With models, for all that Weft knows; and need not be told which."""
-    is_known = one.use not in NEED_MORE and one.is_installed
+    is_known = not one.requires and one.is_installed
     return is_known and (one.is_of_plan or one.program is not None)
 
 

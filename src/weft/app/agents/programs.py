@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from weft.app.project.plan_agents import agent_steps
 from weft.app.project.shell_words import first_word
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.model import Agent, Plan
 from weft.search_path import find_program, search_path
 
@@ -27,7 +27,7 @@ def program_of(agent: Agent) -> str | None:
     """The program it needs; None if that is a part of Weft, or cannot be told from a shell's text."""
     if agent.command is not None:
         return first_word(agent.command)
-    return ADAPTERS[agent.use].program
+    return AGENT_PROGRAMS[agent.use].program
 
 
 def place_of(program: str, environ: Mapping[str, str]) -> str | None:
@@ -64,14 +64,14 @@ def missing_programs(
     for row, step, agent in agent_steps(plan):
         if paths[row] in over:
             continue
-        if ADAPTERS[agent.use].install is not None and "PATH" not in {*agent.env, *step.env}:
+        if AGENT_PROGRAMS[agent.use].install is not None and "PATH" not in {*agent.env, *step.env}:
             names.setdefault(agent.use, {})[agent.name] = None
     return [*_missing(names, environ)]
 
 
 def _missing(names: Mapping[str, Iterable[str]], environ: Mapping[str, str]) -> Iterator[MissingProgram]:
     for use, agents in names.items():
-        adapter = ADAPTERS[use]
+        adapter = AGENT_PROGRAMS[use]
         assert adapter.program is not None
         assert adapter.install is not None
         if place_of(adapter.program, environ) is None:

@@ -4,8 +4,6 @@ A supervisor runs them as it runs steps, so that nothing of them is left alive, 
 all have ended; if we are killed, it ends what is left at the time limit, and goes then.
 """
 
-import fcntl
-import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,14 +16,14 @@ from weft.agents.adapters import adapter_of
 from weft.agents.shared.text import last_line
 from weft.app.agents.overview import PlanAgents
 from weft.app.isolation.step_isolation import isolation_of
+from weft.app.project.hosts import host_of
 from weft.app.project.places import Places
 from weft.engine.messages.facts import Ended, StepOutcome
-from weft.engine.messages.orders import Launch
+from weft.engine.messages.orders import AgentTask, Launch
 from weft.errors import WeftError
-from weft.hosts.local import LocalHost
 from weft.plan.model import Agent
 from weft.plan.order.outline import ROOT
-from weft.ports.host import JobEnded
+from weft.ports.host import Host, JobEnded
 from weft.runtime.jobs import JobFactory
 
 GRACE = 2.0
@@ -79,26 +77,29 @@ def ask(
     with tempfile.TemporaryDirectory(prefix="weft-agents-", ignore_cleanup_errors=True) as folder:
         places = Places(Path(folder))
         places.host(_RUN).mkdir(parents=True)
-        asking = _Asking(found, questions, environ, places=places, timeout=timeout, tell=tell)
+        host = host_of(places, _RUN, linger=0.0)
+        asking = _Asking(found, questions, environ, places=places, host=host, timeout=timeout, tell=tell)
         try:
             anyio.run(asking.run)
         finally:
-            _wait_for_its_end(places.host(_RUN))
+            host.wait_until_gone()
     return [asking.told[number] for number in range(len(questions))]
 
 
 class _Asking:
-    def __init__(
+    def __init__(  # noqa: PLR0913 - by name, most of them
         self,
         found: PlanAgents,
         questions: Sequence[AgentQuestion],
         environ: Mapping[str, str],
         *,
         places: Places,
+        host: Host,
         timeout: float,
         tell: Tell,
     ) -> None:
         self._places = places
+        self._host = host
         self._questions = questions
         self._model = found.plan.scopes[ROOT].settings.model
         self._timeout = timeout
@@ -108,6 +109,7 @@ class _Asking:
             plan=found.plan,
             plan_dir=found.folder,
             logs=places.logs(_RUN),
+            records=host,
             adapter_of=adapter_of,
             environ=environ,
             isolation=isolation_of(found.plan, places, _RUN, found.folder, environ),
@@ -117,14 +119,14 @@ class _Asking:
         self.told: dict[int, AgentReply] = {}
 
     async def run(self) -> None:
-        host = LocalHost(self._places.host(_RUN), linger=0.0)
+        host = self._host
         await host.open()
         try:
-            self._start(host)
+            self._start()
             if self._running:
                 async for ends in host.ended():
                     self._take(ends)
-                    self._start(host)
+                    self._start()
                     if not self._running:
                         break
         finally:
@@ -133,7 +135,7 @@ class _Asking:
             with anyio.CancelScope(shield=True):
                 await host.close()
 
-    def _start(self, host: LocalHost) -> None:
+    def _start(self) -> None:
         while self._waiting and len(self._running) < AT_ONCE:
             number, question = self._waiting.pop(0)
             launch, cwd = self._launch(number, question), self._places.project / str(number)
@@ -144,7 +146,7 @@ class _Asking:
                 self._note(number, AgentReply(agent=question.agent, how=None, message=str(error)))
             else:
                 self._running[job.id] = (number, launch, cwd)
-                host.start(job)
+                self._host.start(job)
 
     def _launch(self, number: int, question: AgentQuestion) -> Launch:
         return Launch(
@@ -154,10 +156,12 @@ class _Asking:
             path=f"agents/{number}",
             step=question.step,
             attempt=question.attempt,
-            agent=question.agent,
-            model=question.agent.model or self._model,
-            prompt=question.prompt,
-            read_only=question.read_only,
+            work=AgentTask(
+                agent=question.agent,
+                model=question.agent.model or self._model,
+                prompt=question.prompt,
+                read_only=question.read_only,
+            ),
             timeout=self._timeout,
             grace=GRACE,
         )
@@ -188,12 +192,3 @@ def reply_of(agent: Agent, fact: Ended, timeout: float) -> AgentReply:
         cost=fact.cost,
         until=fact.until,
     )
-
-
-def _wait_for_its_end(directory: Path) -> None:
-    """Of the supervisor, whose files are there; it holds a lock as long as it lives."""
-    lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    finally:
-        os.close(lock)

@@ -7,6 +7,7 @@ from pathlib import Path
 from weft.app.check.eligibility_rules import NOTHING_YET, Facts, UnlandedResult
 from weft.app.history.completed_work import CompletedWork, completed_by, kept_of
 from weft.app.history.earlier_runs import Earlier, earlier_runs
+from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.run_status import FINISHED
 from weft.errors import WeftError
 from weft.plan.digests import plan_digest
@@ -57,9 +58,9 @@ class _JournalState:
         landed = frozenset(kept.landed)
         for path in _landing(self._plan):
             if path in self.done and path not in landed:
-                yield self._result(path, held.command(path, "@land"))
+                yield self._result(path, held.command(path, InternalStep.LAND))
         for path in held.unmerged:
-            yield self._result(path, held.command(path, "@merge"), is_done=False)
+            yield self._result(path, held.command(path, InternalStep.MERGE), is_done=False)
 
     def _result(self, path: str, command: str, *, is_done: bool = True) -> UnlandedResult:
         branch, is_group = self._names.branch(path), path in self._groups
@@ -118,7 +119,7 @@ class _Held:
         self._keys = fold.holds.known.keys()
         self._options = _run_option(last[0], journal)
         is_same = last[0].digest == plan_digest(plan)
-        unmerged = (path for path, step in self._keys if step == "@merge")
+        unmerged = (path for path, step in self._keys if step == InternalStep.MERGE)
         self.unmerged = [path for path in unmerged if is_same or path in continued]
 
     def command(self, path: str, step: str) -> str:

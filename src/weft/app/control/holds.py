@@ -10,6 +10,7 @@ from weft.app.views.holds import Holds, Key, key_of
 from weft.app.views.landing import LandingCourse
 from weft.app.views.rows import HeldWork
 from weft.app.views.run_fold import RunFold
+from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.run_status import FINISHED, RunState
 from weft.engine.states import SubplanExecutionState as State
 from weft.errors import InputError
@@ -79,7 +80,7 @@ def _is_merged(plan: Plan, name: str, holds: Holds) -> bool:
     if name not in paths:
         return False
     lands = LandingCourse(plan).landing(paths.index(name), State.COMPLETED) == "unmerged"
-    return (name, "@land" if lands else "@merge") in holds.merged
+    return (name, InternalStep.LAND if lands else InternalStep.MERGE) in holds.merged
 
 
 def _unknown(book: RecordedRun, name: str, held_work: Sequence[HeldWork]) -> str:

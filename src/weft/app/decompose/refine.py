@@ -17,7 +17,7 @@ from weft.decompose.refinement.questions import MOST_BYTES, Questions, Scope
 from weft.decompose.refinement.tree import Refined, Refining
 from weft.engine.state.outputs import MOST_CHECKED, NotJsonError, json_of
 from weft.errors import InputError, WeftError
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.model import Agent
 
 TIMEOUT = 600.0
@@ -163,7 +163,7 @@ def refiner(
 def _call(
     found: PlanAgents, agent: Agent, environ: Mapping[str, str], timeout: float, prompt: str, attempt: int
 ) -> AgentReply:
-    can_only_read = ADAPTERS[agent.use].reads_only
+    can_only_read = AGENT_PROGRAMS[agent.use].reads_only
     question = AgentQuestion(
         agent=agent, prompt=prompt, step="refine", attempt=attempt, read_only=can_only_read
     )

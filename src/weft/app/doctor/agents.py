@@ -17,7 +17,7 @@ from weft.app.project.files import InputSource, read_text
 from weft.app.project.plan_agents import agents_of
 from weft.app.project.plans import installed_agents
 from weft.errors import InputError
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.loader.load import read_config
 from weft.plan.model import Agent
 from weft.plan.text.document import LIMITS
@@ -77,7 +77,7 @@ def _examine_agent(context: DoctorContext, used_agent: _UsedAgent) -> Finding:
         adapter_of(agent.use)
     except InputError as error:
         return report(f"agent {agent.name!r}: {error}", command="weft check", subject=agent.name)
-    if program is None or ADAPTERS[agent.use].program is None:
+    if program is None or AGENT_PROGRAMS[agent.use].program is None:
         return fine(f"agent {agent.name!r} ({agent.use})")
     version = said_of_version(program, context.environ, patience=context.bounds.patience)
     if version is None:
@@ -111,7 +111,7 @@ def _missing(
     if place_of(program, context.environ) is not None:
         return None
     installed = ", ".join(installed_agents(context.environ)) or "none"
-    install = ADAPTERS[agent.use].install
+    install = AGENT_PROGRAMS[agent.use].install
     return (
         f"its program {program!r} is not on the PATH; installed of those that Weft knows: {installed}",
         {"command": install}

@@ -20,6 +20,7 @@ from weft.app.views.landing import move_of
 from weft.app.views.rows import HeldWork
 from weft.engine.messages.events import MergeEvent, StepFinishedEvent
 from weft.engine.messages.facts import RunStarted
+from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.run_status import FINISHED
 from weft.errors import InputError
 from weft.hosts.leftovers import SupervisorRemains, find_supervisors
@@ -170,7 +171,7 @@ class DoctorContext:
             landings = [
                 move
                 for event in ends
-                if isinstance(event, StepFinishedEvent | MergeEvent) and event.step == "@land"
+                if isinstance(event, StepFinishedEvent | MergeEvent) and event.step == InternalStep.LAND
                 if (move := move_of(event.moves))
             ]
         if landings:

@@ -9,6 +9,7 @@ import anyio
 from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.coordinator import abandon
 from weft.app.doctor.findings import Check, Finding, problem, warning
+from weft.app.project.hosts import host_of
 from weft.app.project.suggestions import suggest
 from weft.app.run.orphan_cleanup import stop_all_jobs
 from weft.engine.messages.run_status import FINISHED
@@ -17,10 +18,8 @@ from weft.hosts.leftovers import (
     SupervisorRemains,
     end_orphans,
     find_step_processes,
-    is_halted,
     tidy_up,
 )
-from weft.hosts.local import LocalHost
 
 
 def _run_of(supervisor: SupervisorRemains) -> str:
@@ -74,10 +73,10 @@ def _alone(context: DoctorContext, remains: SupervisorRemains, run: str) -> Iter
     if _is_never_continued(context, run) or not takes_over:
         yield problem(
             f"no command continues run {run}, and its supervisor, process {remains.pid}, still has "
-            f"{_steps(steps)}{_halted(steps, remains)}",
+            f"{_steps(steps)}{_halted(remains)}",
             command="weft doctor --fix",
             subject=run,
-            mend=partial(_end, context, remains, run),
+            mend=partial(_end, context, run),
         )
     else:
         yield warning(
@@ -88,16 +87,15 @@ def _alone(context: DoctorContext, remains: SupervisorRemains, run: str) -> Iter
         )
 
 
-def _halted(steps: tuple[str, ...], host: SupervisorRemains) -> str:
+def _halted(remains: SupervisorRemains) -> str:
     """Returns a remark about the number of frozen steps."""
-    pids = (host.history.unfinished[job].pids for job in steps)
-    frozen = sum(any(is_halted(pid) for pid, _ in job_pids) for job_pids in pids)
+    frozen = remains.count_frozen()
     return f" ({frozen} of them frozen)" if frozen else ""
 
 
-def _end(context: DoctorContext, host: SupervisorRemains, run: str) -> None:
+def _end(context: DoctorContext, run: str) -> None:
     """Ends the steps through their supervisor, which wakes frozen ones and ends itself then."""
-    anyio.run(stop_all_jobs, LocalHost(host.directory))
+    anyio.run(stop_all_jobs, host_of(context.places, run))
     if run in context.runs and not _has_ended(context, run) and not context.journal_facts.holder_lives:
         abandon(context, run)
 
@@ -118,7 +116,7 @@ def supervisor_hangs(context: DoctorContext) -> Iterator[Finding]:
     for remains in context.supervisors:
         if remains.process is None:
             continue
-        if is_halted(remains.pid):
+        if remains.is_halted:
             yield problem(
                 f"the supervisor of run {_run_of(remains)}, process {remains.pid}, was halted by a signal",
                 command=f"kill -CONT {remains.pid}",
@@ -127,9 +125,9 @@ def supervisor_hangs(context: DoctorContext) -> Iterator[Finding]:
         elif remains.beat_at is not None and remains.beat_at < context.now - context.bounds.silence:
             yield problem(
                 f"the supervisor of run {_run_of(remains)}, process {remains.pid}, is alive, and its heartbeat "
-                f"{remains.directory / 'heartbeat.json'} is {context.now - remains.beat_at:.0f} s old: it hangs, "
+                f"{remains.heartbeat_file} is {context.now - remains.beat_at:.0f} s old: it hangs, "
                 "or cannot write",
-                command=suggest("tail", str(remains.directory / "supervisor.log")).command,
+                command=suggest("tail", str(remains.log_file)).command,
                 subject=str(remains.pid),
             )
 
@@ -141,7 +139,7 @@ def orphans(context: DoctorContext) -> Iterator[Finding]:
     for orphan in _orphans(context):
         job = f" of step {orphan.job}" if orphan.job else ""
         # A frozen process does not take SIGTERM before it is woken, and it must not work any more.
-        kill = "kill -KILL" if is_halted(orphan.process.pid) else "kill"
+        kill = "kill -KILL" if orphan.is_halted else "kill"
         yield problem(
             f"process {orphan.process.pid} ({orphan.command}){job} is alive, and no supervisor watches it",
             command=f"{kill} {orphan.process.pid}",

@@ -15,6 +15,7 @@ from weft.app.history.slice_progress import SliceProgress, progress_of
 from weft.engine.messages import events as kinds
 from weft.engine.messages.events import AnyEvent
 from weft.engine.messages.facts import EarlierSlice, RunStarted
+from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.digests import subplan_digests
 from weft.plan.loader.load import Surroundings, load_plan
@@ -130,7 +131,7 @@ class _RunResult(Struct):
                 if is_completed and path not in self.completed:
                     self.completed[path] = _HERE
             case kinds.StepFinishedEvent():
-                if event.step == "@land" and event.outcome is kinds.StepEnd.DONE:
+                if event.step == InternalStep.LAND and event.outcome is kinds.StepEnd.DONE:
                     self.landed.add(path)
             case kinds.PartsEvent():
                 if event.outcome is kinds.PartsOutcome.LANDED:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from weft.engine.messages import events as kinds
 from weft.engine.messages.events import AnyEvent
 from weft.engine.messages.facts import Answered, EarlierSlice, EarlierStep, Ended, RefMove, StepOutcome
-from weft.engine.messages.orders import RESOLVE
+from weft.engine.messages.internal_steps import InternalStep, is_internal
 from weft.workspaces.git.base.names import dotted
 
 _CUT_OFF = frozenset({"cancelled", "budget", "lost", "infra", "blocked"})
@@ -44,7 +44,7 @@ class SliceProgress(Struct):
             case kinds.SubplanStateEvent():
                 self._is_cut_off = event.outcome != "failed" or event.reason in _CUT_OFF
             case kinds.StepStartedEvent():
-                if event.step == "@merge":
+                if event.step == InternalStep.MERGE:
                     self.slice = replace(self.slice, merging=True)
                 elif _is_planned(event.step):
                     self._launch((event.step, event.attempt, False), event.inputs)
@@ -105,10 +105,10 @@ class SliceProgress(Struct):
     def _step_finished(self, event: kinds.StepFinishedEvent) -> None:
         key = (event.step, event.attempt, False)
         ended = isinstance(event.fact, Ended) and event.fact.how in _ENDS
-        if event.step == "@workspace":
+        if event.step == InternalStep.WORKSPACE:
             if event.outcome is kinds.StepEnd.DONE:
                 self._begin(event.fact)
-        elif event.step == RESOLVE:
+        elif event.step == InternalStep.RESOLVE:
             if ended:
                 self.slice = replace(self.slice, resolved=True)
         elif _is_planned(event.step):
@@ -158,7 +158,7 @@ class SliceProgress(Struct):
 
 def _is_planned(step: str) -> bool:
     """Returns whether a step is part of the plan."""
-    return bool(step) and not step.startswith("@")
+    return bool(step) and not is_internal(step)
 
 
 def progress_of(run: str, subplan: str, earlier: EarlierSlice | None) -> SliceProgress:

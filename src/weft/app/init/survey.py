@@ -15,7 +15,8 @@ from typing import Any, cast
 from msgspec import Struct
 
 from weft.app.project.plans import installed_agents
-from weft.plan.language.adapters import ADAPTERS, Adapter
+from weft.plan.agent_program import AgentProgram
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.runtime.sandbox.probe import probe
 from weft.workspaces.git.base.discovery import repository_around
 from weft.workspaces.git.base.program import Git
@@ -52,7 +53,7 @@ class GitState(Struct, frozen=True, kw_only=True):
 
 
 class ProjectSurvey(Struct, frozen=True, kw_only=True):
-    agents: tuple[Adapter, ...]
+    agents: tuple[AgentProgram, ...]
     """Those whose programs are installed, in the order in which Weft knows them."""
     tests: tuple[CheckCommand, ...]
     """The one that says most first."""
@@ -66,7 +67,7 @@ class ProjectSurvey(Struct, frozen=True, kw_only=True):
 def survey(folder: Path, environ: Mapping[str, str]) -> ProjectSurvey:
     programs = installed_agents(environ)
     return ProjectSurvey(
-        agents=tuple(one for one in ADAPTERS.values() if one.program in programs),
+        agents=tuple(one for one in AGENT_PROGRAMS.values() if one.program in programs),
         tests=tuple(_tests(folder)),
         setup=next((command for name, command in _SETUPS.items() if _has(folder, name)), ""),
         git=_git(folder, environ),

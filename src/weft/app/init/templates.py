@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator
 
 from weft.app.init.survey import ProjectSurvey
-from weft.plan.language.adapters import ADAPTERS, Adapter
+from weft.plan.agent_program import AgentProgram
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.text.emit import to_yaml
 
 _LONGEST_ID = 64
@@ -84,7 +85,7 @@ _NO_AGENT = """\
 
 def _agents(found: ProjectSurvey) -> str:
     if not found.agents:
-        programs = [one.program for one in ADAPTERS.values() if one.program is not None]
+        programs = [one.program for one in AGENT_PROGRAMS.values() if one.program is not None]
         return _NO_AGENT.format(known=f"neither {', '.join(programs[:-1])} nor {programs[-1]}")
     first, *others = found.agents
     lines = ["# Who does the work, where a part of it does not say otherwise.", "agent: coder", "agents:"]
@@ -94,7 +95,7 @@ def _agents(found: ProjectSurvey) -> str:
     return "\n".join(lines)
 
 
-def _agent(name: str, adapter: Adapter) -> list[str]:
+def _agent(name: str, adapter: AgentProgram) -> list[str]:
     return [f"  {name}:  # {adapter.doc}", f"    use: {adapter.name}"]
 
 

@@ -23,6 +23,7 @@ from weft.app.record.run_plan import plan_of
 from weft.app.record.step_selection import WHOLE, chosen
 from weft.engine.messages.events import StepStartedEvent
 from weft.engine.messages.facts import Ended, RunStarted
+from weft.engine.messages.internal_steps import InternalStep
 from weft.errors import InputError
 from weft.plan.model import Plan
 from weft.plan.settings import BRANCHED
@@ -264,7 +265,7 @@ def _branch_record(book: RecordedRun, ref: str, path: str) -> _BranchRecord:
             case Ended(moves=moves) if event.subplan == path:
                 for after in (move.after for move in moves if move.ref == ref):
                     record.head = after
-                    record.start = after if event.step == "@workspace" else record.start
+                    record.start = after if event.step == InternalStep.WORKSPACE else record.start
             case _:
                 pass
     return record

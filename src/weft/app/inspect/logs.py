@@ -1,11 +1,10 @@
 """The output of the steps of a subplan, in the order in which the steps started.
 
 A merge or a landing starts a process only if its result must be verified. It may start several in turn, if the
-branch moves meanwhile. The journal has one start and one end for all of them. Each process writes to files of its
-own. Whether there was a process follows from those files, or from the end of the step.
+branch moves meanwhile. The journal has one start and one end for all of them. Each process has an output of its
+own. Whether there was a process follows from these outputs, or from the end of the step.
 """
 
-import os
 import re
 from collections.abc import Iterator
 from enum import Enum, auto
@@ -14,8 +13,9 @@ from typing import assert_never
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from weft.app.project.hosts import records_of
 from weft.app.record.journal import Alone, RecordedRun, ignore_absence
-from weft.app.record.output_files import chunks, size
+from weft.app.record.output import chunks, size
 from weft.app.record.run_plan import plan_of
 from weft.app.record.step_selection import VERIFIED, WHOLE, StepSelection, chosen
 from weft.engine.messages import events as kinds
@@ -30,13 +30,15 @@ from weft.engine.messages.events import (
     execution_of,
 )
 from weft.engine.messages.facts import Ended
+from weft.engine.messages.internal_steps import InternalStep
 from weft.errors import InputError
-from weft.runtime.jobs import SETUP, output_prefix
-from weft.safe_files import locate
+from weft.ports.host import JobRecords, OutputPart
+from weft.runtime.jobs import output_name
 
 STREAMS = ("out", "err")
-_FILE = re.compile(r"(?:(\d+)\.)?(?:out|err)")
-"""The rest of a file name after the prefix of the execution."""
+_TAILS = {"out": OutputPart.OUT_TAIL, "err": OutputPart.ERR_TAIL}
+_ROUND = re.compile(r"(?:\.(\d+))?")
+"""The rest of the name of an output after the name of the execution."""
 _AGAIN = StepFinishedEvent(
     outcome=StepEnd.DONE, message="the branch had moved meanwhile, so it was merged and verified again"
 )
@@ -52,8 +54,9 @@ class StepLog(Struct, kw_only=True, eq=False):
     step: str
     attempt: int
     command: str
-    prefix: str
-    """The start of the names of its output files."""
+    records: JobRecords
+    output: str
+    """The name of its output in the records."""
     is_announced: bool = False
     """Whether its start has been reported."""
     round: int = 0
@@ -183,15 +186,15 @@ def _apply(
 
 
 def _new_log(event: StepStartedEvent, command: str, book: RecordedRun) -> StepLog:
-    is_internal = event.step == SETUP or event.step in VERIFIED
+    is_internal = event.step == InternalStep.WORKSPACE or event.step in VERIFIED
     attempt = 1 if is_internal else event.attempt
-    folder = book.places.logs(book.run.run)
     return StepLog(
         subplan=event.subplan,
         step=event.step,
         attempt=attempt,
         command=command,
-        prefix=output_prefix(folder, event.subplan, event.step, (attempt, *execution_of(event))),
+        records=records_of(book.places, book.run.run),
+        output=output_name(event.subplan, event.step, (attempt, *execution_of(event))),
     )
 
 
@@ -213,7 +216,8 @@ def _apply_verify(
         step=event.step,
         attempt=1,
         command=" && ".join(event.commands),
-        prefix=str(book.places.logs(book.run.run) / event.log),
+        records=records_of(book.places, book.run.run),
+        output=event.log,
     )
     under_way[_QUEUE, max((number for _, number in verifies), default=0) + 1] = _Execution(log)
 
@@ -288,28 +292,22 @@ class _Rounds(_Execution):
                 yield from _new_pieces(log)
 
     def _find_rounds(self) -> None:
-        for number in _numbers(self._log.prefix):
+        for number in _numbers(self._log):
             self._add_round(number)
         end = self.end
         if end is not None and not self._rounds and (end.exit_code is not None or end.signal is not None):
             self._add_round(0)  # a process without output leaves no files
 
     def _add_round(self, number: int) -> None:
-        prefix = f"{self._log.prefix}.{number}" if number else self._log.prefix
-        log = replace(self._log, prefix=prefix, round=number + 1, read=dict.fromkeys(STREAMS, 0))
+        output = f"{self._log.output}.{number}" if number else self._log.output
+        log = replace(self._log, output=output, round=number + 1, read=dict.fromkeys(STREAMS, 0))
         self._rounds.setdefault(number, log)
 
 
-def _numbers(prefix: str) -> set[int]:
-    """Returns the rounds that have output files."""
-    folder, name = os.path.split(prefix)
-    tree, below = locate(folder)
-    try:
-        files = tree.names(below)
-    except OSError:
-        return set()
-    endings = (file.removeprefix(f"{name}.") for file in files if file.startswith(f"{name}."))
-    return {int(match[1] or 0) for ending in endings if (match := _FILE.fullmatch(ending))}
+def _numbers(log: StepLog) -> set[int]:
+    """Returns the rounds that have an output."""
+    endings = (output.removeprefix(log.output) for output in log.records.outputs(log.output))
+    return {int(match[1] or 0) for ending in endings if (match := _ROUND.fullmatch(ending))}
 
 
 # --- the output of one step ---
@@ -321,7 +319,7 @@ def _new_pieces(log: StepLog) -> Iterator[Piece]:
         log.is_announced = True
         yield Piece(what=LogStreams.STARTED, log=log)
     for stream in STREAMS:
-        for data in chunks(f"{log.prefix}.{stream}", log.read[stream]):
+        for data in chunks(log.records, log.output, OutputPart(stream), log.read[stream]):
             log.read[stream] += len(data)
             yield Piece(what=LogStreams.OUTPUT, log=log, stream=stream, data=data)
         if log.end is not None:
@@ -335,11 +333,11 @@ def _rest(log: StepLog, stream: str) -> Iterator[Piece]:
 
     Long output is kept in two parts, its beginning and its tail, with a gap between.
     """
-    tail = f"{log.prefix}.{stream}.tail"
-    left_out = _written(log, stream) - log.read[stream] - size(tail)
+    tail = _TAILS[stream]
+    left_out = _written(log, stream) - log.read[stream] - size(log.records, log.output, tail)
     if left_out > 0:
         yield Piece(what=LogStreams.LEFT_OUT, log=log, stream=stream, left_out=left_out)
-    for data in chunks(tail, 0):
+    for data in chunks(log.records, log.output, tail, 0):
         yield Piece(what=LogStreams.OUTPUT, log=log, stream=stream, data=data)
 
 

@@ -8,14 +8,14 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
 
 from msgspec.structs import replace
 
 from weft.app.history.ledger import spent_before, total
 from weft.app.inspect.overview_model import CoordinatorProcess, Overview, SubplanNow
-from weft.app.inspect.overview_sources import heartbeat, rare_events
+from weft.app.inspect.overview_sources import rare_events
 from weft.app.inspect.requests import requested
+from weft.app.project.hosts import records_of
 from weft.app.record.journal import RecordedRun
 from weft.app.record.run_record import RecordedPlan, RecordedSubplan, dollars_of, recorded_plan, tokens_of
 from weft.app.views.landing import MergeResult, is_ahead
@@ -25,8 +25,11 @@ from weft.app.views.signals import ConflictAhead
 from weft.engine.messages.event_codec import kinds_of
 from weft.engine.messages.events import StepFinishedEvent
 from weft.engine.messages.facts import EarlierSpending
+from weft.engine.messages.internal_steps import is_internal
 from weft.engine.messages.run_status import AT_REST
+from weft.ports.host import Sighting
 from weft.ports.journal import Glimpse, JournalReader
+from weft.runtime.job_ids import JobId
 from weft.store.lease import is_alive
 from weft.workspaces.git.base.names import RefNames
 
@@ -67,7 +70,7 @@ def overview(book: RecordedRun, *, everything: bool = False, now: float | None =
     queued = {path for path in landing if fold.landings_by_path.places.is_queued(path)}
     shown = queued.union(listed)
     listed = [path for path in paths if path in shown] if queued else listed
-    beats = heartbeat(book)
+    sightings = records_of(book.places, record.run).running()
     holder = journal.holder()
     alive = holder is not None and is_alive(holder)
     counts = Counter(fold.counted(path) for path in paths if plan.is_leaf(path))
@@ -97,7 +100,7 @@ def overview(book: RecordedRun, *, everything: bool = False, now: float | None =
         is_asked=bool(requests),
         plan_words=(*book.plan_words(), *book.chosen()),
         is_last=newest is None or newest.run == record.run,
-        subplans=[fold.now(plan.subplan(path), beats, record.run) for path in listed],
+        subplans=[fold.now(plan.subplan(path), sightings, record.run) for path in listed],
     )
 
 
@@ -179,7 +182,7 @@ class _StatusFold(RunFold):
         reason, state = self._row(path).reason, self._states.get(path, "pending")
         return reason if state == "failed" and reason in BECAUSE_OF_OTHERS else state
 
-    def now(self, subplan: RecordedSubplan, beats: Mapping[str, Any], run: str) -> SubplanNow:
+    def now(self, subplan: RecordedSubplan, sightings: Mapping[str, Sighting], run: str) -> SubplanNow:
         """Returns the present state of a subplan."""
         path, state = subplan.path, self._states.get(subplan.path, "pending")
         if state == "pending":
@@ -194,8 +197,8 @@ class _StatusFold(RunFold):
         row = self._row(path)
         result = self._landing(subplan, state)
         step = next(iter(row.steps.values()), None)
-        job = "" if step is None else f"{run}.{step.firing}.{step.execution}"
-        pid = beats.get("running", {}).get(job)
+        job = "" if step is None else str(JobId(run, step.firing, step.execution))
+        sighting = sightings.get(job)
         is_open = state in {"running", "failed"}
         questions = [question.text for question in row.questions.values()]
         return SubplanNow(
@@ -213,8 +216,8 @@ class _StatusFold(RunFold):
             question=questions[-1] if questions and state == "running" else None,
             steps_done=subplan.steps if state == "completed" else _count_planned(row.done),
             steps_total=subplan.steps,
-            pid=pid,
-            heartbeat_at=beats.get("at") if pid is not None else None,
+            pid=None if sighting is None else sighting.pid,
+            heartbeat_at=None if sighting is None else sighting.at,
             since=row.changed_at if step is None else step.started_at,
             cost=row.cost,
             tokens=row.tokens,
@@ -247,4 +250,4 @@ class _StatusFold(RunFold):
 
 def _count_planned(steps: Iterable[str]) -> int:
     """Counts the steps of the pipeline itself."""
-    return sum(not step.startswith("@") and "." not in step for step in steps)
+    return sum(not is_internal(step) and "." not in step for step in steps)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from weft.plan.model import Plan
 from weft.plan.settings import BRANCHED
-from weft.ports.workspaces import Workspaces
+from weft.ports.workspaces import WorkspacePlaces
 from weft.runtime.outside_watch import OutsideWatch
 
 
 def outside_watch(
-    plan: Plan, folder: Path, workspaces: Workspaces, environ: Mapping[str, str]
+    plan: Plan, folder: Path, workspaces: WorkspacePlaces, environ: Mapping[str, str]
 ) -> OutsideWatch:
     """Returns the watch for a run of the plan; it watches nothing for a plan without worktrees.
 

@@ -16,7 +16,7 @@ from weft.app.project.places import PLAN_NAMES, absolute, project_around, user_f
 from weft.errors import FileFormatError, InputError
 from weft.garbage import without_gc
 from weft.plan.display.origins import flag_name
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.language.money import amounts_in, kind_in_shell
 from weft.plan.language.reader import BAD, Reader
 from weft.plan.language.records import Values
@@ -180,7 +180,7 @@ def user_layer(plan: Plan) -> Layer | None:
 def installed_agents(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Returns the programs of agents that are installed."""
     folders = search_path(environ).split(os.pathsep)
-    programs = [adapter.program for adapter in ADAPTERS.values() if adapter.program is not None]
+    programs = [adapter.program for adapter in AGENT_PROGRAMS.values() if adapter.program is not None]
     return tuple(p for p in programs if any(_is_program(Path(folder, p)) for folder in folders))
 
 

@@ -23,6 +23,7 @@ from weft.errors import InputError
 from weft.hosts.ancestry import EnclosingStep, find_enclosing_steps
 from weft.ports.journal import JournalReader
 from weft.runtime.environment import inside_step
+from weft.runtime.job_ids import parse_job_id
 from weft.safe_files import read_text
 
 FindSteps = Callable[[], Sequence[EnclosingStep]]
@@ -159,10 +160,11 @@ def _declared_step(journal: JournalReader, environ: Mapping[str, str]) -> Enclos
 
 def _recorded_subplan(journal: JournalReader, step: EnclosingStep) -> str | None:
     """Returns the subplan of the step's job, from the journal."""
-    run, _, rest = step.job.partition(".")
-    firing = rest.partition(".")[0]
-    for recorded in journal.events(step.run) if run == step.run else ():
+    job = parse_job_id(step.job)
+    if job is None or job.run != step.run:
+        return None
+    for recorded in journal.events(step.run):
         event = recorded.event
-        if isinstance(event, StepStartedEvent) and str(event.firing) == firing:
+        if isinstance(event, StepStartedEvent) and event.firing == job.firing:
             return event.subplan
     return None

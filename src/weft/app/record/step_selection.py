@@ -7,19 +7,19 @@ from itertools import chain, islice
 from msgspec import Struct
 
 from weft.engine.messages.events import AnyEvent, StepStartedEvent, VerifyEvent
+from weft.engine.messages.internal_steps import MERGES, InternalStep
 from weft.engine.states import SubplanTracker
 from weft.errors import InputError
 from weft.plan.model import Command, Nested, Plan, Step
 from weft.plan.order.outline import ROOT
 from weft.plan.text.problems import suggestion
-from weft.runtime.jobs import LAND, MERGE, SETUP
 from weft.runtime.lineage import Lineage
 
 WHOLE = "/"
 """The name of the whole plan."""
-VERIFIED = frozenset({MERGE, LAND})
+VERIFIED = MERGES
 """Steps that can run the verify of a merged result."""
-_OURS = (SETUP, "@verify", MERGE, LAND)
+_OURS = (InternalStep.WORKSPACE, InternalStep.VERIFY, InternalStep.MERGE, InternalStep.LAND)
 """Steps that Weft adds to those of a plan: the set-up of a workspace, the verify of a group, and merges."""
 MOST_NAMES = 1_000
 """Number of names to complete at most; nested pipelines can have very many steps."""
@@ -39,7 +39,7 @@ class StepSelection(Struct, frozen=True):
 
     def has(self, event: AnyEvent) -> bool:
         if isinstance(event, VerifyEvent):
-            return self.step in {"", LAND} and self.entry_of(event) is not None
+            return self.step in {"", InternalStep.LAND} and self.entry_of(event) is not None
         return event.subplan in self.rows and self.step in {"", event.step}
 
     def entry_of(self, event: VerifyEvent) -> str | None:
@@ -52,7 +52,7 @@ class StepSelection(Struct, frozen=True):
 
     def command(self, event: StepStartedEvent) -> str:
         """Returns the command line or agent that a step started; empty if the step has no process."""
-        if event.step == SETUP or event.step in VERIFIED:
+        if event.step == InternalStep.WORKSPACE or event.step in VERIFIED:
             commands = self._ours(event)
             return " && ".join(
                 command if isinstance(command, str) else shlex.join(command) for command in commands
@@ -63,7 +63,7 @@ class StepSelection(Struct, frozen=True):
         """Returns the commands of a step that Weft has added."""
         row = self.rows[event.subplan]
         setup = self.plan.scopes[row].settings.setup_commands
-        if event.step == SETUP:
+        if event.step == InternalStep.WORKSPACE:
             return setup
         verify = Lineage(self.plan, SubplanTracker()).verify_of(row)
         return (*setup, *verify) if verify else ()

@@ -34,6 +34,7 @@ from weft.app.views.run_fold import RunFold
 from weft.engine.messages import events as kinds
 from weft.engine.messages.events import PartsOutcome, Recorded, StepEnd
 from weft.engine.messages.facts import Resumed
+from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.run_status import RunState
 from weft.errors import WeftError
 from weft.plan.compile.compile import compile_plan
@@ -243,7 +244,7 @@ class PendingMerges:
         if event.parts is not None and event.about in self._now:
             self._now.remove(event.about)
             self.keys.update((part, _PARTS) for part in event.parts)
-            self.keys.update((result, "@land") for result in event.joins or ())
+            self.keys.update((result, InternalStep.LAND) for result in event.joins or ())
 
     def _finished(self, key: Key, event: kinds.StepFinishedEvent) -> None:
         if event.outcome is StepEnd.HELD and event.subplan not in self._asked:
@@ -251,7 +252,7 @@ class PendingMerges:
         self.keys.discard(key)
         if event.outcome is StepEnd.HELD:
             self._later[key] = event.waits_for
-        elif event.step == "@land" and event.outcome is StepEnd.DONE:
+        elif event.step == InternalStep.LAND and event.outcome is StepEnd.DONE:
             unblocked = [key for key, waits_for in self._later.items() if event.subplan in waits_for]
             for unblocked_key in unblocked:
                 del self._later[unblocked_key]

@@ -4,10 +4,10 @@ import time
 
 import anyio
 
+from weft.app.project.hosts import host_of, records_of
 from weft.app.record.journal import RecordedRun
 from weft.engine.messages.run_status import AT_REST
-from weft.hosts.local import LocalHost
-from weft.ports.host import Running
+from weft.ports.host import Host, Running
 from weft.store.sqlite import open_journal
 
 
@@ -17,18 +17,18 @@ def stop_orphaned_jobs(book: RecordedRun) -> int:
     Opening the journal takes the coordinator's lock, so this cannot race with a live coordinator.
     """
     run, places = book.run.run, book.places
-    if book.state() in AT_REST or book.is_run_by_somebody() or not places.host(run).is_dir():
+    if book.state() in AT_REST or book.is_run_by_somebody() or not records_of(places, run).exists():
         return 0
     journal = open_journal(places.journal, now=time.time(), command="weft stop")
     try:
-        stopped_jobs = anyio.run(stop_all_jobs, LocalHost(places.host(run)))
+        stopped_jobs = anyio.run(stop_all_jobs, host_of(places, run))
         journal.set_run_state(run, "stopped")
     finally:
         journal.close()
     return stopped_jobs
 
 
-async def stop_all_jobs(host: LocalHost) -> int:
+async def stop_all_jobs(host: Host) -> int:
     """Stops all running jobs, waits until each has ended, and returns their number."""
     jobs = await host.open()  # which has already ended the processes of a dead supervisor
     running = {job for job, state in jobs.items() if isinstance(state, Running)}

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from weft.app.history.completed_work import changed_paths
+from weft.app.project.hosts import host_of
 from weft.app.project.places import Places
 from weft.app.run.session import LEFT, RunObserver, RunSession, RunSetup
 from weft.app.run.setup import resumed
@@ -23,12 +24,12 @@ from weft.engine.messages.events import Recorded, StoppingEvent
 from weft.engine.messages.facts import Resumed
 from weft.engine.messages.orders import Launch
 from weft.garbage import without_gc
-from weft.hosts.local import LocalHost
 from weft.plan.compile.compile import compile_plan
 from weft.plan.loader.load import Surroundings, load_plan
 from weft.plan.model import Plan
-from weft.ports.host import KnownJobs, Running
+from weft.ports.host import Host, KnownJobs, Running
 from weft.ports.journal import RunRecord
+from weft.runtime.job_ids import parse_job_id
 from weft.store.sqlite import SqliteJournal
 
 
@@ -53,7 +54,7 @@ def settle(
     assert isinstance(first, Resumed)
     if not engine.in_flight:
         return ""
-    steps = _finishing_steps(engine, anyio.run(_open_jobs, LocalHost(places.host(last.run))), ends)
+    steps = _finishing_steps(engine, anyio.run(_open_jobs, host_of(places, last.run)), ends)
     setup = replace(setup, settles=steps)
     listener = _Listener(observer if steps else None)
     listener.begins(setup)
@@ -62,7 +63,7 @@ def settle(
     return state if listener.is_stopped or state == LEFT else ""
 
 
-async def _open_jobs(host: LocalHost) -> KnownJobs:
+async def _open_jobs(host: Host) -> KnownJobs:
     try:
         return await host.open()
     finally:
@@ -71,14 +72,18 @@ async def _open_jobs(host: LocalHost) -> KnownJobs:
 
 def _finishing_steps(engine: Engine, jobs: KnownJobs, ends: frozenset[str]) -> tuple[str, ...]:
     """Returns the running agent steps that the run waits for, as `store/model:code`."""
-    running = {tuple(job.split(".")[1:]) for job, state in jobs.items() if isinstance(state, Running)}
+    running = {
+        parts.key
+        for job, state in jobs.items()
+        if isinstance(state, Running) and (parts := parse_job_id(job)) is not None and not parts.round
+    }
     return tuple(
         f"{order.path}:{order.step}"
         for order in engine.in_flight
         if isinstance(order, Launch)
         and order.agent is not None
         and order.path not in ends
-        and (str(order.firing), str(order.execution)) in running
+        and (order.firing, order.execution) in running
     )
 
 

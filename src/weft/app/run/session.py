@@ -22,11 +22,11 @@ from weft.engine.messages.events import Recorded
 from weft.engine.messages.facts import AnyFact
 from weft.engine.messages.orders import Launch
 from weft.engine.messages.run_status import RunState
-from weft.hosts.local import LocalHost
 from weft.plan.model import Plan
+from weft.ports.host import Host
 from weft.ports.journal import Journal
 from weft.ports.target import LandingTarget
-from weft.ports.workspaces import Workspaces
+from weft.ports.workspaces import ResultMerges, Workspaces
 from weft.runtime.coordinator import Coordinator
 from weft.runtime.effects import Effects
 from weft.runtime.inbox import Inbox
@@ -51,7 +51,7 @@ class RunSetup(Struct, frozen=True, kw_only=True):
     run: str
     plan: Plan
     places: Places
-    host: LocalHost
+    host: Host
     """Runs its processes."""
     workspaces: Workspaces
     """Provides the directories of its slices."""
@@ -158,6 +158,7 @@ class RunSession:
             plan=plan,
             plan_dir=plan_dir,
             logs=setup.places.logs(setup.run),
+            records=setup.host,
             adapter_of=adapter_of,
             environ=self._environ,
             isolation=self._isolation,
@@ -197,7 +198,7 @@ class RunSession:
             self._bring_together(setup.workspaces, lineage)
         return state
 
-    def _bring_together(self, workspaces: Workspaces, lineage: Lineage) -> None:
+    def _bring_together(self, workspaces: ResultMerges, lineage: Lineage) -> None:
         """Gathers the results in one directory. If this fails or the process dies, the next run repeats it."""
         try:
             workspaces.gather(lineage.whole())

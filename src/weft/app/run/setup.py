@@ -19,6 +19,7 @@ from weft.app.isolation.sandboxes import refuse_without
 from weft.app.preflight.preflight import preflight
 from weft.app.project import plans
 from weft.app.project.files import InputSource
+from weft.app.project.hosts import host_of
 from weft.app.project.places import Places
 from weft.app.project.plan_agents import agents_of
 from weft.app.run.orphan_cleanup import stop_all_jobs
@@ -30,7 +31,6 @@ from weft.engine.messages.events import BudgetEvent
 from weft.engine.messages.facts import AnyFact, BudgetReset, ControlState, Resumed, RunStarted
 from weft.engine.messages.run_status import UNFINISHED
 from weft.errors import InputError
-from weft.hosts.local import LocalHost
 from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.digests import plan_digest
 from weft.plan.display.show import record_plan
@@ -201,7 +201,7 @@ def _make_setup(
         run=run,
         plan=plan,
         places=places,
-        host=LocalHost(places.host(run)),
+        host=host_of(places, run),
         workspaces=workplace.workspaces,
         landing_target=workplace.landing_target,
         target=workplace.target,
@@ -236,7 +236,7 @@ def recovered(compiled: CompiledPlan, journal: JournalReader, run: str) -> Engin
 
 def _give_up(journal: SqliteJournal, places: Places, last: RunRecord) -> None:
     """Abandons an unfinished run and stops its jobs."""
-    anyio.run(stop_all_jobs, LocalHost(places.host(last.run)))
+    anyio.run(stop_all_jobs, host_of(places, last.run))
     journal.set_run_state(last.run, "abandoned")
 
 

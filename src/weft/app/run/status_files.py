@@ -24,6 +24,7 @@ from weft.engine.messages.events import (
     StepStartedEvent,
     SubplanStateEvent,
 )
+from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.model import Plan
 from weft.runtime.status_files import StatusFiles
@@ -194,7 +195,7 @@ class StatusMirror:
         if not path:
             return
         held = self._fold.holds.open.get(path)
-        if event.step == "@land":
+        if event.step == InternalStep.LAND:
             self._hear_landing(event, held, at)
             return
         status = self._update(path, at)

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from weft.app.views.rows import HeldWork
 from weft.engine.messages.facts import ControlState
+from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.run_events import SubplanStateEvent
 from weft.engine.messages.step_events import (
     StepCancelledEvent,
@@ -17,9 +18,9 @@ from weft.engine.messages.step_events import (
 )
 from weft.engine.state.control_requests import ControlRequests
 
-MERGES = frozenset({"@merge", "@land"})
+MERGES = frozenset({InternalStep.MERGE, InternalStep.LAND})
 """Steps that can be retried on request even if their subplan is paused."""
-OPEN_BEFORE_THE_END = frozenset({"@workspace", "@verify", "@merge"})
+OPEN_BEFORE_THE_END = frozenset({InternalStep.WORKSPACE, InternalStep.VERIFY, InternalStep.MERGE})
 """Steps that are no longer held once their subplan has ended; a landing can be held after that."""
 
 Key = tuple[str, str]
@@ -83,7 +84,7 @@ class Holds(Struct):
         self.frozen = {
             (path, step)
             for path, step in self.trying
-            if step != "@land" and requests.of(path) is ControlState.FREEZE
+            if step != InternalStep.LAND and requests.of(path) is ControlState.FREEZE
         }
 
     def is_paused(self, key: Key, requests: ControlRequests) -> bool:

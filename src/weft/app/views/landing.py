@@ -12,6 +12,7 @@ from weft.app.views.landing_places import VERIFY_FAILED, LandingPlaces, landed_p
 from weft.app.views.push import PushState, push_state
 from weft.app.views.rows import LandedWork
 from weft.engine.messages.facts import RefMove
+from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.landing_events import (
     ConflictAheadEvent,
     MergeEvent,
@@ -99,17 +100,17 @@ class Landings:
     # Updates
 
     def step_started(self, event: StepStartedEvent) -> None:
-        if event.step == "@land":
+        if event.step == InternalStep.LAND:
             self.places.queue(event.subplan)
 
     def step_finished(self, event: StepFinishedEvent) -> None:
-        if event.step == "@land":
+        if event.step == InternalStep.LAND:
             self.places.leave(event.subplan)
             if event.outcome is not StepEnd.DONE:
                 self.places.end(event.subplan, VERIFY_FAILED if event.red else "")
 
     def merge(self, event: MergeEvent, seq: int) -> None:
-        is_landing, is_merged = event.step == "@land", event.outcome == "merged"
+        is_landing, is_merged = event.step == InternalStep.LAND, event.outcome == "merged"
         self.results[event.subplan] = MergeResult(
             event.outcome if is_landing or not is_merged else "",
             event.files if event.outcome == "conflict" else (),

@@ -24,6 +24,7 @@ from weft.app.views.totals import Charges, Totals
 from weft.engine.messages.events import AnyEvent, Recorded, UnknownEvent, execution_of
 from weft.engine.messages.facts import RunStarted
 from weft.engine.messages.failures import Failure
+from weft.engine.messages.internal_steps import InternalStep, is_internal
 from weft.engine.messages.landing_events import (
     ConflictAheadEvent,
     MergeAskedEvent,
@@ -269,7 +270,7 @@ class RunFold:
     def _step_started(self, event: StepStartedEvent, at: float) -> None:
         row = self.by_path[event.subplan]
         row.limited_until = None
-        if event.step.startswith("@"):  # a step of the plan is never held, does not land, and is no verify
+        if is_internal(event.step):  # a step of the plan is never held, does not land, and is no verify
             self._own_step_started(event, at)
         if event.command or event.agent:
             row.has_output = True
@@ -303,7 +304,7 @@ class RunFold:
             row.trouble = step_failure(event, step)
         elif event.outcome is _LIMITED:
             row.limited_until = event.until
-        if event.step.startswith("@"):
+        if is_internal(event.step):
             self.holds.step_finished(event)
             self._hold(row, event, at)
             self.landings_by_path.step_finished(event)
@@ -340,7 +341,7 @@ class RunFold:
             row.landing = "conflict" if row.held.conflict else "held"
             return
         self._release(event.subplan, at)
-        if event.step == "@land" and event.outcome is _DONE and row.landing:
+        if event.step == InternalStep.LAND and event.outcome is _DONE and row.landing:
             row.landing = "merged"
 
     def _release(self, path: str, at: float) -> None:
@@ -355,7 +356,7 @@ class RunFold:
 
     def _merge(self, event: MergeEvent) -> None:
         self.landings_by_path.merge(event, self.seq)
-        if event.step == "@land":
+        if event.step == InternalStep.LAND:
             self.signals.land(event)
 
     # Money

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.landing_events import MergeEvent, VerifyEvent, VerifyOutcome
 from weft.engine.messages.run_events import LimitedEvent
 from weft.engine.messages.step_events import (
@@ -15,7 +16,7 @@ from weft.engine.messages.step_events import (
     StepStartedEvent,
 )
 
-VERIFY, LAND = "@verify", "@land"
+VERIFY, LAND = InternalStep.VERIFY, InternalStep.LAND
 _NO_VERDICT = frozenset({"done", "cancelled", "stopped", "lost", "held"})
 """Outcomes of a verify that do not blame the verified work."""
 _QUOTED = "  | "

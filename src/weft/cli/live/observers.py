@@ -13,7 +13,7 @@ from functools import partial
 from math import inf
 from typing import TextIO
 
-from weft.app.record.output_files import last_line
+from weft.app.record.output import last_line
 from weft.app.run.session import LEFT, RunSetup
 from weft.app.views.event_json import event_json
 from weft.app.views.run_view import RunView
@@ -27,7 +27,7 @@ from weft.cli.wording.words import few
 from weft.engine.messages.events import Recorded, RecoveredEvent
 from weft.engine.states import FailureReason
 from weft.engine.states import SubplanExecutionState as State
-from weft.runtime.jobs import output_prefix
+from weft.runtime.jobs import output_name
 
 _STOPPING = {
     1: "stopping: what runs is ended gracefully; Ctrl-C again ends it at once",
@@ -244,11 +244,10 @@ class Watcher(Observer):
     def looks(self) -> None:
         if self._history is not None or self._view is None:
             return  # nothing has happened yet that could be shown
-        logs = self.begun.places.logs(self.begun.run)
         for path, step in self._view.under_way():
             execution = (step.attempt, step.firing, step.execution)
             self._view.note_output(
-                path, step.step, last_line(output_prefix(logs, path, step.step, execution))
+                path, step.step, last_line(self.begun.host, output_name(path, step.step, execution))
             )
         self._screen.show(self._view, self._clock())
 

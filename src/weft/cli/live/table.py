@@ -22,6 +22,7 @@ from weft.cli.wording.words import (
 )
 from weft.engine.messages.events import StepEnd
 from weft.engine.messages.facts import ControlState
+from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT
 
@@ -151,7 +152,7 @@ def _working(view: RunView, row: int, name: str, now: float) -> TableLine:
     steps = list(row_view.steps.values())
     title = subplan.title if subplan.title != subplan.id else ""
     detail, style = _last_word(steps) or _why_again(row_view, steps) or title, "dim"
-    place = view.landings.place(row) if any(step.step == "@land" for step in steps) else ""
+    place = view.landings.place(row) if any(step.step == InternalStep.LAND for step in steps) else ""
     detail = place or detail
     requested = wanted_word(view, row)
     if requested:

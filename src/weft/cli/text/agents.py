@@ -11,7 +11,6 @@ from weft.cli.wording.words import span
 from weft.plan.prices import dollars
 
 _HEAD = ("agent", "version", "where", "key or login", "can", "tells")
-_PARTS_OF_WEFT = frozenset({"builtin", "scripted"})
 
 
 # --- the agents ---
@@ -36,7 +35,7 @@ def _row(status: AgentStatus) -> tuple[str, ...]:
     return (
         _name(status),
         status.version or ("?" if status.place else ""),
-        status.place or status.program or ("part of Weft" if status.use in _PARTS_OF_WEFT else "its command"),
+        status.place or status.program or ("its command" if status.requires == "command" else "part of Weft"),
         keys,
         ", ".join(abilities(status)),
         ", ".join(tells(status)),
@@ -52,7 +51,7 @@ def _name(status: AgentStatus) -> str:
 
 
 def _missing_setting(status: AgentStatus) -> str:
-    return "needs `script`" if status.use == "scripted" else "needs `command`"
+    return f"needs `{status.requires}`"
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from weft.app.views.run_view import RunView
 from weft.cli.wording.cells import Style
 from weft.cli.wording.push import push_lines
 from weft.cli.wording.words import NAMES, count, few, span
+from weft.engine.messages.internal_steps import InternalStep
 
 MOST_HELD = 5
 """How many held results are explained in full."""
@@ -34,7 +35,7 @@ def landing_sections(
 
 def waiting_to_land(view: RunView) -> str:
     """Returns a phrase such as `3 results wait to land on main`; empty if no result waits."""
-    held = [work for work in _held(view) if work.step == "@land"]
+    held = [work for work in _held(view) if work.step == InternalStep.LAND]
     number = len(view.landings.unlanded) + len(held)
     if not number:
         return ""

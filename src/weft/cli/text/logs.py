@@ -121,7 +121,7 @@ class ForPrograms:
         self, log: StepLog, stream: str, data: bytes = b"", *, is_last: bool = False
     ) -> Iterator[dict[str, object]]:
         """Decodes output. A character may be split between two pieces; invalid bytes become U+FFFD."""
-        key = (log.prefix, stream)
+        key = (log.output, stream)
         decoder = self._decoders.pop(key, None) or getincrementaldecoder("utf-8")("replace")
         text = decoder.decode(data, is_last)
         if not is_last:

@@ -18,9 +18,10 @@ from weft.engine.messages.events import (
     StepEnd,
     StepFinishedEvent,
 )
+from weft.engine.messages.internal_steps import InternalStep
 
-_MERGES = frozenset({"@merge", "@land"})
-_PARTS = _MERGES | {"@workspace", "@verify"}
+_MERGES = frozenset({InternalStep.MERGE, InternalStep.LAND})
+_PARTS = _MERGES | {InternalStep.WORKSPACE, InternalStep.VERIFY}
 _SILENT_OUTCOMES = frozenset({"done", "held", "lost", "infra", "stopped", "cancelled"})
 
 
@@ -112,7 +113,7 @@ class MergeObserver:
                 self.merged.append(
                     MergedResult(subplan=event.subplan, branch=move.branch, commit=move.commit)
                 )
-                self._say(f"{event.subplan}: {arrival('@land', move)}, in part: {few(event.parts)}")
+                self._say(f"{event.subplan}: {arrival(InternalStep.LAND, move)}, in part: {few(event.parts)}")
             return
         self.refused = event.outcome in {PartsOutcome.HELD, PartsOutcome.STOPPED}
         self.failed = self.failed or not self.refused
@@ -122,7 +123,7 @@ class MergeObserver:
         move = move_of(event.moves)
         branch, commit = (move.branch, move.commit) if move is not None else (None, None)
         self.merged.append(MergedResult(subplan=event.subplan, branch=branch, commit=commit))
-        nothing = f"there was nothing to {'land' if event.step == '@land' else 'merge'}"
+        nothing = f"there was nothing to {'land' if event.step == InternalStep.LAND else 'merge'}"
         self._say(f"{event.subplan}: {nothing if move is None else arrival(event.step, move)}")
 
     def _say(self, line: str) -> None:

@@ -28,10 +28,11 @@ from weft.cli.wording.words import (
 from weft.engine.messages import events as kinds
 from weft.engine.messages.events import AnyEvent, StepEnd, StepFinishedEvent, VerifyOutcome
 from weft.engine.messages.facts import ControlState
+from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.prices import dollars
 
-_QUIET_STEPS = frozenset({"@workspace", "@merge", "@land"})
+_QUIET_STEPS = frozenset({InternalStep.WORKSPACE, InternalStep.MERGE, InternalStep.LAND})
 """Steps that are printed only when they fail. The `merge` event reports their success."""
 _PAUSED = {
     ControlState.PAUSE: "paused: what runs comes to the end of its step, and nothing new begins",

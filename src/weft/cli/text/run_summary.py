@@ -26,6 +26,7 @@ from weft.cli.wording.words import (
     what_failed,
     why_not,
 )
+from weft.engine.messages.internal_steps import is_internal
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT
 from weft.plan.prices import dollars
@@ -188,7 +189,7 @@ def _notes(view: RunView) -> Iterator[str]:
         (row, step)
         for row, row_view in enumerate(view.rows)
         for step in row_view.notes
-        if not step.startswith("@")
+        if not is_internal(step)
     ]
     for row, step in notes[:FAILURES]:
         yield f"{view.outline.paths[row]}: step {step_name(step)}: {view.rows[row].notes[step]}"

@@ -17,6 +17,7 @@ from weft.cli.wording.cells import Style, clock
 from weft.cli.wording.outside_changes import outside_lines
 from weft.cli.wording.push import push_lines
 from weft.cli.wording.words import ahead, few, span
+from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.run_status import AT_REST, RunState
 from weft.plan.prices import dollars
 from weft.safe_files import read_text
@@ -62,7 +63,7 @@ def lines(
 def _matters(row: SubplanNow) -> bool:
     """Returns whether the row is listed without `--all`: it is under way, it failed, or it needs a person."""
     if (
-        row.step == "@land"
+        row.step == InternalStep.LAND
         or row.question
         or row.landing in {"held", "conflict"}
         or (row.message and row.state == "completed")
@@ -147,7 +148,7 @@ def _cells(row: SubplanNow, now: float, run: str) -> tuple[str, ...]:
     step = "" if row.step is None else row.step + (f" ({row.attempt})" if (row.attempt or 0) > 1 else "")
     if row.question:
         step = f"asks: {row.question.partition(chr(10))[0]}"
-    if row.step == "@land":
+    if row.step == InternalStep.LAND:
         step = row.landing_place or step
     progress = f"{row.steps_done}/{row.steps_total}" if row.steps_total and row.is_leaf else ""
     since = clock(max(0.0, now - row.since)) if row.since is not None and row.state == "running" else ""

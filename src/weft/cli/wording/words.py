@@ -6,6 +6,7 @@ from math import ceil
 from weft.app.views.landing_places import VERIFY_FAILED
 from weft.app.views.rows import HeldWork, LandedWork, RowView, StepFailure
 from weft.engine.messages.events import StepEnd
+from weft.engine.messages.internal_steps import InternalStep
 from weft.plan.prices import dollars
 
 _FILES = 3
@@ -107,7 +108,11 @@ def count(number: int, noun: str) -> str:
 
 def arrival(step: str, move: LandedWork) -> str:
     """Returns `landed on main (bd7e5b6)` or `merged into weft/notes/store`."""
-    return f"landed on {move.branch} ({move.commit[:7]})" if step == "@land" else f"merged into {move.branch}"
+    return (
+        f"landed on {move.branch} ({move.commit[:7]})"
+        if step == InternalStep.LAND
+        else f"merged into {move.branch}"
+    )
 
 
 def some(names: Sequence[str], most: int = _FILES) -> str:

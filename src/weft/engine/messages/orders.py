@@ -6,6 +6,7 @@ numbers identify an execution permanently.
 """
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 from msgspec import Struct, field
 
@@ -13,8 +14,25 @@ from weft.engine.messages.facts import EarlierSlice
 from weft.plan.model import Agent, Command
 from weft.plan.sandbox import SandboxParts
 
-RESOLVE = "@resolve"
-"""What an agent does about a conflict of its slice, as the name of a step."""
+
+class LaunchKind(StrEnum):
+    """What the processes of a launch are for."""
+
+    STEP = "step"
+    """A step of the plan."""
+    RESOLVE = "resolve"
+    """An agent resolves the conflict of a merge."""
+    VERIFY = "verify"
+    """The verify of a group."""
+    WORKSPACE = "workspace"
+    """The setup of a workspace."""
+    MERGE = "merge"
+    """The verify of what a merge has brought together."""
+    LAND = "land"
+    """The verify of what the landing queue has brought together."""
+
+
+_WORK = frozenset({LaunchKind.STEP, LaunchKind.RESOLVE})
 
 
 class Order(Struct, frozen=True, kw_only=True):
@@ -26,31 +44,36 @@ class Order(Struct, frozen=True, kw_only=True):
     """The path of that subplan; empty for the whole plan."""
 
 
-class Launch(Order, frozen=True, kw_only=True):
-    """Start processes: commands one after the other until one fails, or an agent."""
+class AgentTask(Struct, frozen=True, kw_only=True):
+    """What an agent is to do."""
 
-    step: str
-    """The address of the step, as `outer.inner`; `@verify` for that of a group."""
-    attempt: int
-    name: str = ""
-    """Names its job within the run, where that is not named by the firing and the execution."""
-    round: int = 0
-    """Of what may be done several times within an execution: how often it has been."""
-    commands: tuple[Command, ...] = ()
-    """Rendered. Text for /bin/sh, or an argv."""
-    agent: Agent | None = None
-    """The agent; None for commands."""
+    agent: Agent
     model: str | None = None
     prompt: str = ""
     interruption: str = ""
-    """The notice before the prompt of an agent if an earlier execution of the step was cut off."""
+    """The notice before the prompt if an earlier execution of the step was cut off."""
     session: str | None = None
     """The conversation to continue."""
     fork: bool = False
     """Whether to fork that conversation."""
     read_only: bool = False
     is_to_change: bool = False
-    """Of an agent: whether it is asked to change files, and not for a result that it is to give."""
+    """Whether it is asked to change files, and not for a result that it is to give."""
+
+
+class Launch(Order, frozen=True, kw_only=True):
+    """Start processes: commands one after the other until one fails, or an agent."""
+
+    step: str
+    """The address of the step, as `outer.inner`; the name of an internal step for other kinds."""
+    kind: LaunchKind = LaunchKind.STEP
+    attempt: int
+    name: str = ""
+    """Names its job within the run, where that is not named by the firing and the execution."""
+    round: int = 0
+    """Of what may be done several times within an execution: how often it has been."""
+    work: tuple[Command, ...] | AgentTask = ()
+    """Rendered commands, each a text for /bin/sh or an argv; or the task of an agent."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     """Rendered, with the things leased from pools."""
     inputs: str = ""
@@ -61,9 +84,23 @@ class Launch(Order, frozen=True, kw_only=True):
     grace: float
 
     @property
+    def task(self) -> AgentTask | None:
+        """The task of the agent; None for commands."""
+        return self.work if isinstance(self.work, AgentTask) else None
+
+    @property
+    def agent(self) -> Agent | None:
+        return self.work.agent if isinstance(self.work, AgentTask) else None
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """The commands; none for an agent."""
+        return () if isinstance(self.work, AgentTask) else self.work
+
+    @property
     def is_work(self) -> bool:
-        """Whether it is a step of the plan, or an agent; not what Weft runs around them."""
-        return self.agent is not None or not self.step.startswith("@")
+        """Whether it does the work of the plan; not what Weft runs around it."""
+        return self.kind in _WORK
 
 
 class Prepare(Order, frozen=True, kw_only=True):

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from weft.engine.messages.facts import Answered, Ended, StepOutcome
 from weft.engine.messages.failures import Failure
-from weft.engine.messages.orders import RESOLVE, Prepare
+from weft.engine.messages.internal_steps import InternalStep
+from weft.engine.messages.orders import Prepare
 from weft.engine.messages.step_events import StepEnd
 from weft.engine.rules.cancellation import Cancellation
 from weft.engine.rules.event_writer import EventWriter
@@ -144,7 +145,7 @@ class Completion:
         if not fact.kept:
             subplan.continuation = None
         elif subplan.continuation is not None and subplan.continuation.slice.resolved:
-            subplan.attempts.setdefault(RESOLVE, 0)
+            subplan.attempts.setdefault(InternalStep.RESOLVE, 0)
 
     # Outcomes
 
@@ -241,7 +242,7 @@ class Completion:
 
     def settles_nested(self, subplan: SubplanState, move: ShapeTransition) -> None:
         placed = subplan.steps[move.act.step]
-        frame = subplan.frames[move.name.removeprefix("settle ") + "."]
+        frame = subplan.frames[move.act.inner]
         last = subplan.outputs.get(f"{placed.address}.{placed.inner[-1].id}", StepOutput(status="skipped"))
         if subplan.frames[move.act.frame].failure is not None or placed.address in subplan.cancelled:
             self._cancellation.stops(subplan, move)

@@ -34,10 +34,9 @@ class EarlyEnds:
 
     def parks(self, firing: StepFiring, how: StepOutcome, fact: Ended) -> None:
         """Keeps a firing for another execution, after the run is resumed or the usage limit has ended."""
-        launch = firing.launch
-        if how is StepOutcome.LIMITED and launch is not None and launch.agent is not None:
+        if how is StepOutcome.LIMITED and firing.task is not None:
             firing.parked = "limited"
-            firing.until = self._expenses.limit(firing, launch.agent, fact.until)
+            firing.until = self._expenses.limit(firing, firing.task.agent, fact.until)
             self._moves.lends(firing)
             return
         firing.parked = "stopped"

@@ -23,6 +23,7 @@ from weft.engine.messages.facts import (
     Woke,
 )
 from weft.engine.messages.failures import Failure
+from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.landing_events import (
     ConflictAheadEvent,
     MergeAskedEvent,
@@ -173,7 +174,7 @@ class EventWriter(StepEventWriter):
 
     def verify_started(self, fact: VerifyStarted) -> None:
         event = VerifyEvent(
-            step="@land",
+            step=InternalStep.LAND,
             outcome=VerifyOutcome.STARTED,
             tree=fact.tree,
             commit=fact.commit,
@@ -186,7 +187,7 @@ class EventWriter(StepEventWriter):
 
     def verify_ended(self, fact: VerifyEnded) -> None:
         event = VerifyEvent(
-            step="@land",
+            step=InternalStep.LAND,
             outcome=VerifyOutcome.PASSED if fact.how is StepOutcome.DONE else VerifyOutcome(fact.how),
             tree=fact.tree,
             commit=fact.commit,

@@ -182,8 +182,7 @@ class Expenses:
 
     def settles(self, firing: StepFiring, fact: Ended, how: StepOutcome) -> Bill | None:
         """Counts the cost of an ended execution and returns its bill; None for a command without a cost."""
-        launch = firing.launch
-        agent = None if launch is None else launch.agent
+        agent = None if firing.task is None else firing.task.agent
         if agent is None and fact.cost is None:
             return None
         kind = ""

@@ -10,7 +10,7 @@ from msgspec import Struct
 from weft.engine.pools.lanes import Claims
 from weft.engine.state.engine_state import EngineState
 from weft.engine.state.script import Script, ShapeTransition
-from weft.plan.compile.parts import READY
+from weft.plan.compile.parts import READY, ActionKind
 from weft.plan.loader.slices_check import agent_of
 from weft.plan.model import AgentWork
 
@@ -61,7 +61,7 @@ class Gates:
         script = state.scripts[state.compiled.shape_of[row]]
         for move in first_moves(script):
             step, claims = move.act.step, state.pool_claims(script.shape, move)
-            work = state.steps_of(row)[step].step.body if move.act.kind == "agent" else None
+            work = state.steps_of(row)[step].step.body if move.act.kind is ActionKind.AGENT else None
             if isinstance(work, AgentWork):
                 agent = agent_of(work, state.settings(row), plan.agents)
                 assert agent is not None, "a loaded plan has an agent for each step"

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 
 from weft.engine.messages.facts import Ended, MergeAsked, StepOutcome
-from weft.engine.messages.orders import RESOLVE, Land
+from weft.engine.messages.internal_steps import InternalStep
+from weft.engine.messages.orders import Land
 from weft.engine.rules.event_writer import EventWriter
 from weft.engine.rules.moves import MERGING, Moves
 from weft.engine.state.engine_state import EngineState
@@ -42,7 +43,10 @@ class HoldRules:
             return StepOutcome.HELD
         way = firing.move.ways.get("conflict")
         is_resolved = way is not None and not way.ends and not self._state.merges_only
-        if RESOLVE in firing.subplan.attempts and not firing.subplan.attempts[RESOLVE]:
+        if (
+            InternalStep.RESOLVE in firing.subplan.attempts
+            and not firing.subplan.attempts[InternalStep.RESOLVE]
+        ):
             is_resolved = False  # an agent already tried in an earlier run
         return StepOutcome.CONFLICT if how is StepOutcome.HELD and fact.conflict and is_resolved else how
 

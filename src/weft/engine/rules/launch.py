@@ -2,7 +2,8 @@
 
 from msgspec.structs import replace
 
-from weft.engine.messages.orders import RESOLVE, Land, Launch, Merge, Ordered, Prepare
+from weft.engine.messages.internal_steps import InternalStep
+from weft.engine.messages.orders import AgentTask, Land, Launch, LaunchKind, Merge, Ordered, Prepare
 from weft.engine.rules.prompt_context import with_context, with_goal
 from weft.engine.rules.step_result import part_name
 from weft.engine.rules.template_values import Texts
@@ -11,6 +12,7 @@ from weft.engine.state.cut_off_notice import text_of
 from weft.engine.state.engine_state import EngineState
 from weft.engine.state.pipelines import PlacedStep
 from weft.engine.state.slice_state import StepFiring, SubplanState
+from weft.plan.compile.parts import ActionKind
 from weft.plan.loader.slices_check import agent_of, resolver_of
 from weft.plan.model import Agent, AgentWork, Command, RunCommand, Step
 
@@ -25,18 +27,18 @@ class Launcher:
 
     def part(self, firing: StepFiring) -> Ordered:
         subplan, kind = firing.subplan, firing.move.act.kind
-        if kind == "verify":
+        if kind is ActionKind.VERIFY:
             return self._verify(firing)
-        if kind == "land":
+        if kind is ActionKind.LAND:
             return self._land(firing)
-        if kind == "merge":
+        if kind is ActionKind.MERGE:
             return Merge(
                 firing=firing.serial,
                 execution=1,
                 row=subplan.row,
                 path=subplan.path,
                 without=self._state.left_out.get(subplan.row, ()),
-                resolved=RESOLVE in subplan.attempts,
+                resolved=InternalStep.RESOLVE in subplan.attempts,
             )
         earlier = None if subplan.continuation is None else subplan.continuation.slice
         return Prepare(
@@ -74,8 +76,9 @@ class Launcher:
             row=subplan.row,
             path=subplan.path,
             step=part_name(firing.move),
+            kind=LaunchKind.VERIFY,
             attempt=firing.attempt,
-            commands=verify,
+            work=verify,
             timeout=settings.timeout,
             grace=settings.grace,
         )
@@ -96,11 +99,14 @@ class Launcher:
             execution=1,
             row=subplan.row,
             path=subplan.path,
-            step=RESOLVE,
+            step=InternalStep.RESOLVE,
+            kind=LaunchKind.RESOLVE,
             attempt=firing.attempt,
-            agent=agent,
-            model=agent.model or settings.model,
-            prompt=with_goal(definition.prompt or definition.title, self._state.plan),
+            work=AgentTask(
+                agent=agent,
+                model=agent.model or settings.model,
+                prompt=with_goal(definition.prompt or definition.title, self._state.plan),
+            ),
             timeout=settings.timeout,
             grace=settings.grace,
         )
@@ -123,7 +129,7 @@ class Launcher:
             path=firing.subplan.path,
             step=placed.address,
             attempt=firing.attempt,
-            commands=self._commands(firing.subplan, step, texts),
+            work=self._commands(firing.subplan, step, texts),
             env=self._env(firing, step, texts) if step.env or firing.leases else {},
             inputs=texts.digest,
             sandbox=step.sandbox,
@@ -136,13 +142,7 @@ class Launcher:
         work, settings = step.body, self._state.settings(subplan.row)
         assert isinstance(work, AgentWork)
         session, fork = self._resumed(firing, agent)
-        return Launch(
-            firing=firing.serial,
-            execution=1,
-            row=subplan.row,
-            path=subplan.path,
-            step=placed.address,
-            attempt=firing.attempt,
+        task = AgentTask(
             agent=agent,
             model=work.model or agent.model or settings.model,
             prompt=self._prompt(texts.filled(work.prompt), subplan, placed, continues=session is not None),
@@ -151,6 +151,15 @@ class Launcher:
             fork=fork,
             read_only=work.read_only,
             is_to_change=not work.read_only and step.output_schema is None,
+        )
+        return Launch(
+            firing=firing.serial,
+            execution=1,
+            row=subplan.row,
+            path=subplan.path,
+            step=placed.address,
+            attempt=firing.attempt,
+            work=task,
             env=self._env(firing, step, texts),
             inputs=texts.digest,
             sandbox=step.sandbox,
@@ -225,8 +234,10 @@ class Launcher:
             order = self._land(firing)
         if isinstance(order, Launch) and firing.leases:
             order = replace(order, env={**order.env, **self._leased(firing)})
-        if isinstance(order, Launch) and order.agent is not None and firing.step:
-            session, fork = self._resumed(firing, order.agent)
+        if isinstance(order, Launch) and order.task is not None and firing.step:
+            session, fork = self._resumed(firing, order.task.agent)
             interruption = text_of(firing.subplan, firing.step, session)
-            order = replace(order, session=session, fork=fork, interruption=interruption)
+            order = replace(
+                order, work=replace(order.task, session=session, fork=fork, interruption=interruption)
+            )
         return replace(order, execution=firing.execution)

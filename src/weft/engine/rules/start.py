@@ -3,7 +3,8 @@
 from functools import partial
 
 from weft.engine.messages.facts import Answered, Ended
-from weft.engine.messages.orders import RESOLVE, Land, Launch
+from weft.engine.messages.internal_steps import InternalStep
+from weft.engine.messages.orders import Land, Launch
 from weft.engine.pools.lanes import Claims
 from weft.engine.rules.completion import Completion
 from weft.engine.rules.event_writer import EventWriter
@@ -117,7 +118,7 @@ class Starter:
             self._state.allocator.give_back(claims)
             return
         firing = self._moves.begins(subplan, move, claims)
-        firing.attempt = subplan.attempts[RESOLVE] = 1
+        firing.attempt = subplan.attempts[InternalStep.RESOLVE] = 1
         self._expenses.opens(firing, reserved)
         firing.order = self._launcher.resolve(firing, agent)
         self._order(firing)
@@ -241,11 +242,10 @@ class Starter:
         """Orders another execution of a firing that was stopped or limited and has room."""
         if firing.serial not in self._state.firings:
             return  # cancelled in the meantime: another step of its slice met a ceiling
-        launch = firing.launch
-        if launch is not None and launch.agent is not None:
+        if firing.task is not None:
             firing.parked = "stopped"
             request = PoolRequest(subplan=firing.subplan, move=firing.move, firing=firing)
-            if not self._expenses.allows(request, launch.agent, firing.reserved):
+            if not self._expenses.allows(request, firing.task.agent, firing.reserved):
                 self._waits_again(firing)
                 return
             self._expenses.opens(firing, firing.reserved)

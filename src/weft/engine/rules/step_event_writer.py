@@ -57,10 +57,10 @@ class StepEventWriter:
             return
         order = firing.order
         launch = order if isinstance(order, Launch) else None
-        agent = launch if launch is not None and launch.agent is not None else None
-        reserved, reserved_tokens = firing.reserved if agent is not None else (0, 0)
+        task = launch.task if launch is not None else None
+        reserved, reserved_tokens = firing.reserved if task is not None else (0, 0)
         command = None
-        if launch is not None and agent is None:
+        if launch is not None and task is None:
             command = " && ".join(shown(command) for command in launch.commands)
         event = StepStartedEvent(
             subplan=firing.subplan.path,
@@ -70,11 +70,11 @@ class StepEventWriter:
             execution=firing.execution,
             transition=firing.move.name,
             action=firing.move.act.kind,
-            agent=agent.agent.name if agent is not None and agent.agent is not None else None,
-            model=None if agent is None else agent.model,
-            session=None if agent is None else agent.session,
-            fork=agent is not None and agent.session is not None and agent.fork,
-            interruption="" if agent is None else agent.interruption,
+            agent=None if task is None else task.agent.name,
+            model=None if task is None else task.model,
+            session=None if task is None else task.session,
+            fork=task is not None and task.session is not None and task.fork,
+            interruption="" if task is None else task.interruption,
             reserved=reserved,
             reserved_tokens=reserved_tokens,
             command=command,

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.failures import Failure
+from weft.engine.messages.internal_steps import internal_step
 from weft.engine.messages.orders import Launch
 from weft.engine.state import feedback
 from weft.engine.state.outputs import NotJsonError, StepError, StepOutput, json_in
@@ -30,7 +31,7 @@ TAIL_CHARACTERS = 2_000
 
 def part_name(move: ShapeTransition) -> str:
     """Returns the address of the step, or the @-name of an action of Weft itself."""
-    return move.act.step or f"@{move.act.kind}"
+    return move.act.step or internal_step(move.act.kind).value
 
 
 def shown(command: Command) -> str:
@@ -74,7 +75,7 @@ def failure_of(firing: StepFiring, fact: Ended) -> Failure:
     placed = firing.subplan.steps.get(firing.step)
     if placed is not None and reason not in _NOT_THE_WORK:
         reason = exhausted(placed.step, firing.attempt) or reason
-    agent = firing.launch.agent if firing.launch is not None else None
+    agent = None if firing.task is None else firing.task.agent
     command = _command(order, fact.command) if agent is None else ""
     detail = fact.message or str(fact.how)
     actor = command or (f"agent {agent.name}" if agent is not None else "")

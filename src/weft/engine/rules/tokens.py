@@ -19,7 +19,7 @@ from weft.engine.state.outputs import SKIPPED
 from weft.engine.state.pipelines import PlacedStep
 from weft.engine.state.script import PlaceRules, ShapeTransition
 from weft.engine.state.slice_state import PipelineFrame, SubplanState
-from weft.plan.compile.parts import Role
+from weft.plan.compile.parts import ActionKind, Role
 from weft.plan.model import Ask, Join
 from weft.plan.templates.render import holds
 from weft.plan.templates.values import RenderError
@@ -126,7 +126,7 @@ class TokenRules:
 
     def _step(self, subplan: SubplanState, place: int, rules: PlaceRules, move: ShapeTransition) -> None:
         placed = subplan.steps[move.act.step]
-        body, is_question = placed.step.body, move.act.kind == "ask" or move.act.role is Role.LEAVE
+        body, is_question = placed.step.body, move.act.kind is ActionKind.ASK or move.act.role is Role.LEAVE
         is_new = rules.stop is not None and (not is_question or isinstance(body, Ask))
         if is_new and self._cannot_run(subplan, rules, placed):
             return

@@ -35,15 +35,15 @@ def resumed(subplan: SubplanState, placed: PlacedStep, agent: Agent) -> tuple[Co
 
 def note(firing: StepFiring, fact: Ended) -> None:
     """Records the conversation that an execution reported. Later steps can continue it, whatever its outcome."""
-    subplan, launch = firing.subplan, firing.launch
-    if not fact.session or launch is None or launch.agent is None or not firing.step:
+    subplan, task = firing.subplan, firing.task
+    if not fact.session or task is None or not firing.step:
         return
-    if launch.fork and fact.session == launch.session:
+    if task.fork and fact.session == task.session:
         return  # the agent did not fork; the conversation stays that of the earlier step
     branch = branch_of(subplan, subplan.steps[firing.step])
-    conversation = None if launch.fork else firing.resumes
+    conversation = None if task.fork else firing.resumes
     if conversation is None:
-        conversation = Conversation(agent=launch.agent.name, session=fact.session, branch=branch)
+        conversation = Conversation(agent=task.agent.name, session=fact.session, branch=branch)
     conversation.session, conversation.branch = fact.session, branch
     subplan.conversations.pop(firing.step, None)  # moves the step to the end: dict order is order of report
     subplan.conversations[firing.step] = conversation

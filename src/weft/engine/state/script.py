@@ -122,7 +122,7 @@ def _move(shape: Shape, number: int, pools: set[int]) -> ShapeTransition:
         is_shared=all(place != MERGE and place < shape.own for place, _ in claims),
         ways=ways,
         final=frozenset(_final(ways)) if shape.acts[number].role is not Role.RESOLVE else frozenset(),
-        again="~" in name,
+        again=shape.acts[number].rerun > 0,
     )
 
 

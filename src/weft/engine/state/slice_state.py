@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from weft.engine.messages.failures import Failure
-from weft.engine.messages.orders import Launch, Ordered
+from weft.engine.messages.orders import AgentTask, Launch, Ordered
 from weft.engine.pools.lanes import Claims
 from weft.engine.state.continuation import Continuation
 from weft.engine.state.outputs import StepOutput
@@ -166,6 +166,11 @@ class StepFiring(Struct, eq=False, kw_only=True):
     def is_under_way(self) -> bool:
         """Whether an execution was ordered and has not been reported as ended."""
         return self.order is not None and not self.parked
+
+    @property
+    def task(self) -> AgentTask | None:
+        """The task of the agent that it launches, if it does."""
+        return self.order.task if isinstance(self.order, Launch) else None
 
     @property
     def launch(self) -> Launch | None:

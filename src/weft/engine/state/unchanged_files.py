@@ -11,7 +11,7 @@ from weft.engine.state.slice_state import StepFiring, SubplanState
 
 def note(firing: StepFiring, fact: Ended) -> None:
     """Records whether an execution that has ended changed files."""
-    if firing.step and firing.launch is not None and firing.launch.is_to_change:
+    if firing.step and firing.task is not None and firing.task.is_to_change:
         attempt, before = firing.subplan.changes.get(firing.step, (0, False))
         executions = (fact.changed, before if attempt == firing.attempt else False)
         changed = True if True in executions else None if None in executions else False

@@ -27,6 +27,7 @@ from weft.plan.compile.parts import (
     SLOT,
     TURN,
     Act,
+    ActionKind,
     OutcomeArcs,
     Places,
     Role,
@@ -114,7 +115,8 @@ def _begin(shape: ShapeBuilder, frame: Frame, start: int, turn: Claims) -> None:
         outcomes: list[OutcomeArcs] = [("done", [start]), ("failed", over), ("cancelled", over)]
         # A lost or unstartable action counts against `infra_retries`, not as a failure.
         outcomes += [("lost", lost), ("infra", lost)]
-        shape.choice(name, Act(Role.BEGIN, "workspace", attempt=retry + 1), inputs, outcomes, turn)
+        act = Act(Role.BEGIN, ActionKind.WORKSPACE, attempt=retry + 1, rerun=retry)
+        shape.choice(name, act, inputs, outcomes, turn)
         inputs = [] if following is None else [following]
 
 
@@ -123,6 +125,7 @@ class _Action(Struct, frozen=True):
 
     name: str
     role: Role
+    kind: ActionKind
     outcomes: tuple[str, ...]
     claims: Claims
     conflict: int | None = None
@@ -135,14 +138,18 @@ def _merge(
     shape: ShapeBuilder, frame: Frame, over: int, turn: Claims, resolver: Claims | None = None
 ) -> None:
     shape.move("drop", Act(Role.DROP), [over], [END])
-    merge = _Action("merge", Role.MERGE, ("done", "conflict", "failed"), ((MERGE, 1), *turn))
+    merge = _Action(
+        "merge", Role.MERGE, ActionKind.MERGE, ("done", "conflict", "failed"), ((MERGE, 1), *turn)
+    )
     if frame.resolver is None or resolver is None:
         _add_tries(shape, frame, merge, over, END)
         return
     conflict, resolved = shape.place("conflict", carries=False), shape.place("resolved", carries=False)
     _add_tries(shape, frame, replace(merge, conflict=conflict), over, END)
     shape.move("stop resolve", Act(Role.STOP), [conflict], [END])
-    resolve = _Action("resolve", Role.RESOLVE, ("done", "failed"), (*resolver, *turn), stopped=END)
+    resolve = _Action(
+        "resolve", Role.RESOLVE, ActionKind.RESOLVE, ("done", "failed"), (*resolver, *turn), stopped=END
+    )
     _add_tries(shape, frame, resolve, conflict, resolved)
     shape.move("stop merge again", Act(Role.STOP), [resolved], [END])
     _add_tries(shape, frame, replace(merge, name="merge again"), resolved, END)
@@ -161,8 +168,8 @@ def _add_tries(shape: ShapeBuilder, frame: Frame, action: _Action, ready: int, e
         outcomes = (*action.outcomes, "cancelled")
         arcs: list[OutcomeArcs] = [(outcome, [targets.get(outcome) or end]) for outcome in outcomes]
         arcs += [("lost", [lost]), ("infra", [lost])]
-        kind = action.name.partition(" ")[0]
-        shape.choice(name, Act(action.role, kind, attempt=retry + 1), [ready], arcs, action.claims)
+        act = Act(action.role, action.kind, attempt=retry + 1, rerun=retry)
+        shape.choice(name, act, [ready], arcs, action.claims)
         ready = lost
 
 
@@ -176,7 +183,13 @@ def group_shape(frame: Frame) -> Shape | None:
     if frame.verifies:
         over = shape.place("over", carries=False) if frame.merges else END
         shape.move("stop", Act(Role.STOP), [READY], [over])
-        _add_tries(shape, frame, _Action("verify", Role.RUN, ("done", "failed"), turn), READY, over)
+        _add_tries(
+            shape,
+            frame,
+            _Action("verify", Role.RUN, ActionKind.VERIFY, ("done", "failed"), turn),
+            READY,
+            over,
+        )
     if frame.merges:
         _merge(shape, frame, over, turn)
     return shape.shape()
@@ -191,7 +204,7 @@ def landing_shape(frame: Frame) -> Shape:
     turn: Claims = ((TURN, 1),) if frame.serial else ()
     shape.move("drop", Act(Role.DROP), [READY], [END])
     outcomes = ("done", "held", "conflict", "failed")
-    _add_tries(shape, frame, _Action("land", Role.LAND, outcomes, turn), READY, END)
+    _add_tries(shape, frame, _Action("land", Role.LAND, ActionKind.LAND, outcomes, turn), READY, END)
     return shape.shape()
 
 

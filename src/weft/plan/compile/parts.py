@@ -57,17 +57,35 @@ class Role(StrEnum):
     """A result lands on the target."""
 
 
+class ActionKind(StrEnum):
+    """What a transition does between its start and its finish."""
+
+    NONE = ""
+    """It takes no time."""
+    AGENT = "agent"
+    RUN = "run"
+    VERIFY = "verify"
+    ASK = "ask"
+    WORKSPACE = "workspace"
+    MERGE = "merge"
+    RESOLVE = "resolve"
+    LAND = "land"
+
+
 class Act(Struct, frozen=True):
     """The meaning of a transition in terms of the plan."""
 
     role: Role
-    kind: str = ""
-    """The action: agent, run, verify, ask, workspace, merge, resolve, land; empty if it takes no time."""
+    kind: ActionKind = ActionKind.NONE
     step: str = ""
     """The address of the step, as `outer.inner`."""
     attempt: int = 0
     frame: str = ""
     """The copy of the nested pipeline that contains the step, as `outer#2.`; empty in the slice's own pipeline."""
+    inner: str = ""
+    """The copy of the nested pipeline that the step is, if the transition ends it."""
+    rerun: int = 0
+    """How often the execution was lost or could not be started before."""
 
 
 class Stencil(Struct, frozen=True, eq=False):

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from weft.plan.compile.copies import Copies, Counts
-from weft.plan.compile.parts import SLOT, Act, OutcomeArcs, Places, Role, ShapeBuilder
+from weft.plan.compile.parts import SLOT, Act, ActionKind, OutcomeArcs, Places, Role, ShapeBuilder
 from weft.plan.model import AgentWork, Ask, Join, Nested, Pipeline, RunCommand, Step, Verify
 from weft.plan.pipelines.flow import Flow, effective, flow
 from weft.plan.pipelines.unroll import retries_in_place
@@ -203,7 +203,7 @@ class _Copy:
                 self.gate(self.name(retry), retry, ready, list(self.outcomes(retry, failed)))
             case Join():
                 self.stop(self.name(retry), retry, ready)
-                act = self.act(Role.RUN, "", retry)
+                act = self.act(Role.RUN, retry=retry)
                 self.shape.choice(
                     f"join {self.name(retry)}", act, [ready], list(self.outcomes(retry, failed))
                 )
@@ -257,24 +257,24 @@ class _Copy:
             lost = self.ends if following is None else [following]
             self.stop(name, retry, ready)
             outcomes = [*results, ("cancelled", self.ends), ("lost", lost), ("infra", lost)]
-            act = self.act(Role.RUN, self.kind(), retry)
+            act = self.act(Role.RUN, self.kind(), retry, rerun=again)
             self.shape.choice(f"run {name}", act, [ready], outcomes, claims)
             ready = ready if following is None else following
 
-    def kind(self) -> str:
+    def kind(self) -> ActionKind:
         match self.step.body:
             case AgentWork():
-                return "agent"
+                return ActionKind.AGENT
             case RunCommand():
-                return "run"
+                return ActionKind.RUN
             case _:
-                return "verify"
+                return ActionKind.VERIFY
 
     def nested(self, steps: Sequence[Step], retry: int, ready: int, failed: Places) -> None:
         name = self.name(retry)
         entry, settled = self.place(f"{name} entered"), self.place(f"{name} ended")
         self.stop(name, retry, ready)
-        self.shape.move(f"enter {name}", self.act(Role.ENTER, "", retry), [ready], [entry])
+        self.shape.move(f"enter {name}", self.act(Role.ENTER, retry=retry), [ready], [entry])
         outer = PipelineContext(
             prefix=f"{name}.",
             runs=self.attempt(retry),
@@ -283,18 +283,19 @@ class _Copy:
         )
         PipelineNet(self.shape, self.pipeline.context, steps, outer).build(entry, settled)
         outcomes = list(self.outcomes(retry, failed))
-        self.shape.choice(f"settle {name}", self.act(Role.SETTLE, "", retry), [settled], outcomes)
+        act = self.act(Role.SETTLE, retry=retry, inner=outer.prefix)
+        self.shape.choice(f"settle {name}", act, [settled], outcomes)
 
     def gate(self, name: str, retry: int, ready: int, outcomes: Sequence[OutcomeArcs]) -> None:
         """Adds a question to a person. Meanwhile the slice releases its slots, if nothing else of it runs."""
         self.stop(name, retry, ready)
-        act = self.act(Role.RUN, "ask", retry)
+        act = self.act(Role.RUN, ActionKind.ASK, retry)
         # Slots can be released only if no other step of the slice needs them meanwhile.
         if self.branch or not self.pipeline.alone(self.number):
             self.shape.choice(f"ask {name}", act, [ready], [*outcomes, ("cancelled", self.ends)])
             return
         waiting = self.shape.place(f"{name} waiting", carries=False)
-        self.shape.move(f"leave {name}", self.act(Role.LEAVE, "", retry), [ready], [waiting, SLOT])
+        self.shape.move(f"leave {name}", self.act(Role.LEAVE, retry=retry), [ready], [waiting, SLOT])
         ways: dict[tuple[int, ...], int] = {}  # outcomes with the same target share one way back
         for outcome, places in outcomes:
             if tuple(places) not in ways:
@@ -307,14 +308,14 @@ class _Copy:
     def back(self, name: str, retry: int, places: Places) -> int:
         """Adds the way from an answer back to work: the slots are taken again, unless the slice is cancelled."""
         answered = self.shape.place(name, carries=False)
-        self.shape.move(f"return {name}", self.act(Role.RETURN, "", retry), [answered, SLOT], places)
+        self.shape.move(f"return {name}", self.act(Role.RETURN, retry=retry), [answered, SLOT], places)
         self.shape.move(
-            f"stop {name}", self.act(Role.STOP, "", retry), [answered], [self.pipeline.context.over]
+            f"stop {name}", self.act(Role.STOP, retry=retry), [answered], [self.pipeline.context.over]
         )
         return answered
 
     def stop(self, name: str, retry: int, ready: int) -> None:
-        self.shape.move(f"stop {name}", self.act(Role.STOP, "", retry), [ready], self.ends)
+        self.shape.move(f"stop {name}", self.act(Role.STOP, retry=retry), [ready], self.ends)
 
     def name(self, retry: int) -> str:
         return self.pipeline.name(self.number, self.counts, retry)
@@ -322,13 +323,23 @@ class _Copy:
     def place(self, name: str) -> int:
         return self.pipeline.place(name, branch=self.branch)
 
-    def act(self, role: Role, kind: str = "", retry: int = 0) -> Act:
+    def act(
+        self,
+        role: Role,
+        kind: ActionKind = ActionKind.NONE,
+        retry: int = 0,
+        *,
+        inner: str = "",
+        rerun: int = 0,
+    ) -> Act:
         return Act(
             role,
             kind,
             self.pipeline.address(self.number),
             self.attempt(retry) + 1,
             self.pipeline.outer.prefix,
+            inner,
+            rerun,
         )
 
     def attempt(self, retry: int) -> int:

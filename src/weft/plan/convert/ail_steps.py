@@ -27,10 +27,10 @@ from weft.plan.convert.ail_templates import (
 from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields, plain
 from weft.plan.convert.names import free_id
 from weft.plan.convert.plan_parts import AGENT, ASSUMED, without_empty
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.text.emit import Plain
 
-RUNNERS = frozenset(adapter.name for adapter in ADAPTERS.values() if adapter.program is not None)
+RUNNERS = frozenset(adapter.name for adapter in AGENT_PROGRAMS.values() if adapter.program is not None)
 MOST_RETRIES = 10
 _A_FILE = re.compile(r"(?:\.{0,2}|~)/\S+")
 _ON_ERROR = {"abort_pipeline": "abort", "continue": "continue", "retry": "retry"}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.language.kinds import Choice, Duration, Money, Tokens
 from weft.plan.language.kinds_of_many import Either, ListOf, MapOf
 from weft.plan.language.merge import MERGE
@@ -126,7 +126,7 @@ def _adapters() -> str:
             f"`{adapter.program}`" if adapter.program else "",
             "yes" if adapter.forks else "",
         )
-        for adapter in ADAPTERS.values()
+        for adapter in AGENT_PROGRAMS.values()
     ]
     return _table(("name", "what it drives", "program it needs", "can fork a conversation"), rows)
 

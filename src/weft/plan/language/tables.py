@@ -3,7 +3,7 @@
 The loader, the JSON Schema and the reference are generated from these tables.
 """
 
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.language.isolation import AGENT_ISOLATION_KEYS, ISOLATION_KEYS, SANDBOX, STEP_SANDBOX_KEY
 from weft.plan.language.kinds import (
     Boolean,
@@ -283,11 +283,19 @@ SUBPLAN: Record = Record(
     (AtMostOne(("subplans", "pipeline", "steps")), AtMostOne(("subplans", "estimate"))),
 )  # fmt: skip
 
+
+def _uses_that_require(key: str) -> Is | AnyOf:
+    """Returns the condition that an agent's adapter needs this key; the adapter of the same name comes first."""
+    names = [name for name, program in AGENT_PROGRAMS.items() if program.requires == key]
+    uses = tuple(Is("use", name) for name in sorted(names, key=lambda name: name != key))
+    return uses[0] if len(uses) == 1 else AnyOf(uses)
+
+
 AGENT = Record(
     "an agent",
     "An agent that steps can name.",
     (
-        Key(name="use", kind=Choice(tuple(ADAPTERS)), required=True,
+        Key(name="use", kind=Choice(tuple(AGENT_PROGRAMS)), required=True,
             doc="The adapter that drives it, see below."),
         Key(name="model", kind=SOME_TEXT, default=Words("the adapter's own"), doc="Which model it uses."),
         Key(name="pool", kind=Integer(1), default=Words("as many as `max_parallel` allows"),
@@ -302,10 +310,10 @@ AGENT = Record(
         MAX_TOKENS_KEY, *AGENT_ISOLATION_KEYS,
     ),
     (
-        Needs(AnyOf((Is("use", "command"), Is("use", "acp"))), "command"),
-        Needs(Is("use", "scripted"), "script"),
-        OnlyWith(("command",), AnyOf((Is("use", "command"), Is("use", "acp")))),
-        OnlyWith(("script",), Is("use", "scripted")),
+        Needs(_uses_that_require("command"), "command"),
+        Needs(_uses_that_require("script"), "script"),
+        OnlyWith(("command",), _uses_that_require("command")),
+        OnlyWith(("script",), _uses_that_require("script")),
     ),
 )  # fmt: skip
 

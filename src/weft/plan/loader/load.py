@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.language.reader import BAD, Reader
 from weft.plan.language.records import Values
 from weft.plan.language.tables import CONFIG, PLAN
@@ -18,7 +18,7 @@ from weft.plan.loader import build
 from weft.plan.loader.braces_check import check_braces
 from weft.plan.loader.built_in import built_in_pipelines
 from weft.plan.loader.rows import read_rows
-from weft.plan.loader.slices_check import FIRST_AGENT, NEED_MORE, Names, SlicesCheck
+from weft.plan.loader.slices_check import FIRST_AGENT, Names, SlicesCheck
 from weft.plan.loader.steps_check import Catalog, check_steps, place
 from weft.plan.loader.template_check import TemplatesCheck
 from weft.plan.model import Agent, Pipeline, Plan, Subplan
@@ -229,7 +229,10 @@ class _Loader:
         catalog = Catalog(
             pipelines=plan.pipelines,
             pools=plan.pools,
-            agents=[*plan.agents, *(name for name in ADAPTERS if name not in NEED_MORE)],
+            agents=[
+                *plan.agents,
+                *(name for name, program in AGENT_PROGRAMS.items() if not program.requires),
+            ],
             env_allow=plan.env_allow,
             unread=self.unread,
         )

@@ -9,7 +9,7 @@ from itertools import combinations, islice
 
 from msgspec import Struct, field
 
-from weft.plan.language.adapters import ADAPTERS
+from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.language.reader import Reader
 from weft.plan.loader.money_check import never_affordable
 from weft.plan.loader.steps_check import Catalog, hint, place, with_assumed_order
@@ -21,9 +21,6 @@ from weft.plan.results.result_types import is_unknown
 from weft.plan.settings import Layer, Scope, Settings
 from weft.plan.templates.parse import Path
 from weft.plan.text.document import Node
-
-NEED_MORE = frozenset({"acp", "command", "scripted"})
-"""Adapters that need a command or a file, so their name alone does not make an agent."""
 
 FIRST_AGENT = "the first of the plan's agents"
 MOST_NAMES = 5
@@ -170,7 +167,7 @@ class SlicesCheck(Struct):
 
     def no_model(self, node: Node, subject: str, agent: Agent, model: str | None) -> None:
         """Reports, once for each agent, that no model is set for an agent that needs one."""
-        if not ADAPTERS[agent.use].needs_model or agent.model or model:
+        if not AGENT_PROGRAMS[agent.use].needs_model or agent.model or model:
             return
         if self.first_time("no model", agent.name):
             message = f"{subject} needs a model: the agent {agent.name!r} ({agent.use}) has none of its own"
@@ -181,7 +178,11 @@ class SlicesCheck(Struct):
         assert isinstance(step.body, AgentWork)
         # In a workspace of its own, the changes of a step are visible afterwards. In a shared directory only
         # the agent itself can refrain from changing files.
-        if not step.body.read_only or scope.settings.isolation != "none" or ADAPTERS[agent.use].reads_only:
+        if (
+            not step.body.read_only
+            or scope.settings.isolation != "none"
+            or AGENT_PROGRAMS[agent.use].reads_only
+        ):
             return
         if self.first_time("only reads", id(step), agent.use):
             why = f"the agent {agent.name!r} ({agent.use}) has no mode for reading"
@@ -198,7 +199,9 @@ class SlicesCheck(Struct):
             advice = hint(self.reader, name, self.catalog.agents)
             message = f"{subject} needs an agent: {name!r}, of {where}, does not exist{advice}"
         else:
-            installed = [adapter.name for adapter in ADAPTERS.values() if adapter.program in self.programs]
+            installed = [
+                adapter.name for adapter in AGENT_PROGRAMS.values() if adapter.program in self.programs
+            ]
             names = (
                 f"{', '.join(installed)} (installed here)" if installed else "one that `weft agents` lists"
             )
@@ -252,7 +255,7 @@ class SlicesCheck(Struct):
 
     def can_resume(self, step: Step, agent: Agent) -> None:
         """Reports a step that resumes a conversation with an agent that cannot."""
-        if not ADAPTERS[agent.use].resumes and self.first_time("can resume", id(step), agent.name):
+        if not AGENT_PROGRAMS[agent.use].resumes and self.first_time("can resume", id(step), agent.name):
             subject = f"the agent {agent.name!r} ({agent.use})"
             message = f"{subject} cannot resume a conversation; remove resume from step {step.id!r}"
             self.reader.wrong(place(step.source, "resume"), f"{message}, or name another agent")
@@ -266,7 +269,9 @@ class SlicesCheck(Struct):
         for earlier, later in combinations(numbers, 2):
             if order is None or order.has_ended(earlier, later):
                 continue
-            unable = [agent for agent in resuming[earlier] + resuming[later] if not ADAPTERS[agent.use].forks]
+            unable = [
+                agent for agent in resuming[earlier] + resuming[later] if not AGENT_PROGRAMS[agent.use].forks
+            ]
             if unable:
                 a, b = pipeline.steps[earlier], pipeline.steps[later]
                 reason = f"the agent {unable[0].name!r} ({unable[0].use}) cannot fork"
@@ -351,4 +356,6 @@ def _find_agent(name: str | None, agents: Mapping[str, Agent]) -> Agent | None:
         return None
     if name in agents:
         return agents[name]
-    return Agent(name=name, use=name) if name in ADAPTERS and name not in NEED_MORE else None
+    return (
+        Agent(name=name, use=name) if name in AGENT_PROGRAMS and not AGENT_PROGRAMS[name].requires else None
+    )

@@ -17,7 +17,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.engine.messages.facts import Ended, StepOutcome, VerifyEnded, VerifyStarted
-from weft.engine.messages.orders import Launch
+from weft.engine.messages.internal_steps import InternalStep
+from weft.engine.messages.orders import Launch, LaunchKind
 from weft.engine.rules.step_result import output_tail, shown
 from weft.engine.suspects import VerifyAnswer
 from weft.errors import WeftError
@@ -26,7 +27,7 @@ from weft.plan.order.outline import ROOT
 from weft.ports.host import Host, JobEnded, KnownJobs
 from weft.ports.target import Chain, LandingTarget, ScratchFiles
 from weft.runtime.inbox import Inbox
-from weft.runtime.jobs import LAND, JobFactory
+from weft.runtime.jobs import JobFactory
 from weft.runtime.landing_queue.verify_rules import VerifyRules, VerifyWork
 from weft.runtime.lineage import Lineage
 from weft.threads import run_sync
@@ -297,10 +298,11 @@ class Verifier:
             execution=0,
             row=work.row,
             path=work.path,
-            step=LAND,
+            step=InternalStep.LAND,
+            kind=LaunchKind.LAND,
             attempt=1,
             name=self._name(started),
-            commands=(*work.setup, *work.commands),
+            work=(*work.setup, *work.commands),
             timeout=work.timeout,
             grace=self._lineage.settings(work.row).grace,
         )

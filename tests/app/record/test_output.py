@@ -1,20 +1,26 @@
-"""The files that steps write into: what they hold, and the last line."""
+"""What steps have written, and its last line."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from weft.app.record.output_files import CHUNK, LOOKED_AT, chunks, last_line, size
+from weft.app.record.output import CHUNK, LOOKED_AT, chunks, last_line, size
+from weft.hosts.records import LocalRecords
+from weft.ports.host import OutputPart
+
+
+def records(folder: Path) -> LocalRecords:
+    return LocalRecords(folder / "host", folder)
 
 
 def test_a_file_is_read_from_where_one_was(tmp_path: Path) -> None:
     file = tmp_path / "a.out"
     file.write_bytes(b"x" * CHUNK + b"yz")
-    assert list(chunks(str(file), 0)) == [b"x" * CHUNK, b"yz"]
-    assert list(chunks(str(file), CHUNK + 1)) == [b"z"]
-    assert list(chunks(str(file), CHUNK + 2)) == []
-    assert size(str(file)) == CHUNK + 2
+    assert list(chunks(records(tmp_path), "a", OutputPart.OUT, 0)) == [b"x" * CHUNK, b"yz"]
+    assert list(chunks(records(tmp_path), "a", OutputPart.OUT, CHUNK + 1)) == [b"z"]
+    assert list(chunks(records(tmp_path), "a", OutputPart.OUT, CHUNK + 2)) == []
+    assert size(records(tmp_path), "a", OutputPart.OUT) == CHUNK + 2
 
 
 @pytest.mark.parametrize("kind", ["nothing", "pipe", "link", "directory"])
@@ -27,9 +33,9 @@ def test_what_is_no_file_holds_nothing_and_keeps_nobody_waiting(tmp_path: Path, 
         "directory": Path.mkdir,
     }[kind]
     make(tmp_path / "a.out")
-    assert list(chunks(str(tmp_path / "a.out"), 0)) == []
-    assert size(str(tmp_path / "a.out")) == 0
-    assert last_line(str(tmp_path / "a")) == ""
+    assert list(chunks(records(tmp_path), "a", OutputPart.OUT, 0)) == []
+    assert size(records(tmp_path), "a", OutputPart.OUT) == 0
+    assert last_line(records(tmp_path), "a") == ""
 
 
 def test_the_last_line_is_of_what_was_written_to_last(tmp_path: Path) -> None:
@@ -38,11 +44,11 @@ def test_the_last_line_is_of_what_was_written_to_last(tmp_path: Path) -> None:
     ):
         (tmp_path / f"a.{ending}").write_text(text)
         os.utime(tmp_path / f"a.{ending}", (number, number))
-    assert last_line(str(tmp_path / "a")) == "no"
+    assert last_line(records(tmp_path), "a") == "no"
     os.utime(tmp_path / "a.out", (9, 9))
-    assert last_line(str(tmp_path / "a")) == "two"
+    assert last_line(records(tmp_path), "a") == "two"
 
 
 def test_of_a_long_line_only_the_end_is_looked_at(tmp_path: Path) -> None:
     (tmp_path / "a.out").write_text("x" * LOOKED_AT + "y" * LOOKED_AT)
-    assert last_line(str(tmp_path / "a")) == "y" * LOOKED_AT
+    assert last_line(records(tmp_path), "a") == "y" * LOOKED_AT

@@ -1,0 +1,45 @@
+"""The ids of jobs: `<run>.<firing>.<execution>`, and `.<round>` for what an execution does again."""
+
+import re
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+_ID = re.compile(r"(.+?)\.(\d+)\.(\d+)(?:\.(\d+))?")
+
+
+class JobId(Struct, frozen=True):
+    """The id of a job that belongs to an execution. Other jobs, such as those of the landing queue, have names."""
+
+    run: str
+    firing: int
+    execution: int
+    round: int = 0
+
+    def __str__(self) -> str:
+        again = f".{self.round}" if self.round else ""
+        return f"{self.run}.{self.firing}.{self.execution}{again}"
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """The firing and the execution."""
+        return self.firing, self.execution
+
+
+def parse_job_id(job: str) -> JobId | None:
+    """Returns the parts of an id; None for a job with a name."""
+    match = _ID.fullmatch(job)
+    if match is None:
+        return None
+    return JobId(match[1], int(match[2]), int(match[3]), int(match[4] or 0))
+
+
+def without_round(job: str) -> str:
+    """Returns the id of the first job of the same execution; the id itself of a job with a name."""
+    parts = parse_job_id(job)
+    return job if parts is None else str(replace(parts, round=0))
+
+
+def round_of(job: str) -> int:
+    parts = parse_job_id(job)
+    return 0 if parts is None else parts.round
