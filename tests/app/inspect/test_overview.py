@@ -49,7 +49,7 @@ def step(kind: str, path: str, name: str, outcome: str = "", firing: int = 1, **
     data = {"firing": firing, "execution": 1}
     return make_event(
         kind=f"step_{kind}", subplan=path, step=name, attempt=1, outcome=outcome, data=data, **more
-    )  # type: ignore[arg-type]
+    )
 
 
 def seen(book: Written, *, everything: bool = True) -> Overview:
