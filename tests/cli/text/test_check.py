@@ -7,6 +7,7 @@ from inline_snapshot import snapshot
 from msgspec.structs import replace
 
 from plan.small_plans import compiled
+from weft.plan.compile.actions import ActionKind
 from weft.app.check.eligibility_rules import BlockKind, Eligibility, Eligible, Ineligible
 from weft.app.history.ceiling_use import CeilingUse, EarlierRuns
 from weft.cli.terminal import folded
@@ -15,7 +16,7 @@ from weft.cli.text.sections import LABEL
 from weft.engine.messages.facts import EarlierSpending
 from weft.net.verdict import Answer
 from weft.plan.compile.compile import compile_plan
-from weft.plan.compile.parts import END, READY, Act, ActionKind, Role, ShapeBuilder
+from weft.plan.compile.parts import END, READY, Act, Role, ShapeBuilder
 from weft.plan.loader.load import load_plan
 from weft.plan.proof.prove import Proof, prove
 from weft.plan.report.check import CheckReport, check_report

@@ -1,5 +1,5 @@
 from weft.engine.messages.internal_steps import InternalStep, internal_step, is_internal
-from weft.plan.compile.parts import ActionKind
+from weft.plan.compile.actions import ActionKind
 
 OF_STEPS = {ActionKind.NONE, ActionKind.AGENT, ActionKind.RUN, ActionKind.ASK}
 

@@ -14,8 +14,9 @@ from weft.net.plain import unfold
 from weft.net.soundness import soundness
 from weft.net.trace import fire, replay
 from weft.net.verdict import Answer
+from weft.plan.compile.actions import ActionKind
 from weft.plan.compile.compile import compile_plan
-from weft.plan.compile.parts import END, MERGE, READY, SLOT, TURN, Act, ActionKind, Role, Shape, ShapeBuilder
+from weft.plan.compile.parts import END, MERGE, READY, SLOT, TURN, Act, Role, Shape, ShapeBuilder
 from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.loader.load import load_plan
 from weft.plan.proof.prove import prove

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from weft.plan.compile.parts import ActionKind
+from weft.plan.compile.actions import ActionKind
 
 _MARK = "@"
 """No id in a plan can begin with it."""

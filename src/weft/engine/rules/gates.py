@@ -10,7 +10,8 @@ from msgspec import Struct
 from weft.engine.pools.lanes import Claims
 from weft.engine.state.engine_state import EngineState
 from weft.engine.state.script import Script, ShapeTransition
-from weft.plan.compile.parts import READY, ActionKind
+from weft.plan.compile.actions import ActionKind
+from weft.plan.compile.parts import READY
 from weft.plan.loader.slices_check import agent_of
 from weft.plan.model import AgentWork
 

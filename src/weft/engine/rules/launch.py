@@ -12,7 +12,7 @@ from weft.engine.state.cut_off_notice import text_of
 from weft.engine.state.engine_state import EngineState
 from weft.engine.state.pipelines import PlacedStep
 from weft.engine.state.slice_state import StepFiring, SubplanState
-from weft.plan.compile.parts import ActionKind
+from weft.plan.compile.actions import ActionKind
 from weft.plan.loader.slices_check import agent_of, resolver_of
 from weft.plan.model import Agent, AgentWork, Command, RunCommand, Step
 

@@ -19,7 +19,8 @@ from weft.engine.state.outputs import SKIPPED
 from weft.engine.state.pipelines import PlacedStep
 from weft.engine.state.script import PlaceRules, ShapeTransition
 from weft.engine.state.slice_state import PipelineFrame, SubplanState
-from weft.plan.compile.parts import ActionKind, Role
+from weft.plan.compile.actions import ActionKind
+from weft.plan.compile.parts import Role
 from weft.plan.model import Ask, Join
 from weft.plan.templates.render import holds
 from weft.plan.templates.values import RenderError

@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from weft.plan.compile.actions import ActionKind
 from weft.plan.compile.parts import (
     END,
     MERGE,
@@ -27,7 +28,6 @@ from weft.plan.compile.parts import (
     SLOT,
     TURN,
     Act,
-    ActionKind,
     OutcomeArcs,
     Places,
     Role,

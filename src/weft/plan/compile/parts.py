@@ -16,6 +16,7 @@ from msgspec import Struct, field
 
 from weft.ids import OutcomeName
 from weft.net.model import Arcs, Net, NetBuilder, PlaceKind
+from weft.plan.compile.actions import ActionKind
 
 READY, END, SLOT, TURN, MERGE = range(5)
 """The places that stand for something outside the shape. Pools follow, then the shape's own places."""
@@ -55,21 +56,6 @@ class Role(StrEnum):
     """An agent resolves the conflict of a merge. Whatever its outcome, the merge is tried again."""
     LAND = "land"
     """A result lands on the target."""
-
-
-class ActionKind(StrEnum):
-    """What a transition does between its start and its finish."""
-
-    NONE = ""
-    """It takes no time."""
-    AGENT = "agent"
-    RUN = "run"
-    VERIFY = "verify"
-    ASK = "ask"
-    WORKSPACE = "workspace"
-    MERGE = "merge"
-    RESOLVE = "resolve"
-    LAND = "land"
 
 
 class Act(Struct, frozen=True):

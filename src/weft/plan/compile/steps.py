@@ -20,8 +20,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from weft.plan.compile.actions import ActionKind
 from weft.plan.compile.copies import Copies, Counts
-from weft.plan.compile.parts import SLOT, Act, ActionKind, OutcomeArcs, Places, Role, ShapeBuilder
+from weft.plan.compile.parts import SLOT, Act, OutcomeArcs, Places, Role, ShapeBuilder
 from weft.plan.model import AgentWork, Ask, Join, Nested, Pipeline, RunCommand, Step, Verify
 from weft.plan.pipelines.flow import Flow, effective, flow
 from weft.plan.pipelines.unroll import retries_in_place
