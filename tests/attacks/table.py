@@ -294,7 +294,7 @@ REFS = (
     Attack("symbolic-plan", "commit; echo 'ref: refs/heads/main' > $G/refs/heads/weft/notes/_plan"),
     Attack("branch-nowhere", "commit; echo 1234567890123456789012345678901234567890 > $G/$B", "refuses it"),
     Attack("branch-junk", "commit; echo '$(touch x)' > $G/$B", "does not name a commit"),
-    Attack("branch-huge", "commit; truncate -s 100M $G/$B", "is no plain file, or cannot be used"),
+    Attack("branch-huge", "commit; truncate -s 100M $G/$B", "is not a regular file, or cannot be read"),
     Attack("branch-gone", "commit; git update-ref -d $B"),
     Attack("head-elsewhere", "commit; echo 'ref: refs/heads/../../../config' > $G/HEAD", "has an odd name"),
     Attack("head-absolute", "commit; echo 'ref: /etc/passwd' > $G/HEAD", "has an odd name"),
@@ -310,7 +310,7 @@ REFS = (
         "commit; git update-ref refs/heads/weft/notes/_plan HEAD; git update-ref refs/weft/x HEAD",
     ),
     Attack("log-junk", "commit; printf 'a\\nb c\\n\\377\\0 x y\\n' >> $G/logs/HEAD"),
-    Attack("log-huge", "commit; truncate -s 100M $G/logs/HEAD", "is no plain file, or cannot be used"),
+    Attack("log-huge", "commit; truncate -s 100M $G/logs/HEAD", "is not a regular file, or cannot be read"),
     Attack("replace-ref", f"commit; {_BLOB} git replace -f $(git rev-parse HEAD:README) $E"),
     Attack(
         "grafts-and-shallow", "commit; git rev-parse HEAD > $G/shallow; git rev-parse HEAD > $G/info/grafts"
@@ -326,7 +326,7 @@ REFS = (
     Attack(
         "packed-refs-huge",
         "commit; rm $G/$B; truncate -s 1G $G/packed-refs",
-        "is no plain file, or cannot be used",
+        "is not a regular file, or cannot be read",
     ),
     Attack("branch-sparse", "commit; truncate -s 60K $G/$B", "does not name a commit"),
     Attack("branch-is-a-folder", "commit; rm $G/$B; mkdir -p $G/$B/x; echo x > $G/$B/x/y", _NOT_PLAIN),

@@ -69,5 +69,5 @@ def test_who_comes_while_the_last_run_goes_on_is_sent_away(project: Project) -> 
     (pid,) = project.coordinators()
     done = project.process("run")
     assert (done.returncode, done.stdout) == (1, "")
-    assert f"another Weft works in {project.root}/.weft: process {pid} (weft run)" in done.stderr
+    assert f"another Weft runs in {project.root}/.weft: process {pid} (weft run)" in done.stderr
     assert f"is running already (process {pid})" in project.process("-C", str(project.root), "start").stdout

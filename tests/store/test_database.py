@@ -159,7 +159,7 @@ def test_a_journal_of_a_newer_weft_is_left_alone(path: Path, opener: Callable[[P
     sql(path, "PRAGMA user_version = 99")
     before = sql(path, "SELECT epoch FROM lease")
     with pytest.raises(
-        InputError, match=r"made by a newer Weft \(its version is 99, and this one knows \d+\); use"
+        InputError, match=r"written by a newer Weft \(version 99; this Weft reads up to \d+\); use"
     ):
         opener(path)
     assert sql(path, "SELECT epoch FROM lease") == before
@@ -212,7 +212,9 @@ def test_an_entry_that_has_changed_is_refused_by_all_who_read_it(path: Path, col
             lambda: list(journal.events("r1")),
             lambda: journal.glance("r1"),
         ):
-            with pytest.raises(DamagedError, match=r"entry 1 is not as it was written; .* weft doctor --fix"):
+            with pytest.raises(
+                DamagedError, match=r"entry 1 does not match its checksum; .* weft doctor --fix"
+            ):
                 read()
         assert list(journal.facts("r1")) == [Woke(at=1.0)]  # which has a checksum of its own
 
@@ -221,17 +223,17 @@ def test_a_fact_that_has_changed_is_refused(path: Path) -> None:
     with opened(path, with_run=True) as journal:
         journal.append("r1", [(1.0, Event(kind="woke", fact=Woke(at=1.0)))])
         sql(path, "UPDATE events SET fact = replace(fact, '1.0', '1.5')")
-        with pytest.raises(DamagedError, match="entry 1 is not as it was written"):
+        with pytest.raises(DamagedError, match="entry 1 does not match its checksum"):
             list(journal.facts("r1"))
-        with pytest.raises(DamagedError, match="entry 1 is not as it was written"):
+        with pytest.raises(DamagedError, match="entry 1 does not match its checksum"):
             list(journal.events("r1"))
 
 
 @pytest.mark.parametrize(
     ("change", "damage"),
     [
-        ("UPDATE runs SET text = text || ' '", "run r1 is not as it was written"),
-        ("UPDATE run_states SET state = 'rynning'", "the state of run r1 is not as it was written"),
+        ("UPDATE runs SET text = text || ' '", "run r1 does not match its checksum"),
+        ("UPDATE run_states SET state = 'rynning'", "the state of run r1 does not match its checksum"),
         ("UPDATE runs SET text = CAST(x'ff' AS TEXT)", "SQLite says: Could not decode to UTF-8"),
     ],
 )
@@ -249,7 +251,7 @@ def test_a_state_of_a_subplan_that_there_is_not_is_refused(path: Path) -> None:
         journal.append("r1", [(1.0, Event(kind="subplan_state", subplan="a", outcome="running"))])
         assert journal.states("r1") == {"a": "running"}
         sql(path, "UPDATE events SET outcome = 'rynning'")
-        with pytest.raises(DamagedError, match="the state of a is not as it was written"):
+        with pytest.raises(DamagedError, match="the state of a does not match its checksum"):
             journal.states("r1")
 
 

@@ -42,7 +42,7 @@ def test_who_comes_second_hears_who_came_first_and_what_to_do(path: Path) -> Non
         with pytest.raises(BusyError) as raised:
             open_journal(path, now=0.0)
     assert str(raised.value) == (
-        f"another Weft works in {path.parent}: process {first.pid} (weft run plan.yaml), "
+        f"another Weft runs in {path.parent}: process {first.pid} (weft run plan.yaml), "
         "since 2023-11-14 22:13:20 UTC; wait until it has ended, or stop it with: weft stop"
     )
     assert raised.value.holder is not None

@@ -366,14 +366,14 @@ def test_what_the_set_up_has_made_is_no_work_of_the_slice(world: World) -> None:
 def test_a_worktree_that_was_removed_is_not_proven(world: World) -> None:
     world.prepare("a")
     shutil.rmtree(world.place("a"))
-    with pytest.raises(WorkspaceError, match=r"the worktree .* is gone; put it back"):
+    with pytest.raises(WorkspaceError, match=r"the worktree .* does not exist; put it back"):
         world.workspaces.prove("a")
 
 
 def test_a_worktree_with_another_branch_is_not_proven(world: World) -> None:
     world.prepare("a")
     world.at("a").do("switch", "--quiet", "--create", "mine")
-    with pytest.raises(WorkspaceError, match="has the branch mine checked out, and is to have weft/notes/a"):
+    with pytest.raises(WorkspaceError, match="has the branch mine checked out instead of weft/notes/a"):
         world.workspaces.prove("a")
 
 

@@ -142,7 +142,7 @@ def test_files_that_it_had_git_ignore_are_undone_and_kept_too(reading: World) ->
 def test_what_comes_again_and_again_is_an_error(reading: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(step_changes, "reset_worktree", lambda *_, **__: None)
     put(reading.place("a"), {"new": "1"})
-    with pytest.raises(WorkspaceError, match="does not stay as it was before; end what works there"):
+    with pytest.raises(WorkspaceError, match="keeps changing; end the processes that work there"):
         reading.restore("a", "job")
 
 

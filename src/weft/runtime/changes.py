@@ -111,7 +111,7 @@ class Changes:
             try:
                 breach = await run_sync(self._workspaces.restore, launch.path, self._jobs.id(launch))
             except (WeftError, OSError) as error:
-                return _failed(but(fact, "what it changed could not be seen, or not be undone", error)), ()
+                return _failed(but(fact, "its changes could not be read, or not be undone", error)), ()
         if breach is not None:
             fact = _broken(fact, breach)
         moves: Sequence[RefMove] = ()
@@ -119,7 +119,7 @@ class Changes:
             try:
                 moves, changed = await run_sync(self._recorded, launch, work)
             except (WeftError, OSError) as error:
-                fact = _failed(but(fact, "what it did could not be committed", error))
+                fact = _failed(but(fact, "its changes could not be committed", error))
             else:
                 fact = replace(fact, changed=changed)
                 if fact.left is not None:

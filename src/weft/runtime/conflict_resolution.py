@@ -95,7 +95,7 @@ class ConflictResolution:
         try:
             closed = await run_sync(partial(self._workspaces.close_conflict, _work(launch), failed=failed))
         except (WeftError, OSError) as error:
-            return replace(but(fact, "what it did could not be kept", error), how=how)
+            return replace(but(fact, "its work could not be kept", error), how=how)
         if not closed.message:
             return replace(fact, moves=closed.moves)
         return replace(fact, how=how, message=closed.message, moves=closed.moves)
@@ -114,9 +114,9 @@ def red(fact: Ended, order: Merge, place: str) -> Ended:
         return fact
     if order.resolved:
         message = (
-            f"`verify` fails on what the conflict was resolved to: {fact.message}; mend it in {place} and commit "
-            f"it there, then type: weft merge {order.path}"
+            f"`verify` fails on the resolved conflict: {fact.message}; fix it in {place} and commit it there, then "
+            f"type: weft merge {order.path}"
         )
         return replace(fact, message=message, how=StepOutcome.HELD)
-    message = f"`verify` fails on what came together, though it passed before: {fact.message}"
+    message = f"`verify` fails on the merged result, although it passed before: {fact.message}"
     return replace(fact, message=message)

@@ -54,7 +54,7 @@ class Isolation:
         """With its home made; raises `OSError`, and `WeftError` if there can be no sandbox."""
         sandbox = self.sandbox(launch)
         if sandbox.is_on and self._boxes is None:
-            raise WeftError("there can be no sandbox here; type: weft doctor")
+            raise WeftError("sandboxes do not work here; type: weft doctor")
         has_home = sandbox.is_on or self._has_home(launch)
         return StepIsolation(sandbox=sandbox, home=self._homes.of(launch.path) if has_home else None)
 

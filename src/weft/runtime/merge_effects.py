@@ -95,5 +95,5 @@ class MergeEffects(EndReports, ABC):
         try:
             await run_sync(self._workspaces.discard, order.path)
         except (WeftError, OSError) as error:
-            return but(fact, "what was verified could not be removed", error)
+            return but(fact, "the worktree of the verify could not be removed", error)
         return fact

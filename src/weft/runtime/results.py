@@ -171,16 +171,16 @@ def _judged(
         case EndReason.EXITED:
             return _exited(ended)
         case EndReason.TIMEOUT:
-            return StepOutcome.TIMEOUT, f"it was not done within its time limit of {launch.timeout:g} s"
+            return StepOutcome.TIMEOUT, f"it exceeded its time limit of {launch.timeout:g} s"
         case EndReason.STOPPED if halted is not None:
             return halted, ""
         case EndReason.STOPPED:
-            return StepOutcome.LOST, "it was ended, and not because this run wanted that"
+            return StepOutcome.LOST, "it was ended from outside this run"
         case EndReason.NOT_STARTED:
             message = f"it could not be started: {ended.message or 'the system did not say why'}"
             return StepOutcome.INFRA, message + _how_to_install(launch, ended)
         case EndReason.LOST:
-            return StepOutcome.LOST, "whoever watched it died; what became of it is not known"
+            return StepOutcome.LOST, "its supervisor died, so its end is unknown"
 
 
 def _how_to_install(launch: Launch, ended: JobEnded) -> str:
@@ -213,4 +213,4 @@ def _left_behind(processes: int) -> str:
     if not processes:
         return ""
     counted = "1 process" if processes == 1 else f"{processes:,} processes"
-    return f"it left {counted} behind, which had to be ended"
+    return f"it left {counted} running, which Weft ended"

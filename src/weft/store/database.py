@@ -215,8 +215,8 @@ def _version(database: Database) -> int:
         )
     if version > len(MIGRATIONS):
         raise InputError(
-            f"the journal {database.path}: it was made by a newer Weft (its version is {version}, and this one "
-            f"knows {len(MIGRATIONS)}); use that Weft, or a newer one"
+            f"the journal {database.path}: it was written by a newer Weft (version {version}; this Weft reads up to "
+            f"{len(MIGRATIONS)}); use that Weft, or a newer one"
         )
     database.version = int(version)
     return database.version

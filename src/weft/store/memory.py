@@ -140,7 +140,7 @@ class MemoryJournal(MemoryReader):
         super().__init__(MemoryStore() if book is None else book)
         last = self.book.holder
         if self.book.locked:
-            raise BusyError("another journal has the same book open to write; close it first", last)
+            raise BusyError("another journal has the same records open for writing; close it first", last)
         epoch = 1 if last is None else last.epoch + 1
         self._lease = Holder(
             pid=0, started=0, nonce=f"memory-{epoch}", epoch=epoch, since=now, command=command
@@ -192,7 +192,7 @@ class MemoryJournal(MemoryReader):
     def _writing(self) -> Generator[None]:
         if self.book.holder != self._lease:
             raise LeaseLostError(
-                "another journal has taken over the book; this one has stopped writing to it"
+                "another journal has taken over the records; this one has stopped writing to them"
             )
         yield
         self._count_write()

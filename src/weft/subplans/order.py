@@ -44,4 +44,4 @@ def _without_dependencies(tree: Tree) -> list[float]:
 def _circle(tree: Tree, graph: Points) -> str:
     rows = graph.find_cycle() or []
     names = " → ".join(tree.paths[row] for row in (*rows, *rows[:1]))
-    return f"the dependencies go round in a circle, each waits for the one before: {names}"
+    return f"the dependencies form a cycle, in which each waits for the one before it: {names}"

@@ -65,7 +65,7 @@ class Contents:
 
 
 def _damaged(digest: bytes, problem: str) -> WorkspaceError:
-    return WorkspaceError(f"the content {digest.hex()} that was kept of a slice {problem}; {ANEW}")
+    return WorkspaceError(f"the content {digest.hex()} of a slice {problem}; {ANEW}")
 
 
 def copied(source: int, target: int) -> tuple[bytes, int]:

@@ -123,7 +123,7 @@ def test_what_is_meant_is_a_subplan_or_all_that_is_in_a_group_or_everything(told
     [
         ("clii", "there is no subplan 'clii'; did you mean 'cli'?"),
         ("stor", "there is no subplan 'stor'; did you mean 'store'?"),
-        ("cli", "cli is not held; what is held: store/model, store/disk"),
+        ("cli", "cli is not held; held: store/model, store/disk"),
     ],
 )
 def test_what_is_not_held_cannot_be_meant(told: Written, name: str, said: str) -> None:
@@ -136,9 +136,7 @@ def test_what_is_not_held_cannot_be_meant(told: Written, name: str, said: str) -
 def test_where_nothing_is_held_that_is_said(told: Written) -> None:
     with pytest.raises(InputError) as error:
         meant(told, "cli")
-    assert str(error.value) == (
-        "cli is not held, nor is anything else; to see what became of it, type: weft events"
-    )
+    assert str(error.value) == ("cli is not held, and nothing else is; to see its events, type: weft events")
 
 
 def test_what_is_where_it_should_be_may_be_named(told: Written) -> None:
@@ -292,7 +290,7 @@ def test_parts_may_be_asked_for_in_a_run_that_has_failed_but_not_in_one_that_was
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        ((), "say which group is to land its completed parts, as in: weft merge ID --now"),
+        ((), "name the group that lands its completed parts, as in: weft merge ID --now"),
         (("stor",), "there is no subplan 'stor'; did you mean 'store'?"),
     ],
 )

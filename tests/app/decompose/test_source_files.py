@@ -255,7 +255,7 @@ def test_it_is_said_how_far_the_reading_is(tmp_path: Path) -> None:
     ("name", "globs", "said"),
     [
         ("missing", (), "cannot read .*missing: no such file"),
-        ("file", (), "file is no directory; a pattern goes in quotes, after --files"),
+        ("file", (), "file is not a directory; write a pattern in quotes, after --files"),
         ("empty", (), "there is no file in .*empty"),
         (".", ("nothing/**", "b"), "no file in .* is meant by nothing/[*][*] or b$"),
         (".", ("../x",), "leads upwards"),
@@ -287,7 +287,7 @@ def test_a_pattern_that_begins_further_down_is_told_as_it_was_meant(repository: 
 
 def test_a_repository_that_tracks_nothing_says_what_to_type(repository: Path) -> None:
     write(repository, a=b"")
-    with pytest.raises(InputError, match=r"git tracks no file in .*; to have it track some, type `git add`"):
+    with pytest.raises(InputError, match=r"git tracks no file in .*; to track files, type `git add`"):
         below(repository)
 
 
@@ -311,7 +311,7 @@ def test_a_damaged_repository_is_an_error_in_the_words_of_git(
 ) -> None:
     write(repository, a=b"")
     (repository / file).write_text(text)
-    with pytest.raises(InputError, match=f"git does not tell which files are in .*: .*{said}"):
+    with pytest.raises(InputError, match=f"git cannot list the files in .*: .*{said}"):
         below(repository)
 
 

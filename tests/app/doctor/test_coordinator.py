@@ -84,7 +84,7 @@ def test_a_byte_that_has_changed_in_a_row_is_found_and_all_before_it_is_kept(pat
     changed = data.replace(b"run_finished", b"run_finishes")
     journal_of(patient).write_bytes(changed)
     told = patient.one("journal")
-    assert "is not as it was written" in told.finding.found
+    assert "does not match its checksum" in told.finding.found
     assert "lost: 1 entries" in told.finding.found
     assert patient.one("journal", fix=True).state is FindingState.FIXED
     assert journal_of(patient).with_name("weft.db.damaged").read_bytes() == changed
@@ -100,7 +100,7 @@ def test_a_damaged_journal_is_left_to_a_coordinator_that_has_it_open(patient: Pa
     assert lock is not None
     told = patient.one("journal", fix=True)
     os.close(lock)
-    assert told.tried == "a coordinator has the journal open; end it first, with: weft stop"
+    assert told.tried == "a coordinator has the journal open; stop it first, with: weft stop"
     assert not journal_of(patient).with_name("weft.db.damaged").exists()
 
 
@@ -127,9 +127,9 @@ def test_a_killed_coordinator_is_named_and_as_long_as_its_steps_run_nothing_is_c
     assert (dead.check.id, alone.check.id) == ("coordinator", "supervisor")
     assert "its coordinator, process " in dead.finding.found
     assert "(weft run)" in dead.finding.found
-    assert dead.finding.found.endswith("is gone; its steps go on")
+    assert dead.finding.found.endswith("is gone; its steps continue")
     assert dead.finding.command == f"weft run {patient.root / 'weft.yaml'}"
-    assert f"goes on without a coordinator: 1 step under supervisor {supervisor}" in alone.finding.found
+    assert f"continues without a coordinator: 1 step under supervisor {supervisor}" in alone.finding.found
     assert patient.state() == "running"
     assert len(patient.processes()) == 1
     patient.let_through()
@@ -205,7 +205,7 @@ def test_nothing_is_put_down_while_somebody_works_there(patient: Patient) -> Non
     told = patient.one("coordinator", fix=True)
     os.close(lock)
     assert (told.state, patient.state()) == (FindingState.PROBLEM, "running")
-    assert "another Weft works in" in told.tried
+    assert "another Weft runs in" in told.tried
 
 
 # One that hangs

@@ -66,7 +66,7 @@ def test_a_check_that_takes_too_long_is_unknown(tmp_path: Path) -> None:
     passed.wait()
     assert (told.state, told.finding.found) == (
         FindingState.UNKNOWN,
-        "it takes longer than 0.01 s to find out",
+        "the check takes longer than 0.01 s",
     )
 
 

@@ -83,4 +83,4 @@ def test_while_somebody_works_there_none_is_removed(patient: Patient) -> None:
     told = patient.one("status-files", fix=True)
     os.close(lock)
     assert (told.state, file.exists()) == (FindingState.WARNING, True)
-    assert "another Weft works in" in told.tried
+    assert "another Weft runs in" in told.tried

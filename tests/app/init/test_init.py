@@ -188,7 +188,7 @@ def everything(folder: Path) -> list[str]:
 def test_a_directory_in_the_way_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir(parents=True)
     before = everything(tmp_path)
-    with pytest.raises(InputError, match=f"{name} is a directory, and is to be a file; move it away"):
+    with pytest.raises(InputError, match=f"{name} is a directory, but must be a file; move it away"):
         initialize(tmp_path, nowhere(tmp_path))
     assert everything(tmp_path) == before
 
@@ -230,7 +230,7 @@ def git(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-EARLIER = "# Nothing in here belongs into git but the settings.\n*\n!config.yaml\n"
+EARLIER = "# Commit only the settings.\n*\n!config.yaml\n"
 
 
 @pytest.mark.parametrize("is_earlier", [False, True])

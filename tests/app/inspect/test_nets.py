@@ -124,7 +124,7 @@ def test_what_cannot_be_read_is_said_in_a_line(tmp_path: Path) -> None:
         said(InputSource(name="folder.pnml", directory=tmp_path)) == "cannot read folder.pnml: is a directory"
     )
     assert said(stored(tmp_path, "empty.json", "")) == "empty.json: the file is empty; a net is needed"
-    neither = "neither PNML, which begins with '<', nor a net in JSON, which begins with '{'"
+    neither = "neither PNML, which starts with '<', nor a net in JSON, which starts with '{'"
     assert said(stored(tmp_path, "plan.yaml", "plan: x")) == f"plan.yaml: {neither}"
     assert said(piped(b"\x7fELF\x02\x01")) == f"standard input: {neither}"
     assert said(piped("  \n")) == f"standard input: {neither}"

@@ -89,8 +89,7 @@ def test_what_others_may_write_proves_nothing(environ: dict[str, str], file: Pat
     with pytest.raises(InputError) as caught:
         ApprovalBook(environ).read()
     assert str(caught.value) == (
-        f"others may write {SHOWN}, so it does not say what you approved; "
-        f"if nobody has changed it, type: chmod 600 {SHOWN}"
+        f"others may write {SHOWN}, so it is not trusted; if its content is yours, type: chmod 600 {SHOWN}"
     )
     with pytest.raises(InputError, match="others may write"):
         add(environ, approval("/b"))

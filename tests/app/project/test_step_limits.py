@@ -186,7 +186,7 @@ def test_a_journal_inside_a_step_has_the_events_of_its_subplan(told: Written) ->
         assert seen.holder() == journal.holder()
         assert [*seen.facts("r1")] == [*journal.facts("r1")]
         assert seen.runs() == journal.runs()
-        with pytest.raises(WeftError, match="a step cannot ask its run for anything"):
+        with pytest.raises(WeftError, match="a step cannot send requests to its run"):
             seen.ask("r1", "control", subplan="", step="", data={}, at=0.0)
 
 

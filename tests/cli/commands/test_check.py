@@ -263,7 +263,7 @@ The step itself says:
   prompt    {{ slice.prompt }}  weft.yaml:10
   resume    true                weft.yaml:10
   pools     {"db": 1}           weft.yaml:10
-What is spent here counts against these budgets, in dollars:
+Dollars spent here count against these budgets:
   /      20   weft.yaml:4
   store  2.5  weft.yaml:15
 """)

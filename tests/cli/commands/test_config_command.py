@@ -125,7 +125,7 @@ def test_a_setting_without_a_default_says_nothing_of_one(project: Project) -> No
 
 def test_what_is_no_setting_is_explained_without_a_variable(project: Project) -> None:
     done = project.weft("config", "agents")
-    assert done.stdout.splitlines()[-2:] == ["  default: {}", "Nobody sets it here."]
+    assert done.stdout.splitlines()[-2:] == ["  default: {}", "It is not set here."]
     done = configured(project, "agents: {a: {use: pi}}").weft("config", "agents")
     assert done.stdout.splitlines()[-1] == '  agents.a: {"use": "pi"}  .weft/config.yaml:1'
     found = data(project.weft("config", "agents", "--json"))

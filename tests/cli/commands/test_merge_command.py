@@ -148,7 +148,7 @@ def test_for_programs_it_is_data(held: Repository) -> None:
     ("name", "said"),
     [
         ("latte", "there is no subplan 'latte'; did you mean 'late'?"),
-        ("late", "late is not held; what is held: d, e, f"),
+        ("late", "late is not held; held: d, e, f"),
         ("d:w", "there is no subplan 'd:w'; known: d, e, f, late"),
     ],
 )
@@ -236,7 +236,7 @@ def test_a_conflict_that_is_not_settled_is_held_still_and_the_rest_lands(reposit
         0,
         ["e: merged into weft/tried/_plan", "e: landed on main (COMMIT)"],
     )
-    assert done.stderr == f"to have the run go on, type: weft run {repository.root}/weft.yaml\n"
+    assert done.stderr == f"to resume the run, type: weft run {repository.root}/weft.yaml\n"
     assert repository.files()["same"] == "both"
 
 
@@ -332,7 +332,7 @@ def test_a_merge_that_is_killed_can_be_done_again(repository: Repository) -> Non
 def test_a_request_for_the_workspace_of_a_paused_slice_is_answered_at_once(repository: Repository) -> None:
     """The step of another slice is under way all the time, with a coordinator and without."""
     repository.plan(WORKSPACE_IS_HELD)
-    paused = "h/x is paused and was not tried; to let it continue, type: weft resume h/x"
+    paused = "h/x is paused and was not tried; to resume it, type: weft resume h/x"
 
     def tries() -> int:
         return len(repository.told("step_finished", "h/x", "@workspace"))

@@ -137,7 +137,7 @@ def test_verbose_adds_formal_names_and_assumptions() -> None:
             "          At most 7 agent calls for a slice of pipeline careful (1 slice).",
             "          At most 3 agent calls for a slice of pipeline direct (2 slices).",
             "          Calls that are repeated because a host was lost are not counted.",
-            "          When a budget is reached nothing new starts; a step under way then can still go beyond it.",
+            "          When a budget is reached nothing new starts; a step that is running then can still exceed it.",
         ]
     )
 
@@ -346,7 +346,7 @@ def test_overlaps_beyond_a_limit_are_said_to_be_more() -> None:
     assert section("Overlap", more)[0] == "At least 1 pair of subplans can touch the same files:"
     none = replace(found, overlaps=replace(found.overlaps, pairs=(), more=True))
     assert section("Overlap", none) == [
-        "There are too many patterns in files: to tell which subplans can touch the same files."
+        "There are too many patterns in files: to compute which subplans can touch the same files."
     ]
 
 

@@ -20,7 +20,7 @@ def test_a_program_that_is_not_there_was_not_started() -> None:
 
 def test_a_sandbox_that_cannot_be_made_says_why() -> None:
     told = as_told(ended(stderr="bwrap: Can't mkdir /x: Read-only file system\n"))
-    expected = "bubblewrap cannot make its sandbox: Can't mkdir /x: Read-only file system"
+    expected = "bubblewrap cannot create its sandbox: Can't mkdir /x: Read-only file system"
     assert (told.why, told.message) == (EndReason.NOT_STARTED, expected)
 
 

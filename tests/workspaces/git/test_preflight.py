@@ -63,7 +63,7 @@ def test_branches_of_an_earlier_run_are_not_in_the_way(tmp_path: Path) -> None:
 def test_a_prefix_that_git_does_not_allow_is_refused(tmp_path: Path) -> None:
     git = repository(tmp_path / "r")
     (refusal,) = found(git, names=RefNames("notes", prefix="a..b/")).refusals
-    assert refusal.startswith("git allows no branch 'a..b/notes/_plan'; write another `branch_prefix`")
+    assert refusal.startswith("git does not allow a branch 'a..b/notes/_plan'; write another `branch_prefix`")
 
 
 # Base and target
@@ -83,7 +83,7 @@ def test_commits_of_the_base_that_are_not_on_the_target_are_told(tmp_path: Path)
     base = commit(git, {"b": "1\n"})
     (note,) = found(git, base="main", target="old").notes
     assert note.startswith(
-        f"work starts from {base[:12]}, which is not part of 'old': what it has more (1 commit)"
+        f"work starts from {base[:12]}, which is not part of 'old': its additional commits (1 commit)"
     )
     assert found(git, base="old", target="main").notes == ()
     commit(git, {"b": "2\n"})
@@ -289,6 +289,6 @@ def test_files_that_cannot_be_listed_are_an_error(tmp_path: Path) -> None:
     tree = git.line("rev-parse", "HEAD:sub")
     (tmp_path / "r/.git/objects" / tree[:2] / tree[2:]).unlink()
     with pytest.raises(
-        InputError, match=r"git cannot list the files of the commit .*; to see .*, type: git fsck"
+        InputError, match=r"git cannot list the files of commit .*; to see .*, type: git fsck"
     ):
         found(git)

@@ -101,7 +101,7 @@ def clean(
 def _alone(places: Places, journal: JournalReader) -> Generator[None]:
     lock = take_lock(places.weft / LOCK_FILE)
     if lock is None:
-        raise InputError(f"nothing is removed while a plan is run: {busy(places.project, journal.holder())}")
+        raise InputError(f"nothing is removed while a plan runs: {busy(places.project, journal.holder())}")
     try:
         yield
     finally:
@@ -192,7 +192,7 @@ class _PlanCleaner(Struct, frozen=True, kw_only=True):
         state = "its process died" if last.state == "running" else f"it is {last.state}"
         return RetainedRef(
             why=RetentionReason.UNFINISHED,
-            message=f"run {last.run} has not ended ({state}) and needs all that it has made",
+            message=f"run {last.run} has not ended ({state}) and still needs its worktrees and branches",
             command=command,
         )
 
@@ -211,7 +211,7 @@ class _PlanCleaner(Struct, frozen=True, kw_only=True):
 def _no_target(target: str, repository: Repository) -> RetainedRef:
     return RetainedRef(
         why=RetentionReason.NO_TARGET,
-        message=f"the branch {target}, on which all was to land, is gone from {repository.top}, so nothing is "
-        "proven to be there; make it again where it was",
+        message=f"the branch {target}, the target of its work, does not exist in {repository.top}, so Weft cannot "
+        f"prove that the work has landed; create it again where it was",
         command=f"git branch {target} COMMIT",
     )

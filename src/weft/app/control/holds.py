@@ -160,8 +160,8 @@ def _unknown(book: RecordedRun, name: str, held_work: Sequence[HeldWork]) -> str
     if name not in paths:
         return f"there is no subplan {name!r}{suggestion(name, paths)}"
     if not held_work:
-        return f"{name} is not held, nor is anything else; to see what became of it, type: weft events"
-    return f"{name} is not held; what is held: {', '.join(subplans(held_work))}"
+        return f"{name} is not held, and nothing else is; to see its events, type: weft events"
+    return f"{name} is not held; held: {', '.join(subplans(held_work))}"
 
 
 def subplans(holds: Iterable[HeldWork]) -> list[str]:
@@ -182,7 +182,7 @@ def ask(book: RecordedRun, requested: Iterable[HeldWork], now: Iterable[str] = (
 def chosen_now(book: RecordedRun, names: Sequence[str]) -> tuple[list[HeldWork], tuple[str, ...]]:
     """Returns the holds in these subplans, and the subplans whose completed parts may land at once."""
     if not names:
-        raise InputError("say which group is to land its completed parts, as in: weft merge ID --now")
+        raise InputError("name the group that lands its completed parts, as in: weft merge ID --now")
     if book.state() == RunState.ABANDONED:
         raise InputError(f"run {book.run.run} was replaced by a newer run; leave out --run")
     plan, holds = plan_of(book), list_held(book, look(book))

@@ -62,7 +62,7 @@ def answer(book: RecordedRun, name: str, *, accepted: bool, text: str) -> OpenQu
     question = _named(book, name)
     if question.answer:
         raise InputError(
-            f"{question.name} has been answered already: {question.answer}; the run has not taken it up yet"
+            f"{question.name} has been answered already: {question.answer}; the run has not handled it yet"
         )
     data: dict[str, object] = {"accepted": accepted, "text": text}
     book.journal.ask(
@@ -75,7 +75,7 @@ def _named(book: RecordedRun, name: str) -> OpenQuestion:
     """Returns the question of a step, `release:sure`, or the only question of a subplan, `release`."""
     questions = open_questions(book)
     if not questions:
-        raise InputError(f"run {book.run.run} asks nothing now; to see what it does, type: weft events")
+        raise InputError(f"run {book.run.run} has no open question; to see its events, type: weft events")
     subplan, _, step = name.partition(":")
     matches = [
         question for question in questions if question.subplan == subplan and step in {"", question.step}
@@ -84,6 +84,6 @@ def _named(book: RecordedRun, name: str) -> OpenQuestion:
         return matches[0]
     if matches:
         names = ", ".join(question.name for question in matches)
-        raise InputError(f"{name} asks several things; say which: {names}")
+        raise InputError(f"{name} asks several questions; name one of: {names}")
     all_names = [question.name for question in questions]
-    raise InputError(f"nothing of the name {name!r} is asked{suggestion(name, all_names)}")
+    raise InputError(f"there is no question {name!r}{suggestion(name, all_names)}")

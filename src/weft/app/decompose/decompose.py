@@ -62,7 +62,7 @@ def propose(  # noqa: PLR0913 - as much as a person can say
     """Raises `InputError` if it cannot be done, and what `refine` raises."""
     if not all(map(find_spec, _EXTRA)):
         raise InputError(
-            "to decompose, Weft needs more than it came with; type: pip install 'weft[decompose]'"
+            "weft decompose needs packages that are not installed; type: pip install 'weft[decompose]'"
         )
     _check_goal(goal)
     watch("listing files")
@@ -107,11 +107,11 @@ def propose(  # noqa: PLR0913 - as much as a person can say
 
 def _check_goal(goal: str) -> None:
     if not goal.strip():
-        raise InputError("the goal is empty; say in a sentence what is to be done")
+        raise InputError("the goal is empty; describe the change in a sentence")
     if any(
         "\ud800" <= letter <= "\udfff" for letter in goal
     ):  # what Python makes of a byte that means nothing
-        raise InputError("the goal is not text in UTF-8; what stands in plans is")
+        raise InputError("the goal is not text in UTF-8, which plans must be")
 
 
 def _crowded(whole: Part, signals: Signals, limits: Limits) -> int:

@@ -16,14 +16,14 @@ from weft.plan.text.emit import Path, Plain, to_yaml
 
 _ASSUMED = "claude"
 _RISKS_SHOWN = 3
-_TOO_LARGE = "More than one agent should take, but nothing tells how to split it."
+_TOO_LARGE = "Larger than one agent should take, but there is no basis for splitting it."
 _HEAD = """\
-A proposal, made of {files:,} files. It knows what they refer to and what changed together, but not the goal:
+A proposal for {files:,} files, derived from their references and from what changed together, not from the goal:
 read it, and change what you know better.
-  weft check   is it right, what can run at once, what may it cost
+  weft check   checks it; shows what runs at once and what it may cost
   weft run     run it"""
-_VERIFY = "Must pass on all that was done, together. What can be tested alone may have a `verify` of its own."
-_VERIFY_OF_PARTS = "Must pass on all that was done, together. The `verify` of a slice runs the tests in it."
+_VERIFY = "Must pass on the merged result. A slice that can be tested alone may have a `verify` of its own."
+_VERIFY_OF_PARTS = "Must pass on the merged result. The `verify` of a slice runs the tests in it."
 _NO_CHECKS = PartChecks()
 _NOT_IN_PATTERNS = re.compile(r"[\\\ud800-\udfff]")
 _WILDCARD = re.compile(r"([*?[])")
@@ -150,4 +150,4 @@ def _risks(risks: Sequence[Risk]) -> Iterator[str]:
     """Those with most behind them."""
     yield from risk_lines(risks, most=_RISKS_SHOWN)
     if len(risks) > _RISKS_SHOWN:
-        yield f"So do {len(risks) - _RISKS_SHOWN} more pairs of these; `weft decompose --json` tells."
+        yield f"So do {len(risks) - _RISKS_SHOWN} more pairs; `weft decompose --json` lists all."

@@ -41,7 +41,7 @@ class AnswerRefusedError(WeftError):
     def __init__(self, agent: str, faults: Sequence[str], spent: RefinementCost) -> None:
         self.faults = tuple(faults)
         self._spent = spent
-        super().__init__(f"{agent} was asked {TRIES} times, and its answer cannot be taken")
+        super().__init__(f"{agent} was asked {TRIES} times, and its answer is invalid")
 
     def lines(self) -> Iterator[str]:
         yield f"error: {self}:"
@@ -72,8 +72,8 @@ class Refiner:
         scopes = questions.scopes(whole)
         if len(scopes) > MOST_QUESTIONS:
             raise InputError(
-                f"there is so much that {self.agent.name} would be asked {len(scopes):,} questions, and "
-                f"{MOST_QUESTIONS} are the most; name a DIR in it, choose with --files, or leave out --refine"
+                f"{self.agent.name} would be asked {len(scopes):,} questions, more than the limit of "
+                f"{MOST_QUESTIONS}; name a DIR in it, choose with --files, or leave out --refine"
             )
         done = list[Refined]()
         for number, scope in enumerate(scopes, 1):
@@ -96,7 +96,7 @@ class Refiner:
         again = ""
         for attempt in range(1, TRIES + 1):
             if faults:
-                self._tell(f"its answer cannot be taken: {faults[0]}; asking once more")
+                self._tell(f"its answer is invalid: {faults[0]}; asking again")
             answer = self._answer(prompt + again, attempt)
             taken = _taken(answer, whole, scope, refining)
             if isinstance(taken, Refined):
@@ -115,7 +115,7 @@ class Refiner:
 def _taken(answer: str, whole: Part, scope: Scope, refining: Refining) -> Refined | tuple[str, ...]:
     """What becomes of the tree, or all that is wrong with the answer."""
     if len(answer) > MOST_CHECKED:
-        return (f"the answer has {len(answer):,} characters, and {MOST_CHECKED:,} are the most",)
+        return (f"the answer has {len(answer):,} characters; the limit is {MOST_CHECKED:,}",)
     try:
         value = json_of(answer, of_agent=True)
     except NotJsonError as error:
@@ -128,7 +128,7 @@ def _again(faults: Sequence[str], answer: str) -> str:
     shown = answer if len(answer) <= _ANSWER_TOLD else f"{answer[:_ANSWER_TOLD]}…"
     return "\n".join(
         (
-            "\n\nYou were asked this before, and your answer cannot be taken:",
+            "\n\nYou were asked this before, and your answer is invalid:",
             *_told(faults),
             "It was:",
             shown,

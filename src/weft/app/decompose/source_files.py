@@ -118,7 +118,7 @@ def files_below(
         place = Path(os.path.realpath(folder, strict=True))
         os.scandir(folder).close()
     except NotADirectoryError:
-        raise InputError(f"{folder} is no directory; a pattern goes in quotes, after --files") from None
+        raise InputError(f"{folder} is not a directory; write a pattern in quotes, after --files") from None
     except OSError as error:
         raise failure(f"cannot read {folder}", error) from None
     is_repository = repository_around(place) is not None
@@ -136,7 +136,7 @@ def files_below(
     if found.paths:
         raise InputError(_no_file_is_meant(folder, globs, exclude, found))
     raise InputError(
-        f"git tracks no file in {folder}; to have it track some, type `git add`"
+        f"git tracks no file in {folder}; to track files, type `git add`"
         if is_repository
         else f"there is no file in {folder}"
     )
@@ -161,12 +161,10 @@ def _no_file_is_meant(folder: Path, globs: Sequence[str], exclude: Sequence[str]
     """Patterns begin where those of plans do. Who is further down might have thought otherwise."""
     inside = os.path.relpath(os.path.realpath(folder), os.path.realpath(found.root))
     only = " or ".join(globs) if globs else "**"
-    said = f"no file in {folder} is meant by {only}" + (
-        f" without {' and '.join(exclude)}" if exclude else ""
-    )
+    said = f"no file in {folder} matches {only}" + (f" without {' and '.join(exclude)}" if exclude else "")
     from_here = [f"{inside}/{glob}" for glob in globs]
     if any(is_meant(path, from_here, exclude) for path in found.paths if globs):
-        return f"{said}; patterns begin at the top of the repository: type --files '{from_here[0]}'"
+        return f"{said}; patterns start at the top of the repository: type --files '{from_here[0]}'"
     return said
 
 
@@ -208,7 +206,7 @@ def _tracked(folder: Path, environ: Mapping[str, str]) -> SourceFiles:
     except FileNotFoundError:
         raise InputError(f"{folder} is in a git repository, and there is no program git here") from None
     except GitError as error:
-        raise InputError(f"git does not tell which files are in {folder}: {words(error)}") from None
+        raise InputError(f"git cannot list the files in {folder}: {words(error)}") from None
     history = history_of(git)
     return SourceFiles(
         root=root,

@@ -137,7 +137,7 @@ def _in_time(check: Check, context: DoctorContext, longest: float) -> list[Findi
     except OSError as error:
         return [unknown(f"cannot be checked: {describe(error)}")]
     except Empty:
-        return [unknown(f"it takes longer than {longest:g} s to find out")]
+        return [unknown(f"the check takes longer than {longest:g} s")]
 
 
 def _findings(check: Check, context: DoctorContext) -> list[Finding]:

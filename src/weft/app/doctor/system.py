@@ -99,8 +99,8 @@ CHECKS = (
     ),
     Check(
         id="proc",
-        looks_at="`/proc` is there (else a problem), and shows all processes (else a warning)",
-        why="whether a process is alive, and whose it is, is read there",
+        looks_at="`/proc` exists (else a problem) and shows all processes (else a warning)",
+        why="Weft reads there whether a process is alive and which run it belongs to",
         examine=proc,
     ),
     Check(

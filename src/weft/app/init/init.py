@@ -1,4 +1,4 @@
-"""`weft init`: a project gets a plan and a configuration to begin with. What is there already is left as it is.
+"""`weft init`: a project gets a plan and a configuration to begin with. What already exists is left as it is.
 
 All is looked at before anything is written, and if something cannot be written, what was written is taken back.
 """
@@ -98,12 +98,10 @@ def _wanted(folder: Path, project: Path, found: ProjectSurvey) -> Iterator[_Want
 def _refuse_what_is_in_the_way(wanted: list[_Wanted], project: Path) -> None:
     home = project / FOLDER
     if os.path.lexists(home) and not home.is_dir():
-        raise InputError(
-            f"{home} is no directory, and Weft keeps its things in one of that name; move it away"
-        )
+        raise InputError(f"{home} is not a directory, but Weft needs a directory of that name; move it away")
     for one in wanted:
         if one.path.is_dir():
-            raise InputError(f"{one.path} is a directory, and is to be a file; move it away")
+            raise InputError(f"{one.path} is a directory, but must be a file; move it away")
 
 
 def _write(new: list[_Wanted], project: Path) -> None:
@@ -132,8 +130,8 @@ def _told(wanted_file: _Wanted, folder: Path, *, is_new: bool, is_renewed: bool)
     is_old_schema = (
         not is_new and wanted_file.path.name == _SCHEMA and not _holds(wanted_file.path, wanted_file.text)
     )
-    note = "of another version of Weft; to renew it, delete it and type this again" if is_old_schema else ""
-    note = "was of an earlier version of Weft and is renewed: git keeps schema.json" if is_renewed else note
+    note = "of another version of Weft; to replace it, delete it and type this again" if is_old_schema else ""
+    note = "was of an earlier version of Weft and is replaced: git keeps schema.json" if is_renewed else note
     return File(name=os.path.relpath(wanted_file.path, folder), is_new=is_new, note=note)
 
 

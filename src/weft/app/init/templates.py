@@ -34,14 +34,14 @@ def _head(id_: str, schema: str) -> str:
     return f"""\
 # yaml-language-server: $schema={schema}
 #
-# A plan for Weft. The parts below are examples: put what you want to have done in their place.
-#   weft check                is it right, what can run at once, what may it cost
+# A plan for Weft. The parts below are examples: replace them by your own work.
+#   weft check                checks it; shows what runs at once and what it may cost
 #   weft run                  run it
-#   weft logs /               what its steps have written
-#   weft schema --reference   all that can be said here
+#   weft logs /               the output of its steps
+#   weft schema --reference   all keys that a plan can have
 weft: 1
 plan: {_yaml(id_)}
-goal: What it is all for; every agent is told this."""
+goal: The purpose of the work; every agent sees it."""
 
 
 def _around(found: ProjectSurvey) -> Iterator[str]:
@@ -52,19 +52,19 @@ def _around(found: ProjectSurvey) -> Iterator[str]:
 # what it depends on. In a repository it has a worktree, and what passes is merged and lands on your branch."""
         return
     yield f"""\
-# Where work starts and results land. Without it that is the branch that is checked out.
+# Where work starts and results land. Default: the branch that is checked out.
 # base: {_yaml(found.git.branch or "main")}"""
     if found.setup:
         yield f"""\
-# Run once in each fresh worktree, which has only what is in git.
+# Runs once in each new worktree, which has only the files that are in git.
 setup: {_yaml(found.setup)}"""
     if found.tests:
         yield f"""\
-# Must pass on all that was done, together, before it lands.
+# Must pass on the merged result before it lands.
 verify: {_yaml(found.tests[0].command)}"""
     else:
         yield """\
-# A command that must pass on all that was done, together, before it lands. None was found here.
+# A command that must pass on the merged result before it lands. None was found here.
 # verify: make test"""
 
 
@@ -87,7 +87,7 @@ def _agents(found: ProjectSurvey) -> str:
         programs = [one.program for one in ADAPTERS.values() if one.program is not None]
         return _NO_AGENT.format(known=f"neither {', '.join(programs[:-1])} nor {programs[-1]}")
     first, *others = found.agents
-    lines = ["# Who does the work, where a part of it does not say otherwise.", "agent: coder", "agents:"]
+    lines = ["# The agent of every part that does not name another one.", "agent: coder", "agents:"]
     lines += _agent("coder", first)
     for other in others:
         lines += (f"  # {line[2:]}" for line in _agent(other.name, other))
@@ -113,7 +113,7 @@ _READ_BY_COMMANDS = (
 _WRITE = (
     ("survey", "Write SURVEY.md: in ten lines, what a small tool for notes should be able to do."),
     ("open-ends", "Write OPEN.md: in ten lines, what can go wrong in such a tool."),
-    ("advice", "Read SURVEY.md and OPEN.md, and write ADVICE.md: the three things to begin with."),
+    ("advice", "Read SURVEY.md and OPEN.md, and write ADVICE.md: the three things to do first."),
 )
 _WRITE_BY_COMMANDS = (
     ("survey", "date > SURVEY.md"),
@@ -144,7 +144,7 @@ def _own_work(found: ProjectSurvey) -> str:
         else "An example: it writes in directories below .weft, and nowhere else."
     )
     verify = found.tests[0].command if found.tests else "make test"
-    work = "prompt: What is to be done" if found.agents else "steps: [{id: make, run: ./make-it.sh}]"
+    work = "prompt: What the agent does" if found.agents else "steps: [{id: make, run: ./make-it.sh}]"
     return f"""\
 subplans:
   # {is_example}
@@ -189,10 +189,10 @@ def config_text(found: ProjectSurvey) -> str:
 
 
 _SETTINGS = """\
-# Settings for all plans of this project; a plan may say otherwise. This file belongs into git.
-# Which are in force, and why:   weft config
+# Settings for all plans of this project; a plan can override them. Commit this file.
+# To see the settings in force:   weft config
 
-# How many parts may be under way at once, 1 to 32.
+# The most parts that run at once, 1 to 32.
 max_parallel: 4
 
 # How results get onto your branch: `confirm` asks at the end of a run, `auto` does not ask, `manual` waits for
@@ -206,7 +206,7 @@ _SANDBOX = """\
 # sandbox: bwrap"""
 
 _NOTIFY = """\
-# Who is told when a run needs somebody, or is over.
+# Notify you when a run needs you, or is over.
 # notify: {desktop: true}"""
 
 

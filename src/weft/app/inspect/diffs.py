@@ -192,7 +192,7 @@ def find_diff(book: RecordedRun, name: str | None, *, environ: Mapping[str, str]
 def _path(book: RecordedRun, plan: Plan, name: str) -> str:
     subplan, colon, _ = name.partition(":")
     if colon:
-        raise InputError(f"what changed is known of subplans, not of steps; type: weft diff {subplan}")
+        raise InputError(f"changes are recorded for subplans, not for steps; type: weft diff {subplan}")
     rows = chosen(plan, name).rows
     path, is_leaf = next(iter(rows)), plan.outline.is_leaf
     kinds = {plan.scopes[row].settings.isolation for row in rows.values() if is_leaf(row)}
@@ -221,7 +221,7 @@ def _ends(book: RecordedRun, git: Git, names: RefNames, path: str) -> _Ends:
     record = _branch_record(book, names.head(path), path)
     subject = path or "the plan"
     if not record.begun:
-        problem = f"{subject} has not begun in this run, so it has changed nothing"
+        problem = f"{subject} has not started in this run, so it has changed nothing"
         raise InputError(f"{problem}; to see what happened, type: weft events")
     if _is_newest(book):
         start, head = tip(git, names.start(path)), tip(git, names.head(path))
@@ -231,8 +231,8 @@ def _ends(book: RecordedRun, git: Git, names: RefNames, path: str) -> _Ends:
         return _Ends(start=record.start, head=record.head, is_past=True)
     trailer = f"Weft-Subplan: {path}" if path else f"Weft-Plan: {names.plan}"
     raise InputError(
-        f"the branch {names.branch(path)} of {subject} is gone, or not this run's any more; what landed of it "
-        f"is found by: git log --grep='^{trailer}$'"
+        f"the branch {names.branch(path)} of {subject} is gone, or not this run's any more; to find what landed of "
+        f"it, type: git log --grep='^{trailer}$'"
     )
 
 

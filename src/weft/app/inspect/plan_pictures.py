@@ -102,7 +102,7 @@ def _shape(compiled: CompiledPlan, row: int) -> Net:
     number = compiled.shape_of[row]
     if number < 0:
         path = compiled.plan.outline.paths[row]
-        raise InputError(f"{path!r} has no net of its own: it is done when all that is in it is done")
+        raise InputError(f"{path!r} has no net of its own: it completes with its parts")
     return compiled.shapes[number].net
 
 

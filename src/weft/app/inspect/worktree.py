@@ -46,7 +46,7 @@ def open_worktree(book: RecordedRun, name: str, *, environ: Mapping[str, str] = 
     row = next(row for row, path in enumerate(plan.outline.paths) if path == diff.subplan)
     if not plan.outline.is_leaf(row):
         raise InputError(
-            f"{diff.subplan or 'the plan'} is made of several slices and has no worktree of its own; to see what "
+            f"{diff.subplan or 'the plan'} consists of several slices and has no worktree of its own; to see what "
             f"it changed, type: weft diff {diff.subplan or '/'}"
         )
     if diff.has_worktree:

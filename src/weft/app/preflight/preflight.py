@@ -195,7 +195,7 @@ def _of_brought_files(plan: Plan, folder: Path) -> Iterator[PreflightFinding]:
     for name, pattern in sorted(wanted):
         copies, links = ([pattern], []) if name == "copy" else ([], [pattern])
         if folder.is_dir() and not select_files(folder, copies, links):
-            message = f"`{name}: {pattern}` matches no file in {folder}, so slices are given none"
+            message = f"`{name}: {pattern}` matches no file in {folder}, so slices get none"
             yield warning("file", f"{message}; make it before the run, or remove the line")
 
 

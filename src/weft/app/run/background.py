@@ -100,6 +100,6 @@ def start(
     if code < 0:
         raise WeftError(
             f"the coordinator was killed by signal {-code} before any work ran; "
-            "see that the machine has memory left, then type: weft start"
+            "check that the machine has free memory, then type: weft start"
         )
     return {}, code

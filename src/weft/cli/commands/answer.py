@@ -21,7 +21,7 @@ EXIT_WAITING = 4
 )
 @click.argument("name", metavar="[ID[:STEP]]", required=False, shell_complete=question_ids)
 @click.argument("reply", metavar="[yes|no]", required=False, type=click.Choice(("yes", "no")))
-@click.option("--text", metavar="TEXT", default="", help="Some words to go with it; the step's result.")
+@click.option("--text", metavar="TEXT", default="", help="A comment; it becomes the result of the step.")
 @run_option
 @json_option
 def answer(*, name: str | None, reply: str | None, text: str, run_id: str | None, as_json: bool) -> int:
@@ -35,7 +35,7 @@ def answer(*, name: str | None, reply: str | None, text: str, run_id: str | None
     if name is None:
         return _list_questions(run_id, as_json=as_json)
     if reply is None:
-        raise click.UsageError(f"say yes or no, as in: weft answer {name} yes")
+        raise click.UsageError(f"answer yes or no, as in: weft answer {name} yes")
     return _give_answer(name, run_id, accepted=reply == "yes", text=text, as_json=as_json)
 
 
@@ -58,7 +58,7 @@ def _list_questions(run_id: str | None, *, as_json: bool) -> int:
             for line in _lines(f"{question.name:<{width}}", question.text, _answer_suffix(question.answer))
         )
     else:
-        note(f"run {run} asks nothing now")
+        note(f"run {run} has no open question")
     return EXIT_WAITING if any(not question.answer for question in questions) else 0
 
 
@@ -97,7 +97,7 @@ def _give_answer(name: str, run_id: str | None, *, accepted: bool, text: str, as
     elif is_heard:
         note(f"answered {question.name}: {answer}")
     else:
-        note(f"answered {question.name}: {answer}; nobody runs this now; to have it go on, type: {command}")
+        note(f"answered {question.name}: {answer}; the run is not active; to resume it, type: {command}")
     if is_paused and not as_json:
-        note(f"{question.subplan} is paused; to let it continue, type: weft resume {question.subplan}")
+        note(f"{question.subplan} is paused; to resume it, type: weft resume {question.subplan}")
     return 0

@@ -17,7 +17,7 @@ from weft.cli.terminal import forces_colours, takes_colours
     cls=WeftCommand,
     effect=CommandEffect.READS,
     epilog=examples("weft diff store/model", "weft diff store --stat", "weft diff --name-only"),
-    short_help="Print what a subplan has changed since it began.",
+    short_help="Print what a subplan has changed.",
 )
 @click.argument("name", metavar="[ID]", required=False, shell_complete=subplan_ids)
 @click.option("--stat", "how", flag_value="--stat", help="Print how much has changed in each file.")

@@ -15,7 +15,7 @@ from weft.cli.run_options import follow_option, run_option, say_that_nobody_runs
     cls=WeftCommand,
     effect=CommandEffect.READS,
     epilog=examples("weft events", "weft events -f --json | jq .event"),
-    short_help="Print what has happened in a run.",
+    short_help="Print the events of a run.",
 )
 @follow_option
 @run_option

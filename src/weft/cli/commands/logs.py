@@ -15,12 +15,12 @@ from weft.cli.run_options import follow_option, run_option, say_that_nobody_runs
     cls=WeftCommand,
     effect=CommandEffect.READS,
     epilog=examples("weft logs", "weft logs store/model", "weft logs store/model:check -f", "weft logs /"),
-    short_help="Print what the steps of a subplan wrote.",
+    short_help="Print the output of the steps of a subplan.",
 )
 @click.argument("name", metavar="[ID[:STEP]]", required=False, shell_complete=subplans_and_steps)
 @follow_option
 @run_option
-@click.option("--raw", is_flag=True, help="Print only what was written, standard error on standard error.")
+@click.option("--raw", is_flag=True, help="Print the output alone, with standard error on standard error.")
 @click.option("--json", "as_json", is_flag=True, help="Print lines of JSON for programs.")
 def logs(*, name: str | None, follow: bool, run_id: str | None, raw: bool, as_json: bool) -> int:
     """Print the output of the steps of the subplan ID, in the order in which they began.

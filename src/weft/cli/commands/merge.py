@@ -19,7 +19,7 @@ EXIT_FAILED, EXIT_WAITING, EXIT_INTERRUPTED = 1, 4, 130
 )
 @click.argument("names", metavar="[ID…]", nargs=-1, shell_complete=held_ids)
 @click.option("--now", is_flag=True, help="Land the completed parts of the groups ID, without the others.")
-@click.option("--list", "lists", is_flag=True, help="Only say what is held, and why.")
+@click.option("--list", "lists", is_flag=True, help="Only list what is held, and why.")
 @run_option
 @json_option
 def merge(*, names: tuple[str, ...], now: bool, lists: bool, run_id: str | None, as_json: bool) -> int:
@@ -66,7 +66,7 @@ def merge(*, names: tuple[str, ...], now: bool, lists: bool, run_id: str | None,
         elif others:
             note(f"still held: {few(holds.subplans(others))}")
         elif observer.merged and not still_held and not observer.is_over:
-            note(f"to have the run go on, type: {command}")
+            note(f"to resume the run, type: {command}")
     if observer.interrupted:
         return EXIT_INTERRUPTED
     return EXIT_FAILED if observer.failed else EXIT_WAITING if still_held or paused or observer.refused else 0

@@ -14,7 +14,7 @@ from weft.cli.run_options import run_option
     cls=WeftCommand,
     effect=CommandEffect.CHANGES,
     epilog=examples("weft open store/model", 'cd "$(weft open store/model)"'),
-    short_help="Print where the worktree of a slice is; make it if it was removed.",
+    short_help="Print the path of a slice's worktree; recreate it if it was removed.",
 )
 @click.argument("name", metavar="ID", shell_complete=subplan_ids)
 @run_option

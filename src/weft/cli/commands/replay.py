@@ -12,7 +12,7 @@ from weft.cli.run_options import run_option
     cls=WeftCommand,
     effect=CommandEffect.READS,
     epilog=examples("weft replay", "weft replay --run 20261116-101530-3f2a --json"),
-    short_help="Derive a run once more from its journal, and compare.",
+    short_help="Derive a run again from its journal, and compare.",
 )
 @run_option
 @json_option

@@ -16,7 +16,7 @@ from weft.cli.run_options import fresh_budget_option, ids_argument, running_here
     cls=WeftCommand,
     effect=CommandEffect.CHANGES,
     epilog=examples("weft retry store/model", "weft retry"),
-    short_help="Give subplans that have failed another go.",
+    short_help="Retry subplans that have failed.",
 )
 @ids_argument
 @fresh_budget_option
@@ -45,8 +45,8 @@ def retry(*, names: tuple[str, ...], fresh_budget: bool, as_json: bool) -> int:
     if as_json:
         show_json({"run": message["run"], "pid": message["pid"], "subplans": list(ids)})
     else:
-        show_lines([f"run {message['run']} does {_subject(ids)} once more (process {message['pid']})"])
-        note("how far it is: weft status")
+        show_lines([f"run {message['run']} retries {_subject(ids)} (process {message['pid']})"])
+        note("to see its progress: weft status")
     return 0
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @words_argument
 @flag_options
 @isolation_option
-@click.option("--fresh", is_flag=True, help="Do everything again, also what an earlier run has completed.")
+@click.option("--fresh", is_flag=True, help="Repeat everything, including what an earlier run completed.")
 @fresh_budget_option
 @json_option
 def start(
@@ -65,7 +65,7 @@ def start(
     if not message:
         return code
     paused = PausedSubplans(message["paused"])
-    does = "is still paused" if paused.is_whole else "goes on" if message["resumed"] else "is running"
+    does = "is still paused" if paused.is_whole else "resumes" if message["resumed"] else "is running"
     data: dict[str, object] = {"run": message["run"], "pid": message["pid"], "started": True, **paused.data()}
     _show_run(
         data, f"run {message['run']} {does} in the background (process {message['pid']})", as_json, paused
@@ -154,4 +154,4 @@ def _show_run(data: dict[str, object], message: str, as_json: bool, paused: "Pau
     else:
         show_lines([message])
         note_lines(paused.lines())
-        note("how far it is: weft status; to stop it: weft stop")
+        note("to see its progress: weft status; to stop it: weft stop")

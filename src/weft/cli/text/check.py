@@ -231,7 +231,7 @@ def _cost(report: CheckReport, *, verbose: bool) -> Iterator[str]:
             of = "with steps of its own" if use.name is None else f"of pipeline {use.name}"
             yield f"At most {count(use.calls, 'agent call')} for a slice {of} ({count(use.slices, 'slice')})."
         yield "Calls that are repeated because a host was lost are not counted."
-        yield "When a budget is reached nothing new starts; a step under way then can still go beyond it."
+        yield "When a budget is reached nothing new starts; a step that is running then can still exceed it."
 
 
 def _spent_earlier(earlier: EarlierRuns, plan: str) -> Iterator[str]:

@@ -36,7 +36,7 @@ def key_lines(explanation: KeyExplained) -> Iterator[str]:
         yield "Set, the one that counts first:"
         yield from (_place_line(place, explanation.name) for place in explanation.places)
     else:
-        yield "Nobody sets it here."
+        yield "It is not set here."
 
 
 def _place_line(place: SetValue, key: str) -> str:

@@ -89,19 +89,19 @@ def _run_finished(event: Event, view: RunView) -> str:
 
 def _stopping(event: Event, _view: RunView) -> str:
     ended = "at once" if event.data.get("now") else "gracefully"
-    return f"stopping: what runs is ended {ended}; the run can go on later"
+    return f"stopping: running steps are ended {ended}; the run can be resumed"
 
 
 def _paused(event: Event, _view: RunView) -> str:
     return {
-        "pause": "paused: what runs comes to the end of its step, and nothing new begins",
-        "freeze": "frozen: what runs stands still",
-        "stop": "stopped: what runs is ended, and is done again when it goes on",
+        "pause": "paused: running steps finish, and nothing new starts",
+        "freeze": "frozen: running steps are halted",
+        "stop": "stopped: running steps are ended; they run again after weft resume",
     }[event.outcome]
 
 
 def _resumed(_event: Event, _view: RunView) -> str:
-    return "goes on"
+    return "resumes"
 
 
 def _recovered(event: Event, view: RunView) -> str:
@@ -109,7 +109,7 @@ def _recovered(event: Event, view: RunView) -> str:
     were = "was" if len(running) == 1 else "were"
     still = f"; {count(len(running), 'step')} {were} under way" if running else ""
     paused = "".join(f"; {line}" for line in PausedSubplans(view.wishes.restraints()).lines())
-    return f"goes on after an interruption{still}{paused}"
+    return f"resumes after an interruption{still}{paused}"
 
 
 def _budget(event: Event, _view: RunView) -> str:
@@ -269,7 +269,7 @@ def _conflict_ahead(event: Event, view: RunView) -> str:
         return f"is {ahead(other_path, event.data['files'])}"
     # After one of the two is merged, the merge of the other reports whether there is a conflict.
     are_running = all(view.row(path).state is State.RUNNING for path in (event.subplan, other_path))
-    return f"is not going to conflict with {other_path} any more" if are_running else ""
+    return f"no longer conflicts with {other_path}" if are_running else ""
 
 
 def _outside_changed(event: Event, _view: RunView) -> str:

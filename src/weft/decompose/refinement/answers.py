@@ -185,7 +185,7 @@ def _check_prompt(text: str) -> str:
 def _check_plain(text: str, longest: int, *, allowed: str) -> str:
     """Returns the text with every kind of space replaced by the usual one, because they look alike."""
     if len(text) > longest:
-        raise ValueError(f"has {len(text):,} characters, and {longest:,} are the most")
+        raise ValueError(f"has {len(text):,} characters; the limit is {longest:,}")
     plain = "".join(" " if category(char) == "Zs" else char for char in text).strip()
     if not plain:
         raise ValueError("is empty")

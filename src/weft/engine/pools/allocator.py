@@ -184,7 +184,7 @@ class Allocator:
             pool = self._pools[number]
             pool.free += amount
             if pool.free > pool.size:
-                raise ValueError(f"more is given back to pool {number} than was taken of it")
+                raise ValueError(f"more is returned to pool {number} than was taken from it")
             if pool.parked:
                 self._wake(pool)
 

@@ -213,7 +213,7 @@ def check_result(step: Step, output: StepOutput) -> StepOutput:
     if schema is None or output.status != "done":
         return output
     if len(output.result) > MOST_CHECKED:
-        limit = f"at most {MOST_CHECKED:,} characters are held against output_schema"
+        limit = f"at most {MOST_CHECKED:,} characters are checked against output_schema"
         return _failed(output, f"the result has {len(output.result):,} characters; {limit}")
     try:
         value = json_in(step, output.result) if output.json is UNSET else output.json

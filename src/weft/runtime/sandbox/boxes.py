@@ -43,7 +43,7 @@ def as_told(ended: JobEnded) -> JobEnded:
     trouble = errors.removeprefix("bwrap: ")
     missing = _NO_PROGRAM.fullmatch(trouble)
     if missing is None:
-        message = f"bubblewrap cannot make its sandbox: {trouble}"
+        message = f"bubblewrap cannot create its sandbox: {trouble}"
     else:
         message = (
             f"cannot run {missing[1]}: {missing[2]} in its sandbox; to show it more, use `read` of `sandbox`"

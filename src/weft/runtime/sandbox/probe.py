@@ -61,7 +61,7 @@ def probe(
     return Probe(
         program=program,
         version=version,
-        trouble=f"bubblewrap cannot make a sandbox here: {why}",
+        trouble=f"bubblewrap cannot create a sandbox here: {why}",
         command=_advice(lambda file: _content(root, file)),
     )
 
@@ -84,5 +84,5 @@ def _advice(content: Callable[[str], str | None]) -> str:
         if content(file) == wrong:
             return f"sysctl -w {setting}"
     if any(content(file) is not None for file in _CONTAINERS):
-        return "let the container make namespaces, as `docker run --privileged` does"
+        return "allow the container to create namespaces, as `docker run --privileged` does"
     return "bwrap --unshare-user --unshare-pid --ro-bind / / --proc /proc true"

@@ -70,8 +70,8 @@ def _entries(repository: Repository, base: str) -> list[bytes]:
     listed = repository.git.ask("ls-tree", "-r", "-z", "--full-tree", base)
     if listed.exit_code:
         raise InputError(
-            f"git cannot list the files of the commit {base[:12]} in {repository.top} ({listed.message}); "
-            f"to see what is damaged, type: git fsck"
+            f"git cannot list the files of commit {base[:12]} in {repository.top} ({listed.message}); to find the "
+            f"damage, type: git fsck"
         )
     return listed.out.split(b"\0")[:-1]
 
@@ -84,7 +84,7 @@ def _of_names(git: Git, names: RefNames | None) -> Iterator[str]:
         return
     branch = names.branch("")
     if not git.says_yes("check-ref-format", f"refs/heads/{branch}"):
-        yield f"git allows no branch {branch!r}; write another `branch_prefix` in the plan, such as weft/"
+        yield f"git does not allow a branch {branch!r}; write another `branch_prefix` in the plan, such as weft/"
         return
     parts = branch.split("/")
     for end in range(1, len(parts)):
@@ -99,8 +99,8 @@ def _of_names(git: Git, names: RefNames | None) -> Iterator[str]:
 def _of_histories(git: Git, ends: Ends) -> Iterator[str]:
     if not git.says_yes("merge-base", ends.base, ends.target_ref):
         yield (
-            f"the base {ends.base[:12]} and the target {ends.target!r} have no commit in common, so what starts "
-            f"from the one cannot land on the other; write another `base` or `target` in the plan"
+            f"the base {ends.base[:12]} and the target {ends.target!r} have no commit in common, so work that starts "
+            f"from the base cannot land on the target; write another `base` or `target` in the plan"
         )
 
 
@@ -126,7 +126,7 @@ def _of_directory(repository: Repository, ends: Ends, entries: Sequence[bytes]) 
 def _of_signing(repository: Repository) -> Iterator[str]:
     error = signing_error(repository.git, repository.identity)
     if error:
-        yield f"commits are to be signed (`merge.sign`, or git's commit.gpgSign), and git cannot: {error}"
+        yield f"commits must be signed (`merge.sign`, or git's commit.gpgSign), but git cannot sign: {error}"
 
 
 def _of_submodules(entries: Sequence[bytes], setup: Sequence[str]) -> Iterator[str]:
@@ -140,8 +140,8 @@ def _of_submodules(entries: Sequence[bytes], setup: Sequence[str]) -> Iterator[s
         )
     else:
         yield (
-            f"there are repositories in the repository ({_some(submodules)}) that `.gitmodules` does not name, so "
-            f"git cannot bring their files to a worktree; type "
+            f"there are repositories in the repository ({_some(submodules)}) that `.gitmodules` does not name, so git "
+            f"cannot check out their files in a worktree; type "
             f"`git rm --cached {shown(submodules[0])}` and commit that"
         )
 
@@ -158,8 +158,8 @@ def _of_case(git: Git, entries: Sequence[bytes]) -> Iterator[str]:
     same = [name for group in groups if len(group) > 1 for name in group]
     if same:
         yield (
-            f"some names differ only in case ({_some(same)}), and this file system takes them for one; "
-            f"rename all but one of each, and commit that"
+            f"some names differ only in case ({_some(same)}), and this file system treats them as the same; rename "
+            f"all but one of each, and commit that"
         )
 
 
@@ -169,8 +169,8 @@ def _of_case(git: Git, entries: Sequence[bytes]) -> Iterator[str]:
 def _of_identity(repository: Repository) -> Iterator[str]:
     if repository.identity:
         yield (
-            "git has no name and e-mail address for you, so Weft commits as Weft <weft@localhost>; to have your "
-            "own in the commits, set user.name and user.email with `git config`"
+            "git has no name and e-mail address for you, so Weft commits as Weft <weft@localhost>; to commit under "
+            "your own name, set user.name and user.email with `git config`"
         )
 
 
@@ -179,7 +179,7 @@ def _of_commits(git: Git, ends: Ends) -> Iterator[str]:
     if count != "0":
         yield (
             f"work starts from {ends.base[:12]}, which is not part of {ends.target!r}: "
-            f"what it has more ({_counted(int(count), 'commit')}) lands there, too"
+            f"its additional commits ({_counted(int(count), 'commit')}) land there, too"
         )
 
 
@@ -192,16 +192,16 @@ def _of_large_files(git: Git, base: str, entries: Sequence[bytes]) -> Iterator[s
         return
     if not any(git.says_yes("config", "--get", f"filter.lfs.{setting}") for setting in ("smudge", "process")):
         yield (
-            "files of this repository are kept by Git LFS, which is not set up here: worktrees will hold pointers "
-            "in their place. To have the files, type: git lfs install"
+            "files of this repository are stored in Git LFS, which is not set up here: worktrees will contain pointer "
+            "files. To get the files, type: git lfs install"
         )
 
 
 def _of_sparseness(repository: Repository) -> Iterator[str]:
     if _is_set(repository.git, "core.sparseCheckout"):
         yield (
-            f"the checkout {repository.top} is sparse, and worktrees will have the same part of the files; "
-            f"to have all of them, type: git sparse-checkout disable"
+            f"the checkout {repository.top} is sparse, and worktrees will have the same part of the files; to get all "
+            f"of them, type: git sparse-checkout disable"
         )
 
 
@@ -210,8 +210,8 @@ def _of_unfinished(repository: Repository) -> Iterator[str]:
     for name, operation in _UNFINISHED.items():
         if (folder / name).exists():
             yield (
-                f"a {operation} is unfinished in {repository.top}: slices start without it, and nothing lands in "
-                f"that checkout before it is done; `git status` says how to continue it"
+                f"a {operation} is unfinished in {repository.top}: slices start without it, and nothing lands in that "
+                f"checkout until it is finished; `git status` shows how"
             )
 
 
@@ -221,13 +221,13 @@ def uncommitted(repository: Repository) -> Iterator[str]:
     lines = status.split(b"\0")[:-1]
     untracked = [line[3:] for line in lines if line.startswith(b"??")]
     changed = [line[3:] for line in lines if not line.startswith(b"??")]
-    without = "slices start without what is not committed"
+    without = "slices start from commits and do not see uncommitted files"
     if changed:
         yield f"{_counted(len(changed), 'file')} changed in {repository.top} ({_some(changed)}): {without}"
     if untracked:
         yield (
-            f"{len(untracked)} untracked in {repository.top} ({_some(untracked)}): {without}; "
-            f"what they need all the same can be named in `copy` or `link`"
+            f"{len(untracked)} untracked in {repository.top} ({_some(untracked)}): {without}; list files that slices "
+            f"need under `copy` or `link`"
         )
 
 

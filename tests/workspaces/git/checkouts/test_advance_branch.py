@@ -423,7 +423,7 @@ def test_what_git_cannot_do_for_another_reason_is_told_in_its_words(
 
 def test_a_commit_that_does_not_follow_is_an_error(git: Git, before: str) -> None:
     seen = state(git)
-    with pytest.raises(GitError, match=f"does not follow on {before}"):
+    with pytest.raises(GitError, match=f"is not a descendant of {before}"):
         land(git, before, grow(git, "work", {"a": "x"}, ""))
     assert state(git) == seen
 

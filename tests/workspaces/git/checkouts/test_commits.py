@@ -334,7 +334,7 @@ def test_with_another_branch_all_is_kept_and_nothing_moves(
     write(git.directory, {"README": "changed", "new": "2"} if dirty else {})
     before = git.line("status", "--porcelain=v2", "--branch")
     with pytest.raises(
-        WorkspaceError, match=rf"has {told} checked out, and is to have {SHOWN}; what is there is kept"
+        WorkspaceError, match=rf"has {told} checked out instead of {SHOWN}; what is there is kept"
     ):
         recorded(git)
     assert git.line("status", "--porcelain=v2", "--branch") == before
@@ -411,7 +411,7 @@ def test_a_branch_that_is_gone_with_all_files_and_logs_has_nothing_to_keep(git: 
     git.do("rm", "-rqf", ".")
     (git_dir(git) / "index").unlink()
     shutil.rmtree(git_dir(git) / "logs")
-    with pytest.raises(WorkspaceError, match=rf"is gone; to have it back, type: git branch {SHOWN} COMMIT$"):
+    with pytest.raises(WorkspaceError, match=rf"is gone; to restore it, type: git branch {SHOWN} COMMIT$"):
         recorded(git)
 
 
@@ -611,7 +611,7 @@ def record_or_refuse(git: Git) -> None:
     try:
         recorded(git)
     except WorkspaceError as error:
-        if "checked out, and is to have" not in str(error):
+        if "checked out instead of" not in str(error):
             raise
 
 

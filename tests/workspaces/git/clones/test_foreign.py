@@ -102,7 +102,7 @@ def test_what_a_dead_process_left_is_removed(stranger: Stranger) -> None:
 
 @pytest.mark.parametrize("name", ["HEAD", "", "../x", "0" * 39, "--all"])
 def test_only_a_name_of_a_commit_is_asked_for(stranger: Stranger, name: str) -> None:
-    with pytest.raises(ForeignError, match="is no name of a commit"):
+    with pytest.raises(ForeignError, match="is not the name of a commit"):
         stranger.admit(name)
 
 

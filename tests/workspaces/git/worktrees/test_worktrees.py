@@ -141,7 +141,7 @@ def test_a_clean_one_with_something_else_checked_out_is_made_anew(
 def test_what_is_in_no_commit_is_not_removed(worktrees: Worktrees, made: Path, head: str, dirt: str) -> None:
     write(made, {dirt: "changed"})
     shown = dirt.replace("\n", r"\\n")
-    with pytest.raises(WorkspaceError, match=rf"holds what is in no commit: {shown}; .*git -C .*/a status"):
+    with pytest.raises(WorkspaceError, match=rf"has uncommitted changes: {shown}; .*git -C .*/a status"):
         worktrees.make(made, branch=BRANCH, commit=head)
     assert (made / dirt).read_text() == "changed"
 
@@ -228,7 +228,7 @@ def test_one_whose_directory_is_gone_is_made_again(
     assert len(worktrees.listed()) == 2
 
 
-@pytest.mark.parametrize(("reason", "told"), [("on a stick", " by somebody who says: on a stick"), ("", "")])
+@pytest.mark.parametrize(("reason", "told"), [("on a stick", ": on a stick"), ("", "")])
 def test_one_that_is_gone_and_locked_is_left_to_who_locked_it(
     git: Git, worktrees: Worktrees, made: Path, head: str, reason: str, told: str
 ) -> None:
@@ -343,7 +343,7 @@ def test_a_worktree_whose_checkout_was_cut_off_is_not_used_and_made_anew(
         of(DyingGit(git, 2)).make(place, branch=BRANCH, commit=head)
     write(place, {"README": "hel"})
     (entry(git) / "index.lock").touch()
-    with pytest.raises(WorkspaceError, match="was not made to its end; run the plan again"):
+    with pytest.raises(WorkspaceError, match="was not created completely; run the plan again"):
         worktrees.prove(place, BRANCH)
     worktrees.make(place, branch=BRANCH, commit=head)
     assert files(place) == FILES
@@ -377,7 +377,7 @@ def test_a_git_that_is_still_at_work_there_is_waited_for(
     with pytest.raises(KilledError):
         of(DyingGit(git, 2)).make(place, branch=BRANCH, commit=head)
     lock = entry(git) / "index.lock"
-    with lock.open("w"), pytest.raises(WorkspaceError, match="git is still at work in"):
+    with lock.open("w"), pytest.raises(WorkspaceError, match="git is still running in"):
         worktrees.make(place, branch=BRANCH, commit=head)
     assert place.exists()
 
@@ -485,11 +485,11 @@ def branch_and_log_gone(git: Git, made: Path) -> None:
     [
         (
             switched,
-            r"has the branch other checked out, and is to have weft/p/a; type: git -C /.*/a switch weft/p/a$",
+            r"has the branch other checked out instead of weft/p/a; type: git -C /.*/a switch weft/p/a$",
         ),
         (
             detached,
-            r"has no branch checked out, and is to have weft/p/a; type: git -C /.*/a switch weft/p/a$",
+            r"has no branch checked out instead of weft/p/a; type: git -C /.*/a switch weft/p/a$",
         ),
         (rebasing, r"a `git rebase` is unfinished in /.*/a; .*git -C /.*/a rebase --abort"),
         (applying, r"a `git am` is unfinished"),
@@ -499,25 +499,25 @@ def branch_and_log_gone(git: Git, made: Path) -> None:
         (emptied_but_for_what_was_brought, r"/a is empty, though its commit is not"),
         (without_link, r"/a is no worktree: it has no file `.git`.*; move it away"),
         (initialised, r"/a is a repository of its own, as if made by `git init`"),
-        (with_nonsense, r"/a/.git does not say where its repository is; type `git worktree repair`"),
-        (pruned, r"/a is not registered as a worktree any more: /.*/worktrees/a is gone"),
+        (with_nonsense, r"/a/.git does not name its repository; type `git worktree repair`"),
+        (pruned, r"/a is no longer registered as a worktree: /.*/worktrees/a does not exist"),
         (
             of_another,
-            r"/a is a worktree of another repository: its `.git` leads to /.*/other/.git/worktrees/w",
+            r"/a is a worktree of another repository: its `.git` points to /.*/other/.git/worktrees/w",
         ),
         (
             moved_away,
-            r"does not know /.*/a: in its place it knows /.*/nowhere/.git; .*`git worktree repair /.*/a`",
+            r"has no worktree /.*/a: its entry names /.*/nowhere/.git; .*`git worktree repair /.*/a`",
         ),
-        (half_registered, r"does not know /.*/a: in its place it knows nothing"),
-        (gone, r"the worktree /.*/a is gone; put it back"),
-        (linked, r"/a is to be a worktree, and is no directory, or a link to one; remove it"),
+        (half_registered, r"has no worktree /.*/a: its entry names nothing"),
+        (gone, r"the worktree /.*/a does not exist; put it back"),
+        (linked, r"/a must be a worktree, but is not a directory or is a symbolic link; remove it"),
         (elsewhere, r"git takes /.*/top for the root of /.*/a: so it is set; look for `core.worktree`"),
         (
             branch_gone,
             r"the branch weft/p/a of the worktree /.*/a is gone; .*git branch weft/p/a [0-9a-f]{12}$",
         ),
-        (branch_and_log_gone, r"is gone; to have it back, type: git branch weft/p/a COMMIT$"),
+        (branch_and_log_gone, r"is gone; to restore it, type: git branch weft/p/a COMMIT$"),
     ],
 )
 def test_no_step_starts_in_anything_else(
