@@ -158,7 +158,7 @@ def surprises(place: Path, env: Environment) -> Iterator[str]:
 
 def ending(place: Path) -> list[str]:
     return [
-        "Five slices landed, and main is green. One is held for you, and one was not begun,",
+        "Five slices landed, and main is green. One is held for you, and one was not started,",
         "as it may cost more than was left. Look around, and settle the conflict if you like:",
         "",
         f"  cd {place} && PATH={PROGRAMS}:$PATH",

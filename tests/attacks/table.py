@@ -117,16 +117,16 @@ OBJECTS = (
     Attack("multi-pack-index", "commit; head -c 999 /dev/urandom > $G/objects/pack/multi-pack-index"),
     Attack(
         "poisoned-object",
-        f"commit; {_LOOSE} rm -f $F; printf 'blob 4\\0EVIL' | python3 -c "
-        "'import sys,zlib;sys.stdout.buffer.write(zlib.compress(sys.stdin.buffer.read()))' > $F",
+        f"commit; {_LOOSE} rm -f $F; printf 'blob 4\\0EVIL' | python3 -c 'import "
+        f"sys,zlib;sys.stdout.buffer.write(zlib.compress(sys.stdin.buffer.read()))' > $F",
         "refuses it",
     ),
     Attack(
         "poisoned-object-of-the-repository",
-        "O=$(git rev-parse HEAD:README); D=$G/objects/$(echo $O | cut -c1-2); mkdir -p $D; "
-        "printf 'blob 4\\0EVIL' | "
-        "python3 -c 'import sys,zlib;sys.stdout.buffer.write(zlib.compress(sys.stdin.buffer.read()))' > "
-        "$D/$(echo $O | cut -c3-); echo 1 > one; git add one; git commit -qm one",
+        "O=$(git rev-parse HEAD:README); D=$G/objects/$(echo $O | cut -c1-2); mkdir -p $D; printf 'blob "
+        "4\\0EVIL' | python3 -c 'import "
+        "sys,zlib;sys.stdout.buffer.write(zlib.compress(sys.stdin.buffer.read()))' > $D/$(echo $O | cut -c3-); "
+        "echo 1 > one; git add one; git commit -qm one",
     ),
     Attack("truncated-object", f"commit; {_LOOSE} head -c 5 $F > ~/x; rm -f $F; mv ~/x $F", "is broken"),
     Attack("object-without-header", f"commit; {_LOOSE} rm -f $F; echo junk > $F", "is broken"),
@@ -146,7 +146,7 @@ OBJECTS = (
     Attack(
         "missing-parent",
         f"{_RAW}T=$(git rev-parse HEAD^{{tree}}); C=$(printf '{_COMMIT}' $T "
-        "1111111111111111111111111111111111111111 | raw commit); echo $C > $G/$B",
+        f"1111111111111111111111111111111111111111 | raw commit); echo $C > $G/$B",
         "refuses it",
     ),
     Attack(
@@ -345,10 +345,9 @@ SETTINGS = (
     Attack("attributes-in-info", "echo '* filter=users' > $G/info/attributes; echo 1 > one"),
     Attack(
         "hooks",
-        "for h in post-commit reference-transaction post-checkout post-index-change pre-auto-gc; do "
-        "mkdir -p $G/hooks; printf '#!/bin/sh\\ntouch $HOME_OUT/ran\\n' > $G/hooks/$h; "
-        "chmod +x $G/hooks/$h; done; "
-        "echo 1 > one",
+        "for h in post-commit reference-transaction post-checkout post-index-change pre-auto-gc; do mkdir -p "
+        "$G/hooks; printf '#!/bin/sh\\ntouch $HOME_OUT/ran\\n' > $G/hooks/$h; chmod +x $G/hooks/$h; done; echo "
+        "1 > one",
     ),
     Attack(
         "hooks-path",
@@ -367,8 +366,8 @@ SETTINGS = (
     ),
     Attack(
         "external-diff",
-        "git config diff.external 'touch $HOME_OUT/ran'; git config diff.x.textconv "
-        "'touch $HOME_OUT/ran'; echo '* diff=x' > .gitattributes; echo 1 > one",
+        "git config diff.external 'touch $HOME_OUT/ran'; git config diff.x.textconv 'touch $HOME_OUT/ran'; echo "
+        "'* diff=x' > .gitattributes; echo 1 > one",
     ),
     Attack("work-tree", "commit; git config core.worktree $SIBLING; echo 2 > two"),
     Attack(

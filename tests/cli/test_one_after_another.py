@@ -52,7 +52,7 @@ def test_what_failed_is_retried_when_the_last_coordinator_has_gone(project: Proj
         project.reached("y")
     project.let_through("y")
     out, errors = again.communicate()
-    assert (again.returncode, "does what failed once more" in out) == (0, True), errors
+    assert (again.returncode, "retries what failed" in out) == (0, True), errors
 
 
 def test_nothing_is_cleaned_before_the_last_coordinator_has_gone(project: Project) -> None:

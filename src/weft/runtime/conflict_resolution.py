@@ -114,8 +114,8 @@ def red(fact: Ended, order: Merge, place: str) -> Ended:
         return fact
     if order.resolved:
         message = (
-            f"`verify` fails on the resolved conflict: {fact.message}; fix it in {place} and commit it there, then "
-            f"type: weft merge {order.path}"
+            f"`verify` fails on the resolved conflict: {fact.message}; fix it in {place} and commit it there, "
+            f"then type: weft merge {order.path}"
         )
         return replace(fact, message=message, how=StepOutcome.HELD)
     message = f"`verify` fails on the merged result, although it passed before: {fact.message}"

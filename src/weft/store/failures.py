@@ -43,7 +43,10 @@ _MEANINGS: dict[int, tuple[type[WeftError], str]] = {
     sqlite3.SQLITE_CONSTRAINT_UNIQUE: (InputError, "it already has a run of this name"),
     sqlite3.SQLITE_BUSY: (
         WeftError,
-        f"another process has kept it busy for {BUSY_SECONDS:.0f} seconds; find that process (fuser) and try again",
+        (
+            f"another process has kept it busy for {BUSY_SECONDS:.0f} seconds; find that process (fuser) and try "
+            f"again"
+        ),
     ),
 }
 
@@ -86,8 +89,8 @@ def _is_undecodable(error: Exception) -> bool:
 def not_text(error: UnicodeEncodeError) -> WeftError:
     """Returns the error for text that is not UTF-8: Python can hold such names, JSON and SQLite cannot."""
     return InputError(
-        f"cannot record {error.object!r}: it is not text in UTF-8; "
-        "rename the file, or give the variable another value, and type the command again"
+        f"cannot record {error.object!r}: it is not text in UTF-8; rename the file, or give the variable another "
+        f"value, and type the command again"
     )
 
 

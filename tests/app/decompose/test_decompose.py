@@ -131,7 +131,7 @@ def test_what_a_person_should_know_is_said_in_comments() -> None:
     text = plan_text(decompose(flat, Limits()), name="x", goal="g", found=NOTHING)
     comments = [line.strip() for line in text.splitlines() if line.strip().startswith("#")]
     assert comments == [
-        "# A proposal for 30 files, derived from their references and from what changed together, not from the goal:",
+        "# A proposal for 30 files, based on their references and on what changed together, not on the goal:",
         "# read it, and change what you know better.",
         "#   weft check   checks it; shows what runs at once and what it may cost",
         "#   weft run     run it",

@@ -107,9 +107,9 @@ def test_a_damaged_journal_is_left_to_a_coordinator_that_has_it_open(patient: Pa
 def test_a_journal_that_takes_too_long_to_check_is_unknown(patient: Patient) -> None:
     patient.plan(LANDS).run()
     patient.sql(
-        "INSERT INTO events (at, run, kind, subplan, step, attempt, outcome, data) "
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
-        "SELECT 0, run, 'x', '', '', 1, '', '{}' FROM n, runs"
+        "INSERT INTO events (at, run, kind, subplan, step, attempt, outcome, data) WITH RECURSIVE n(i) AS "
+        "(SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT 0, run, 'x', '', '', 1, '', '{}' FROM "
+        "n, runs"
     )
     assert patient.one("journal", patience=-1.0).state is FindingState.UNKNOWN
 

@@ -44,7 +44,8 @@ def test_a_worktree_whose_directory_is_gone_is_forgotten_and_its_branch_is_kept(
     told = failed.one("worktree-lost")
     assert (told.state, told.finding.subject) == (FindingState.PROBLEM, str(place))
     assert told.finding.found == (
-        f"the worktree {place} is registered, but its directory does not exist; it had weft/tried/group.bad checked out"
+        f"the worktree {place} is registered, but its directory does not exist; it had weft/tried/group.bad "
+        f"checked out"
     )
     assert told.finding.command == f"git worktree remove --force {place}"
     assert registered(failed) == ["group.bad"]

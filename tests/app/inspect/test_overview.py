@@ -289,7 +289,7 @@ def test_a_pause_that_nobody_takes_up_in_time_says_who_does_not(
 ) -> None:
     monkeypatch.setattr("weft.app.control.control.PATIENCE", 0.0)
     book.come_back()
-    with book.opened() as opened, pytest.raises(DeafError, match="has not taken this up within 0 s"):
+    with book.opened() as opened, pytest.raises(DeafError, match="has not handled this within 0 s"):
         steer(opened, ControlState.PAUSE)
 
 

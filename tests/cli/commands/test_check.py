@@ -184,8 +184,8 @@ def test_without_a_plan_it_is_said_what_to_type(tmp_path: Path) -> None:
     result = check(tmp_path)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (
-        f"error: there is no weft.yaml and no weft.yml in {tmp_path}; "
-        "to write one, type: weft init; to name another file: weft check FILE\n"
+        f"error: there is no weft.yaml and no weft.yml in {tmp_path}; to write one, type: weft init; to name "
+        f"another file: weft check FILE\n"
     )
 
 

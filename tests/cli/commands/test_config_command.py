@@ -326,7 +326,7 @@ def test_no_variable_approves_anything(cloned: Project) -> None:
 def test_where_nobody_can_be_asked_it_is_said_how_to_do_without(cloned: Project) -> None:
     done = cloned.weft("config", "approve", input="y\n")
     how = "weft config approve --yes (or --hash HASH)"
-    said = f"error: there is nobody to ask; if you have looked at them, type: {how}"
+    said = f"error: cannot ask without a terminal; after you have read them, type: {how}"
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (2, said)
 
 

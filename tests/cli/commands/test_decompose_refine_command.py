@@ -34,7 +34,7 @@ RIGHT = json.dumps(
 )
 WITHOUT = "nothing has been written; for a plan that no agent has refined, leave out --refine"
 INSTALL = "to install it, type: npm install -g @openai/codex"
-AGAIN = "your answer cannot be taken"
+AGAIN = "your answer is invalid"
 RULES = rules_of(
     [
         {
@@ -125,7 +125,7 @@ def test_nobody_is_asked_if_the_answer_could_not_be_written(project: Project) ->
     (project.root / "new.yaml").write_text("mine")
     done = project.decompose("--refine", "stubborn")
     assert (done.exit_code, project.tries.exists()) == (2, False)
-    assert done.stderr.startswith("error: new.yaml already exists, and says something else")
+    assert done.stderr.startswith("error: new.yaml exists with other content")
 
 
 def test_the_agent_gets_no_tool_to_change_anything(project: Project, server: ModelServer) -> None:

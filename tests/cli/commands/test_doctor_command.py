@@ -74,8 +74,8 @@ def test_a_problem_is_told_with_the_reason_and_what_helps(patient: Patient) -> N
     assert done.exit_code == 1
     assert done.stdout.splitlines() == [
         (
-            f"problem: worktree-lost: the worktree {place} is registered, but its directory does not exist; it had "
-            "weft/tried/group.bad checked out"
+            f"problem: worktree-lost: the worktree {place} is registered, but its directory does not exist; it "
+            f"had weft/tried/group.bad checked out"
         ),
         "  why it matters: git keeps their branches from being checked out anywhere else",
         f"  type: git worktree remove --force {place}",

@@ -101,8 +101,8 @@ def test_what_a_person_should_know_is_said_before_anything_starts_but_not_quietl
     (repository.root / "README").write_text("changed\n")
     done = weft(repository, "run")
     assert told(done.stderr)[0] == (
-        f"note: 1 file changed in {repository.root} (README): slices start from commits and do not see uncommitted "
-        f"files"
+        f"note: 1 file changed in {repository.root} (README): slices start from commits and do not see "
+        f"uncommitted files"
     )
     assert "note:" not in weft(repository, "run", "--fresh", "-q").stderr
 

@@ -71,7 +71,9 @@ def test_what_is_done_again_says_why_until_it_says_something_itself() -> None:
     story.step("store/model", "check", command="pytest -q")
     story.end("store/model", "check", "failed", exit_code=1)
     story.step("store/model", "code", attempt=2)
-    assert rows_of(story)[1] == "▶   model  code 2/4  0:00  again, as check failed: exit code 1 (pytest -q)"
+    assert (
+        rows_of(story)[1] == "▶   model  code 2/4  0:00  again, because check failed: exit code 1 (pytest -q)"
+    )
     story.view.note_output("store/model", "code", "reading src/store.py")
     assert rows_of(story)[1] == "▶   model  code 2/4  0:00  reading src/store.py"
     story.end("store/model", "code", attempt=2)

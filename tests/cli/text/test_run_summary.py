@@ -177,7 +177,7 @@ def test_open_questions_come_with_the_commands_that_answer_them() -> None:
         story.tell("ask", path, "gate", question="May I?", firing=1)
     story.wait(30)
     assert summary(story, plan="plan.yaml") == snapshot("""\
-Needs you after 30 s: 0 of 3 slices completed, 2 under way, 1 not begun.
+Needs you after 30 s: 0 of 3 slices completed, 2 under way, 1 not started.
 
 Question   store/model: May I?
            cli: May I?
@@ -207,7 +207,7 @@ def test_a_run_that_was_stopped_says_how_it_goes_on() -> None:
     story.wait(5)
     story.finish("stopped")
     assert summary(story, results="result") == snapshot("""\
-Stopped after 5.0 s: 1 of 3 slices completed, 1 under way, 1 not begun.
+Stopped after 5.0 s: 1 of 3 slices completed, 1 under way, 1 not started.
 
 Cost       unknown: 1 agent call did not report its cost
 Results    result
@@ -307,7 +307,7 @@ def test_what_is_in_the_way_is_told_and_what_failed_has_its_logs() -> None:
     fails(story, "c")
     story.view.state = "waiting"
     assert summary(story) == snapshot("""\
-Needs you after 0.0 s: 2 of 4 slices completed, 1 failed, 1 not begun, 2 results wait to land.
+Needs you after 0.0 s: 2 of 4 slices completed, 1 failed, 1 not started, 2 results wait to land.
 
 Failed     c: step check, attempt 4: exit code 1 (pytest -q)
 Held       a: main is checked out; then type: weft merge a

@@ -168,8 +168,8 @@ def test_what_unreported_calls_keep_is_shown_with_the_command_that_releases_it()
         plan_words=("my plan.yaml",),
     )
     assert shown(one)[-1] == (
-        "$0.35 stays reserved for agent calls that did not report their cost; "
-        "to count the budget from zero, type: weft run 'my plan.yaml' --fresh-budget"
+        "$0.35 stays reserved for agent calls that did not report their cost; to count the budget from zero, "
+        "type: weft run 'my plan.yaml' --fresh-budget"
     )
     assert shown(view(unreported=100_000, unknown=2))[-1:] == shown(view(unknown=2))[-1:]
 
@@ -286,7 +286,7 @@ def test_a_failed_verify_is_told_with_its_command_the_end_of_its_output_and_what
         "  | one",
         "  | two",
         "",
-        "weft logs /:@verify     shows what the verify of tried wrote",
+        "weft logs /:@verify     shows the output of the verify of tried",
     ]
 
 
@@ -360,7 +360,7 @@ def test_programs_are_told_the_same() -> None:
     assert found["conflicts_ahead"] == [{"subplan": "a", "other": "b", "files": ["x.py"]}]
     assert found["next"] == [
         {"command": "weft resume --limits", "does": "ends the usage limit now"},
-        {"command": "weft logs g:@verify", "does": "shows what the verify of g wrote"},
+        {"command": "weft logs g:@verify", "does": "shows the output of the verify of g"},
     ]
     assert found["subplans"][0]["rejected"] == {"step": "look", "attempt": 2, "reason": "too low"}
     assert found["subplans"][0]["tokens"] == 7
@@ -400,7 +400,7 @@ def test_a_verify_that_keeps_a_result_from_landing_is_told_once_with_what_to_typ
         "commit a fix to branch weft/tried/a, then type: weft merge a",
         "",
         "weft merge              tries to land what is held",
-        "weft logs a:@land       shows what the verify before a landing wrote",
+        "weft logs a:@land       shows the output of the verify before a landing",
     ]
 
 

@@ -150,8 +150,8 @@ def deaf_error(book: RecordedRun) -> DeafError:
     holder = book.journal.holder()
     pid = "" if holder is None else f" (process {holder.pid})"
     return DeafError(
-        f"the coordinator{pid} is alive and has not handled this within {PATIENCE:.0f} s; it will when it responds "
-        f"again. To find the cause, type: weft doctor"
+        f"the coordinator{pid} is alive and has not handled this within {PATIENCE:.0f} s; it will when it "
+        f"responds again. To find the cause, type: weft doctor"
     )
 
 
@@ -187,8 +187,8 @@ def refuse_to_retry(book: RecordedRun, names: Sequence[str]) -> tuple[str, ...]:
     holder = book.journal.holder()
     if holder is not None and book.is_run_by_somebody():
         raise WeftError(
-            f"run {book.run.run} is running (process {holder.pid}); retry when it has ended, or stop it first with: "
-            f"weft stop"
+            f"run {book.run.run} is running (process {holder.pid}); retry when it has ended, or stop it first "
+            f"with: weft stop"
         )
     states = book.journal.states(book.run.run)
     for path in subplans:

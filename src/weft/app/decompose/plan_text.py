@@ -18,7 +18,7 @@ _ASSUMED = "claude"
 _RISKS_SHOWN = 3
 _TOO_LARGE = "Larger than one agent should take, but there is no basis for splitting it."
 _HEAD = """\
-A proposal for {files:,} files, derived from their references and from what changed together, not from the goal:
+A proposal for {files:,} files, based on their references and on what changed together, not on the goal:
 read it, and change what you know better.
   weft check   checks it; shows what runs at once and what it may cost
   weft run     run it"""

@@ -131,8 +131,8 @@ def installed(context: DoctorContext) -> Iterator[Finding]:
 CHECKS = (
     Check(
         id="agents",
-        looks_at="the programs of the agents that the plan (or the configuration) names are on the PATH and report "
-        "their version; a warning for agents that no step of the plan uses",
+        looks_at="the programs of the agents that the plan (or the configuration) names are on the PATH and "
+        "report their version; a warning for agents that no step of the plan uses",
         why="steps of that agent cannot start",
         examine=agents,
     ),

@@ -171,7 +171,8 @@ def _real(place: Path) -> str:
 CHECKS = (
     Check(
         id="unmerged",
-        looks_at="branches of plans with commits that are not on the target (a warning); a target that does not exist",
+        looks_at="branches of plans with commits that are not on the target (a warning); a target that does not "
+        "exist",
         why="work that has not landed is on no other branch",
         examine=unmerged,
     ),

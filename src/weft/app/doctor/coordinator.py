@@ -162,17 +162,17 @@ def coordinator_hangs(context: DoctorContext) -> Iterator[Finding]:
 CHECKS = (
     Check(
         id="journal",
-        looks_at="`.weft/weft.db` can be opened, has a known version and passes SQLite's integrity check; each row "
-        "matches its checksum; its `-wal` file is valid, and SQLite reads all of it",
+        looks_at="`.weft/weft.db` can be opened, has a known version and passes SQLite's integrity check; each "
+        "row matches its checksum; its `-wal` file is valid, and SQLite reads all of it",
         why="the journal is the only record of runs",
-        mends="writes a new journal with all readable entries, keeps the damaged one beside it as `weft.db.damaged`, "
-        "and lists what is lost; a run that has lost its end counts as abandoned",
+        mends="writes a new journal with all readable entries, keeps the damaged one beside it as "
+        "`weft.db.damaged`, and lists what is lost; a run that has lost its end counts as abandoned",
         examine=journal,
     ),
     Check(
         id="coordinator",
-        looks_at="a run that has not ended, although its coordinator is dead; another process with the same pid is "
-        "not mistaken for it",
+        looks_at="a run that has not ended, although its coordinator is dead; another process with the same pid "
+        "is not mistaken for it",
         why="nothing new starts in such a run until it is resumed",
         mends="records the run as stopped, unless steps of it still run; `weft run` resumes it",
         examine=coordinator,
@@ -180,8 +180,8 @@ CHECKS = (
     Check(
         id="coordinator-hangs",
         looks_at="a coordinator that was halted by a signal, or that has not handled a request for 60 s",
-        why="the run makes no progress although its coordinator is alive; its steps continue, and the next `weft run` "
-        "takes them over",
+        why="the run makes no progress although its coordinator is alive; its steps continue, and the next "
+        "`weft run` takes them over",
         examine=coordinator_hangs,
     ),
 )

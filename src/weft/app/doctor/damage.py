@@ -126,8 +126,8 @@ CHECKS = (
         id="git-refs",
         looks_at="refs that are damaged or point to missing objects; lines of `packed-refs` that git cannot read",
         why="git does not read or write such a ref, and with a damaged `packed-refs` it reads no ref at all",
-        mends="restores the refs of Weft from reflogs and notes, and `packed-refs` from its readable lines; keeps the "
-        "damaged files in `.git/weft/damaged`",
+        mends="restores the refs of Weft from reflogs and notes, and `packed-refs` from its readable lines; "
+        "keeps the damaged files in `.git/weft/damaged`",
         examine=refs,
     ),
     Check(

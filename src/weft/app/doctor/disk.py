@@ -172,8 +172,8 @@ CHECKS = (
     ),
     Check(
         id="disk-inodes",
-        looks_at=f"how many more files can be created there: a problem below {_B.inodes_problem:,}, a warning below "
-        f"{_B.inodes_warning:,}",
+        looks_at=f"how many more files can be created there: a problem below {_B.inodes_problem:,}, a warning "
+        f"below {_B.inodes_warning:,}",
         why="each worktree has all files of the repository",
         examine=inodes,
     ),
@@ -185,8 +185,8 @@ CHECKS = (
     ),
     Check(
         id="disk-kind",
-        looks_at="`.weft` is on a file system with locks (else a problem) that is not a network file system (else a "
-        "warning)",
+        looks_at="`.weft` is on a file system with locks (else a problem) that is not a network file system "
+        "(else a warning)",
         why="locks keep two coordinators apart, and the journal shares memory between processes of one machine",
         examine=filesystem,
     ),

@@ -217,18 +217,18 @@ CHECKS = (
     ),
     Check(
         id="repository",
-        looks_at="git can read the repository; it is not bare and has a commit; submodules, branch names, base and "
-        "target of the plan allow slices to start",
+        looks_at="git can read the repository; it is not bare and has a commit; submodules, branch names, base "
+        "and target of the plan allow slices to start",
         why="slices start from a commit and land on a branch",
         examine=repository,
     ),
     Check(
         id="git-locks",
-        looks_at="stale lock files of git: no process has them open, no git runs there, and they are older than 10 s "
-        "or were left by a git that Weft started",
+        looks_at="stale lock files of git: no process has them open, no git runs there, and they are older than "
+        "10 s or were left by a git that Weft started",
         why="git cannot write while they exist",
-        mends="removes those in worktrees and on branches of plans, and all that a git of Weft has left; it does not "
-        "touch others in your own checkout",
+        mends="removes those in worktrees and on branches of plans, and all that a git of Weft has left; it "
+        "does not touch others in your own checkout",
         examine=locks,
     ),
 )

@@ -54,7 +54,8 @@ def _remove(context: DoctorContext, file: Path) -> None:
 CHECKS = (
     Check(
         id="status-files",
-        looks_at="files in `.weft/run` that cannot be read, or that show a subplan as running although its run is not",
+        looks_at="files in `.weft/run` that cannot be read, or that show a subplan as running although its run "
+        "is not",
         why="scripts and people read a wrong state there",
         mends="removes them; the next run writes them again",
         examine=status_files,

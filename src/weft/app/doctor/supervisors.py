@@ -58,8 +58,8 @@ def _dead(context: DoctorContext, remains: SupervisorRemains, run: str) -> Findi
             mend=mend,
         )
     return problem(
-        f"the supervisor of run {run}, process {remains.pid}, is dead, and the end of {_steps(remains.unfinished)} is "
-        f"unknown",
+        f"the supervisor of run {run}, process {remains.pid}, is dead, and the end of "
+        f"{_steps(remains.unfinished)} is unknown",
         command=_resume_command(context, run) or "weft doctor --fix",
         subject=run,
         mend=mend,
@@ -164,8 +164,8 @@ def _orphans(context: DoctorContext) -> Iterator[StepProcess]:
 CHECKS = (
     Check(
         id="supervisor",
-        looks_at="a supervisor that died while steps ran, that runs steps without a coordinator (a warning), or that "
-        "has steps of a run that no command continues",
+        looks_at="a supervisor that died while steps ran, that runs steps without a coordinator (a warning), or "
+        "that has steps of a run that no command continues",
         why="the supervisor records how steps end; without it their ends are unknown",
         mends="if the supervisor died: ends the remaining processes of its steps, which count as lost; `weft run` "
         "repeats them. If no command continues the run: ends its steps, frozen ones too",
@@ -179,8 +179,8 @@ CHECKS = (
     ),
     Check(
         id="orphans",
-        looks_at="processes of steps of a dead supervisor, recognised by `WEFT_HOST` in their environment or by the "
-        "other marks of jobs",
+        looks_at="processes of steps of a dead supervisor, recognised by `WEFT_HOST` in their environment or by "
+        "the other marks of jobs",
         why="they may still change files and cost money, and nothing uses their results",
         mends="ends them: SIGTERM, 5 s, SIGKILL; it checks pid and start time of each process just before",
         examine=orphans,

@@ -55,7 +55,8 @@ def lost(context: DoctorContext) -> Iterator[Finding]:
         name = (worktree.listed.branch or worktree.listed.head[:12]).removeprefix("refs/heads/")
         is_locked = worktree.listed.locked is not None
         yield problem(
-            f"the worktree {worktree.path} is registered, but its directory does not exist; it had {name} checked out",
+            f"the worktree {worktree.path} is registered, but its directory does not exist; it had {name} "
+            f"checked out",
             # Git removes a locked worktree only with --force given twice.
             command=f"git worktree remove --force{' --force' * is_locked} {_quoted(worktree.path)}",
             subject=str(worktree.path),
@@ -265,8 +266,8 @@ CHECKS = (
         id="worktree-lost",
         looks_at="registered worktrees of plans that have no directory",
         why="git keeps their branches from being checked out anywhere else",
-        mends="removes the registration if a branch or a tag contains its commit, nothing is staged in it, and it is "
-        "not locked",
+        mends="removes the registration if a branch or a tag contains its commit, nothing is staged in it, and "
+        "it is not locked",
         examine=lost,
     ),
     Check(

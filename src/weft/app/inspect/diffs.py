@@ -231,8 +231,8 @@ def _ends(book: RecordedRun, git: Git, names: RefNames, path: str) -> _Ends:
         return _Ends(start=record.start, head=record.head, is_past=True)
     trailer = f"Weft-Subplan: {path}" if path else f"Weft-Plan: {names.plan}"
     raise InputError(
-        f"the branch {names.branch(path)} of {subject} is gone, or not this run's any more; to find what landed of "
-        f"it, type: git log --grep='^{trailer}$'"
+        f"the branch {names.branch(path)} of {subject} is gone, or not this run's any more; to find what landed "
+        f"of it, type: git log --grep='^{trailer}$'"
     )
 
 

@@ -115,8 +115,8 @@ def refuse_link(path: Path) -> None:
     """Raises `InputError` if it is a symbolic link."""
     if path.is_symlink():
         raise InputError(
-            f"{path} is a symbolic link, which Weft does not follow, because it could lead to any file of yours; to "
-            f"remove the link, type: rm {quote(str(path))}"
+            f"{path} is a symbolic link, which Weft does not follow, because it could lead to any file of yours; "
+            f"to remove the link, type: rm {quote(str(path))}"
         )
 
 

@@ -158,7 +158,8 @@ def _ask(*, loosens: bool) -> None:
 
     if sys.stdin is None or not sys.stdin.isatty():
         raise InputError(
-            "cannot ask without a terminal; after you have read them, type: weft config approve --yes (or --hash HASH)"
+            "cannot ask without a terminal; after you have read them, type: weft config approve --yes (or --hash "
+            "HASH)"
         )
     if not agrees(loosens=loosens):
         raise InputError("not approved")

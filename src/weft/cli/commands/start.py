@@ -37,7 +37,7 @@ def start(
 ) -> int:
     """Run PLAN as `weft run` does, but in the background: it continues when the terminal is closed.
 
-    Returns when work is running. `weft status` shows how far it is, `weft pause`, `weft resume` and `weft stop`
+    Returns when work is running. `weft status` shows its progress, `weft pause`, `weft resume` and `weft stop`
     steer it, from any terminal. A stopped run resumes where it was, and what was paused is still paused, until
     `weft resume`; a run that is already active is not touched. The output of the coordinator is in
     .weft/coordinator.log.

@@ -91,16 +91,16 @@ def _of_names(git: Git, names: RefNames | None) -> Iterator[str]:
         folder = "/".join(parts[:end])
         if git.says_yes("show-ref", "--verify", "--quiet", f"refs/heads/{folder}"):
             yield (
-                f"there is a branch {folder!r}, and git allows no {branch!r} beside it; "
-                f"write another `branch_prefix` in the plan, or type: git branch -m {folder} {folder}-old"
+                f"there is a branch {folder!r}, and git allows no {branch!r} beside it; write another "
+                f"`branch_prefix` in the plan, or type: git branch -m {folder} {folder}-old"
             )
 
 
 def _of_histories(git: Git, ends: Ends) -> Iterator[str]:
     if not git.says_yes("merge-base", ends.base, ends.target_ref):
         yield (
-            f"the base {ends.base[:12]} and the target {ends.target!r} have no commit in common, so work that starts "
-            f"from the base cannot land on the target; write another `base` or `target` in the plan"
+            f"the base {ends.base[:12]} and the target {ends.target!r} have no commit in common, so work that "
+            f"starts from the base cannot land on the target; write another `base` or `target` in the plan"
         )
 
 
@@ -140,9 +140,9 @@ def _of_submodules(entries: Sequence[bytes], setup: Sequence[str]) -> Iterator[s
         )
     else:
         yield (
-            f"there are repositories in the repository ({_some(submodules)}) that `.gitmodules` does not name, so git "
-            f"cannot check out their files in a worktree; type "
-            f"`git rm --cached {shown(submodules[0])}` and commit that"
+            f"there are repositories in the repository ({_some(submodules)}) that `.gitmodules` does not name, "
+            f"so git cannot check out their files in a worktree; type `git rm --cached {shown(submodules[0])}` "
+            f"and commit that"
         )
 
 
@@ -158,8 +158,8 @@ def _of_case(git: Git, entries: Sequence[bytes]) -> Iterator[str]:
     same = [name for group in groups if len(group) > 1 for name in group]
     if same:
         yield (
-            f"some names differ only in case ({_some(same)}), and this file system treats them as the same; rename "
-            f"all but one of each, and commit that"
+            f"some names differ only in case ({_some(same)}), and this file system treats them as the same; "
+            f"rename all but one of each, and commit that"
         )
 
 
@@ -169,8 +169,8 @@ def _of_case(git: Git, entries: Sequence[bytes]) -> Iterator[str]:
 def _of_identity(repository: Repository) -> Iterator[str]:
     if repository.identity:
         yield (
-            "git has no name and e-mail address for you, so Weft commits as Weft <weft@localhost>; to commit under "
-            "your own name, set user.name and user.email with `git config`"
+            "git has no name and e-mail address for you, so Weft commits as Weft <weft@localhost>; to commit "
+            "under your own name, set user.name and user.email with `git config`"
         )
 
 
@@ -178,8 +178,8 @@ def _of_commits(git: Git, ends: Ends) -> Iterator[str]:
     count = git.line("rev-list", "--count", ends.base, f"^{ends.target_ref}")
     if count != "0":
         yield (
-            f"work starts from {ends.base[:12]}, which is not part of {ends.target!r}: "
-            f"its additional commits ({_counted(int(count), 'commit')}) land there, too"
+            f"work starts from {ends.base[:12]}, which is not part of {ends.target!r}: its additional commits "
+            f"({_counted(int(count), 'commit')}) land there, too"
         )
 
 
@@ -192,16 +192,16 @@ def _of_large_files(git: Git, base: str, entries: Sequence[bytes]) -> Iterator[s
         return
     if not any(git.says_yes("config", "--get", f"filter.lfs.{setting}") for setting in ("smudge", "process")):
         yield (
-            "files of this repository are stored in Git LFS, which is not set up here: worktrees will contain pointer "
-            "files. To get the files, type: git lfs install"
+            "files of this repository are stored in Git LFS, which is not set up here: worktrees will contain "
+            "pointer files. To get the files, type: git lfs install"
         )
 
 
 def _of_sparseness(repository: Repository) -> Iterator[str]:
     if _is_set(repository.git, "core.sparseCheckout"):
         yield (
-            f"the checkout {repository.top} is sparse, and worktrees will have the same part of the files; to get all "
-            f"of them, type: git sparse-checkout disable"
+            f"the checkout {repository.top} is sparse, and worktrees will have the same part of the files; to "
+            f"get all of them, type: git sparse-checkout disable"
         )
 
 
@@ -210,8 +210,8 @@ def _of_unfinished(repository: Repository) -> Iterator[str]:
     for name, operation in _UNFINISHED.items():
         if (folder / name).exists():
             yield (
-                f"a {operation} is unfinished in {repository.top}: slices start without it, and nothing lands in that "
-                f"checkout until it is finished; `git status` shows how"
+                f"a {operation} is unfinished in {repository.top}: slices start without it, and nothing lands in "
+                f"that checkout until it is finished; `git status` shows how"
             )
 
 
@@ -226,8 +226,8 @@ def uncommitted(repository: Repository) -> Iterator[str]:
         yield f"{_counted(len(changed), 'file')} changed in {repository.top} ({_some(changed)}): {without}"
     if untracked:
         yield (
-            f"{len(untracked)} untracked in {repository.top} ({_some(untracked)}): {without}; list files that slices "
-            f"need under `copy` or `link`"
+            f"{len(untracked)} untracked in {repository.top} ({_some(untracked)}): {without}; list files that "
+            f"slices need under `copy` or `link`"
         )
 
 

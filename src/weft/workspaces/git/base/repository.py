@@ -82,8 +82,8 @@ def _require_version(git: Git) -> None:
     except OSError as error:
         if error.filename == "git":
             raise InputError(
-                f"slices work in git worktrees, but the program `git` cannot be started "
-                f"({error.strerror}); install git, or set `isolation: dir` in the plan"
+                f"slices work in git worktrees, but the program `git` cannot be started ({error.strerror}); "
+                f"install git, or set `isolation: dir` in the plan"
             ) from None
         kind = WeftError if is_shortage(error) else InputError
         raise kind(f"cannot work in {git.directory}: {describe(error)}") from None
@@ -106,8 +106,8 @@ def _require_checkout(git: Git) -> None:
     bare, in_checkout = (word == "true" for word in answer.text.split())
     if bare:
         raise InputError(
-            f"{git.directory} is in a bare repository, which has no files to work on; change to one of its worktrees "
-            f"(`git worktree list` names them), or clone it and run the plan in the clone"
+            f"{git.directory} is in a bare repository, which has no files to work on; change to one of its "
+            f"worktrees (`git worktree list` names them), or clone it and run the plan in the clone"
         )
     if not in_checkout:
         raise InputError(
@@ -128,8 +128,8 @@ def _why_not(folder: Path, message: str) -> str:
     place = repository_around(folder.absolute())
     if place is not None:
         return (
-            f"{place / '.git'} is not a valid git repository ({words}); "
-            f"fix that until `git status` works in {folder}"
+            f"{place / '.git'} is not a valid git repository ({words}); fix that until `git status` works in "
+            f"{folder}"
         )
     return (
         f"{folder} is not in a git repository, but slices work in git worktrees; type `git init` and "
@@ -207,8 +207,8 @@ def _checked_out(repository: Repository) -> str:
     head = repository.git.ask("symbolic-ref", "--quiet", "HEAD")
     if head.exit_code:
         raise InputError(
-            f"no branch is checked out in {repository.top} (HEAD is detached), so results have no target; switch to a "
-            f"branch, or write `target: BRANCH` in the plan"
+            f"no branch is checked out in {repository.top} (HEAD is detached), so results have no target; switch "
+            f"to a branch, or write `target: BRANCH` in the plan"
         )
     short = head.text.removeprefix(_HEADS)
     ref = _ref_of(repository.git, short)

@@ -39,8 +39,8 @@ def git_dir_of(directory: Path) -> Path:
         content = read_file(link, most=_LARGEST)
     except FileNotFoundError:
         raise WorkspaceError(
-            f"{directory} is not a worktree: it has no file `.git`, so git would treat it as part of the directory "
-            f"around it; move it away; {ANEW}"
+            f"{directory} is not a worktree: it has no file `.git`, so git would treat it as part of the "
+            f"directory around it; move it away; {ANEW}"
         ) from None
     except UnsafeFileError as error:
         if link.is_symlink() or not link.is_dir():
@@ -54,8 +54,8 @@ def git_dir_of(directory: Path) -> Path:
     git_dir = _git_dir(directory, content)
     if not git_dir.is_dir():
         raise WorkspaceError(
-            f"{directory} is no longer registered as a worktree: {git_dir} does not exist; save what you need, and "
-            f"move it away; {ANEW}"
+            f"{directory} is no longer registered as a worktree: {git_dir} does not exist; save what you need, "
+            f"and move it away; {ANEW}"
         )
     return git_dir
 
@@ -171,8 +171,8 @@ def refuse_operation(directory: Path, git_dir: Path) -> None:
     name = operation_in(git_dir)
     if name is not None:
         raise WorkspaceError(
-            f"a `git {name}` is unfinished in {directory}; finish it there, or type: "
-            f"git -C {directory} {name} --abort"
+            f"a `git {name}` is unfinished in {directory}; finish it there, or type: git -C {directory} {name} "
+            f"--abort"
         )
 
 

@@ -229,8 +229,8 @@ def _advance(slice_: _Slice, head: str) -> None:
     moves = [ref_move for ref_move in candidates if ref_move.before != ref_move.after]
     if not move(slice_.git, moves, reason=f"weft: {slice_.work.path} {slice_.work.step}"):
         raise WorkspaceError(
-            f"the branch {slice_.branch} was moved while its worktree was recorded; end the processes that work in "
-            f"{slice_.git.directory}, and try again"
+            f"the branch {slice_.branch} was moved while its worktree was recorded; end the processes that work "
+            f"in {slice_.git.directory}, and try again"
         )
 
 
@@ -298,8 +298,8 @@ def refuse_repositories(top: Path, git_dir: Path, status: Status) -> None:
     ]
     if repositories:
         raise WorkspaceError(
-            f"{top} contains other repositories, so their files cannot be committed: "
-            f"{listed(repositories)}; remove the `.git` in each, or add it to .gitignore, and try again"
+            f"{top} contains other repositories, so their files cannot be committed: {listed(repositories)}; "
+            f"remove the `.git` in each, or add it to .gitignore, and try again"
         )
 
 
@@ -327,8 +327,8 @@ def _refuse_astray(slice_: _Slice) -> None:
         )
         problem = f"the worktree {top} has {actual} checked out instead of {slice_.branch}"
         remedy = (
-            f"to use this as the work of {slice_.work.path}, type: git -C {top} switch -C {slice_.branch}; to discard "
-            f"it: git -C {top} switch --discard-changes {slice_.branch}"
+            f"to use this as the work of {slice_.work.path}, type: git -C {top} switch -C {slice_.branch}; to "
+            f"discard it: git -C {top} switch --discard-changes {slice_.branch}"
         )
     elif not worktree_status.head:
         last = next(

@@ -248,6 +248,6 @@ def _explained(path: str) -> Generator[None]:
         yield
     except (ForeignError, UntrustedError) as error:
         raise WorkspaceError(
-            f"the commits of {path} in its clone cannot be fetched into the repository: {error}; nothing has moved; "
-            f"to start the slice again, type: weft retry {path}"
+            f"the commits of {path} in its clone cannot be fetched into the repository: {error}; nothing has "
+            f"moved; to start the slice again, type: weft retry {path}"
         ) from error

@@ -188,8 +188,8 @@ class ChainBuilder:
             names = ", ".join(strangers[:_NAMED]) + (", …" if len(strangers) > _NAMED else "")
             raise HeldError(
                 f"{path} is built on the work of {names}, which has not landed and is not part of this run; to "
-                "land it as well, run the whole plan (or, if it is no longer in the plan, merge its branch yourself); "
-                "to leave it out, run the plan with --fresh"
+                f"land it as well, run the whole plan (or, if it is no longer in the plan, merge its branch "
+                f"yourself); to leave it out, run the plan with --fresh"
             )
 
     def _along(self, entry: LandingEntry, linked: AbstractSet[str], head: str) -> list[str]:

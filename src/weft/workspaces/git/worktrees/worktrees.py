@@ -198,8 +198,8 @@ class Worktrees:
             raise _astray(directory, branch, answer, git_dir)
         if _is_bare_of_work(directory, git_dir) and _should_have_files(git):
             raise WorkspaceError(
-                f"the worktree {directory} is empty, though its commit is not; "
-                f"type: git -C {directory} reset --hard"
+                f"the worktree {directory} is empty, though its commit is not; type: git -C {directory} reset "
+                f"--hard"
             )
 
     # Removing
@@ -339,8 +339,8 @@ def _is_empty(directory: Path) -> bool:
 def _refuse_unknown(directory: Path) -> None:
     if directory.is_symlink() or not _is_empty(directory):
         raise WorkspaceError(
-            f"{directory} exists and is not a worktree of this repository, so Weft does not touch it; save what you "
-            f"need, move it away, and try again"
+            f"{directory} exists and is not a worktree of this repository, so Weft does not touch it; save what "
+            f"you need, move it away, and try again"
         )
 
 
@@ -375,8 +375,8 @@ def _refuse_locked(worktree: ListedWorktree) -> None:
         return
     reason = f": {worktree.locked}" if worktree.locked else ""
     raise WorkspaceError(
-        f"the worktree {worktree.path} is gone, but it was locked{reason}; put it back, or let Weft recreate it by "
-        f"typing: git worktree unlock {worktree.path}"
+        f"the worktree {worktree.path} is gone, but it was locked{reason}; put it back, or let Weft recreate it "
+        f"by typing: git worktree unlock {worktree.path}"
     )
 
 
@@ -392,10 +392,11 @@ def _astray(directory: Path, branch: str, answer: GitOutput, git_dir: Path) -> W
         last = (text_of(git_dir / "logs" / "HEAD") or "").rpartition("\n")[2].split(" ")
         commit = last[1][:12] if len(last) > 1 else "COMMIT"
         return WorkspaceError(
-            f"the branch {name} of the worktree {directory} is gone; "
-            f"to restore it, type: git branch {name} {commit}"
+            f"the branch {name} of the worktree {directory} is gone; to restore it, type: git branch {name} "
+            f"{commit}"
         )
     actual = f"the branch {_name(head)}" if head.startswith(_HEADS) else "no branch"
     return WorkspaceError(
-        f"the worktree {directory} has {actual} checked out instead of {name}; type: git -C {directory} switch {name}"
+        f"the worktree {directory} has {actual} checked out instead of {name}; type: git -C {directory} switch "
+        f"{name}"
     )
