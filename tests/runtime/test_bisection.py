@@ -180,7 +180,7 @@ async def test_where_verify_cannot_be_run_nobody_is_to_blame(tmp_path: Path, wor
     scene = Scene(tmp_path, {"abc": "exit 1", "": word})
     assert await scene.theatre.run() == "failed"
     assert scene.asked == ["abc", "abc", ""]
-    assert "none of that is to blame: exit code 1" in str(scene.end["message"])
+    assert "none of them is to blame: exit code 1" in str(scene.end["message"])
 
 
 @pytest.mark.parametrize("suspects", [[], [Suspect("g/a")]])

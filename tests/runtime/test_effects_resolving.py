@@ -189,7 +189,7 @@ async def test_a_resolution_that_does_not_pass_is_held_and_stays_on_the_branch(
     assert theatre.outcomes("@merge") == ["conflict", "held"]
     said = theatre.ends("@merge")[-1]["message"]
     assert said.startswith("`verify` fails on the resolved conflict: ")
-    assert said.endswith(f"mend it in {workspaces.place('a')} and commit it there, then type: weft merge a")
+    assert said.endswith(f"fix it in {workspaces.place('a')} and commit it there, then type: weft merge a")
     assert (asked(workspaces)[-1], workspaces.published) == ("discard a", {})
 
 

@@ -172,7 +172,9 @@ def test_a_directory_is_not_a_journal(path: Path, opener: Callable[[Path], Sqlit
 
 
 def test_the_directory_is_made_but_not_those_above_it(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"cannot make .*none/\.weft: No such file or directory; see that"):
+    with pytest.raises(
+        InputError, match=r"cannot make .*none/\.weft: No such file or directory; make sure that"
+    ):
         open_journal(tmp_path / "none" / ".weft" / "weft.db", now=0.0)
 
 
@@ -311,7 +313,9 @@ def test_somebody_who_does_not_stop_writing_is_not_waited_for_for_ever(path: Pat
         reader._database.rows("PRAGMA busy_timeout = 0")
         with (
             journal._database.transaction(),
-            pytest.raises(WeftError, match="another process has kept it busy for 30 seconds; see which one"),
+            pytest.raises(
+                WeftError, match="another process has kept it busy for 30 seconds; find that process"
+            ),
         ):
             ask(reader)
         assert ask(reader) == 1
@@ -361,7 +365,7 @@ def test_a_file_that_is_read_only_one_cannot_run_with(guarded: Path) -> None:
     (guarded.parent / "coordinator.lock").chmod(0o666)
     with (
         without_privileges(),
-        pytest.raises(InputError, match="you may not write to it or to its directory"),
+        pytest.raises(InputError, match="you have no permission to write to it or to its directory"),
     ):
         open_journal(guarded, now=0.0)
 
@@ -370,7 +374,7 @@ def test_in_a_directory_that_is_read_only_one_cannot_read(guarded: Path) -> None
     """SQLite needs a file beside it, through which readers and writers know of each other."""
     with (
         without_privileges(),
-        pytest.raises(InputError, match="you may not write to it or to its directory"),
+        pytest.raises(InputError, match="you have no permission to write to it or to its directory"),
     ):
         open_reader(guarded)
 
@@ -378,7 +382,7 @@ def test_in_a_directory_that_is_read_only_one_cannot_read(guarded: Path) -> None
 def test_in_a_directory_that_is_read_only_one_cannot_make_another(guarded: Path) -> None:
     with (
         without_privileges(),
-        pytest.raises(InputError, match=r"cannot make .*: Permission denied; see that"),
+        pytest.raises(InputError, match=r"cannot make .*: Permission denied; make sure that"),
     ):
         open_journal(guarded.with_name("new") / "weft.db", now=0.0)
 
@@ -391,7 +395,14 @@ def test_a_directory_that_one_may_not_enter_is_named(guarded: Path) -> None:
 
 def test_a_file_that_one_may_not_read_is_named(guarded: Path) -> None:
     guarded.chmod(0o000)
-    with without_privileges(), pytest.raises(InputError, match=r"it cannot be opened; see that you may read"):
+    with (
+        without_privileges(),
+        pytest.raises(
+            InputError,
+            match=r"it cannot be opened; make sure that you can "
+            r"read",
+        ),
+    ):
         open_reader(guarded)
 
 

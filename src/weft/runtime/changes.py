@@ -66,7 +66,7 @@ class Changes:
         return self._workspaces.has_history(launch.path) or step.reads or step.is_mixed
 
     def _is_step(self, launch: Launch) -> bool:
-        """Of a slice with a workspace of its own; what Weft does itself has names with @."""
+        """Returns whether this is a step of a slice with its own workspace. Weft's own steps have names with @."""
         is_slice = self._lineage.is_slice(launch.row) and not launch.step.startswith("@")
         return is_slice and self._workspaces.is_own(launch.path)
 
@@ -74,17 +74,17 @@ class Changes:
         return tuple(running.job for running in self._under_way[step.path] if running is not step)
 
     async def prove(self, launch: Launch) -> None:
-        """No step begins in a directory that is not its workspace. Raises `WeftError` or `OSError`."""
+        """Checks the workspace before a step starts in it. Raises `WeftError` or `OSError` if it is not usable."""
         await run_sync(self._workspaces.prove, launch.path)
         step = self._steps[launch.firing, launch.execution]
         if not step.is_mixed and (step.reads or self._is_to_change(launch)):
             beside = self._beside(step)
             watch = StepWatch(work=work_of(launch), job=step.job, reads=step.reads, beside=beside)
             await run_sync(self._workspaces.watch, watch)
-        if step.is_mixed:  # by now
+        if step.is_mixed:  # another step may have started meanwhile
             await run_sync(self._workspaces.unwatch, launch.path, self._beside(step))
 
-    # While it is under way
+    # While it runs
 
     async def watch_commits(self) -> None:
         """Takes the commits of running steps over into the repository, with a short delay."""
@@ -138,13 +138,13 @@ class Changes:
             return moves, None
         return moves, self._workspaces.has_changed(launch.path, self._jobs.id(launch))
 
-    # Until all know
+    # Until the journal has it
 
     def reported(self, fact: Ended) -> None:
         self._reported.append((fact.firing, fact.execution))
 
     def committed(self) -> None:
-        """All that was reported is in the journal."""
+        """Called when all reported ends are in the journal."""
         for execution in self._reported:
             step = self._steps.pop(execution, None)
             if step is not None:

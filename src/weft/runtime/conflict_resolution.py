@@ -1,4 +1,4 @@
-"""An agent resolves a conflict, which is put into the workspace before it starts, and closed when it has ended."""
+"""Resolution of merge conflicts by agents. Weft opens a conflict in the workspace, and closes it afterwards."""
 
 from functools import partial
 
@@ -76,7 +76,10 @@ class ConflictResolution:
         return launch.step == RESOLVE
 
     async def open(self, launch: Launch) -> Launch | None:
-        """What is to be started; None if nothing is in conflict any more. Raises `WeftError` or `OSError`."""
+        """Opens the conflict in the workspace and returns the launch of the agent; None if there is no conflict.
+
+        Raises `WeftError` or `OSError`.
+        """
         merge = Merge(
             firing=launch.firing, execution=launch.execution, row=launch.row, path=launch.path, resolved=True
         )
@@ -89,7 +92,7 @@ class ConflictResolution:
         return replace(launch, prompt=prompt(launch.prompt, conflict, verify))
 
     async def close(self, launch: Launch, fact: Ended) -> Ended:
-        """However it ended, what it did is kept; if that is no resolution of the conflict, it has failed."""
+        """Keeps the work of the agent, whatever its outcome. Without a valid resolution the step has failed."""
         failed = "" if fact.how is StepOutcome.DONE else fact.message or f"it was {fact.how}"
         how = StepOutcome.FAILED if fact.how is StepOutcome.DONE else fact.how
         try:
@@ -109,7 +112,7 @@ def _work(launch: Launch) -> StepWork:
 
 
 def red(fact: Ended, order: Merge, place: str) -> Ended:
-    """What fails together is not merged. Where a conflict was resolved, a person has a say in it."""
+    """Returns the end of a merge with a failed verify. After a resolved conflict, it is held for the user."""
     if fact.how not in {StepOutcome.FAILED, StepOutcome.TIMEOUT}:
         return fact
     if order.resolved:

@@ -1,7 +1,7 @@
-"""What a job's end means: its output, and the fact that the engine hears.
+"""The meaning of a job's end: its output, and the fact for the engine.
 
-What became of the process is what the host says. Only about one that ended by itself an agent's adapter has a
-word, too; but what an agent cost counts, however it ended.
+The host reports how the process ended. An agent's adapter judges only a process that ended by itself, but the cost
+that it reads counts for every end.
 """
 
 import os
@@ -18,20 +18,20 @@ from weft.ports.host import EndReason, JobEnded
 from weft.safe_files import open_file
 
 LIMIT = 2**20
-"""Bytes of standard output that are kept as a result, and of a result file."""
+"""The most bytes of standard output that are kept as a result, and of a result file."""
 TAIL = 2**14
-"""Bytes of standard error that are kept."""
+"""The most bytes of standard error that are kept."""
 _CANNOT_RUN = {126: "cannot be executed", 127: "was not found"}
-"""What a shell says by these exit codes; it has nothing to do with the work."""
+"""Exit codes by which a shell reports that it could not start a program. They do not come from the work."""
 
 
 # --- output ---
 
 
 def read_output(ended: JobEnded, prefix: str, *, limit: int = LIMIT) -> tuple[str, str]:
-    """What the job wrote to standard output, and the end of what it wrote to standard error.
+    """Returns the standard output of the job, and the end of its standard error.
 
-    Of an output that is too long the middle is left out. Files that are not there or not whole give what there is.
+    A long output loses its middle. Missing or incomplete files give what they have.
     """
     stdout, stderr = ended.stdout, ended.stderr
     if stdout is None:
@@ -42,7 +42,7 @@ def read_output(ended: JobEnded, prefix: str, *, limit: int = LIMIT) -> tuple[st
 
 
 def _ends(file: str, written: int, *, head: int, tail: int) -> str:
-    """The text in the file and that of its tail; or the first bytes and the last, if that is too much."""
+    """Returns the text of the file and its tail file; if it is too long, its first and last bytes."""
     rest = f"{file}.tail"
     first, last = _size(file), _size(rest)
     written = max(written, first + last)
@@ -72,7 +72,7 @@ def _size(file: str) -> int:
 
 
 def _slice(file: str, start: int, length: int) -> bytes:
-    """So many bytes of a file, fewer if there are no more; none of what cannot be read."""
+    """Returns up to `length` bytes of a file; none if it cannot be read."""
     try:
         descriptor = open_file(file)
     except OSError:
@@ -86,7 +86,7 @@ def _slice(file: str, start: int, length: int) -> bytes:
 
 
 def last_lines(file: str, most: int) -> str:
-    """The text in a file; if it is longer than so many bytes, the last lines of it."""
+    """Returns the text of a file, or its last lines if it is longer than `most` bytes."""
     size = _size(file)
     text = _slice(file, size - most, most)
     if size > most and b"\n" in text:
@@ -95,7 +95,7 @@ def last_lines(file: str, most: int) -> str:
 
 
 def agent_ended(ended: JobEnded, output: tuple[str, str], result_file: str) -> AgentEnded:
-    """What an agent's adapter is to judge."""
+    """Returns the end of a job in the form that an adapter judges."""
     report = last_lines(result_file, LIMIT)
     return AgentEnded(
         exit_code=ended.exit_code,
@@ -125,10 +125,10 @@ def fact_of(
     halted: StepOutcome | None = None,
     verdict: Verdict | None = None,
 ) -> Ended:
-    """The fact that the engine hears.
+    """Returns the fact for the engine.
 
-    `halted` is what the job is reported as if it was ended on request. `verdict` is what an agent's adapter says,
-    and for an agent there is always one, however the job ended: it holds what was spent.
+    `halted` is the outcome to report if the job was ended on request. `verdict` is the judgement of an agent's
+    adapter; every agent has one, whatever its end, because it holds the spending.
     """
     how, message = _judged(launch, ended, halted, verdict)
     report = verdict or Verdict(how=how, result=output[0])
@@ -157,7 +157,7 @@ def fact_of(
 
 
 def _never_started(ended: JobEnded, output: tuple[str, str], verdict: Verdict) -> bool:
-    """Whether the shell around an agent could not run the agent's program, so that nothing was spent."""
+    """Returns whether the shell could not start the agent's program, so that nothing was spent."""
     is_silent = not output[0] and verdict.cost is None and verdict.tokens is None
     return ended.exit_code in _CANNOT_RUN and is_silent
 
@@ -184,7 +184,7 @@ def _judged(
 
 
 def _how_to_install(launch: Launch, ended: JobEnded) -> str:
-    """Of an agent whose program is not there."""
+    """Returns the install command for the missing program of an agent."""
     adapter = None if launch.agent is None else ADAPTERS.get(launch.agent.use)
     if adapter is None or adapter.install is None or f"cannot run {adapter.program}:" not in ended.message:
         return ""
@@ -205,7 +205,7 @@ def _exited(ended: JobEnded) -> tuple[StepOutcome, str]:
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
-    except ValueError:  # those for real time have no names
+    except ValueError:  # real-time signals have no names
         return f"signal {number}"
 
 

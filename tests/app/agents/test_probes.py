@@ -157,13 +157,13 @@ def test_a_model_that_is_named_is_that_of_all(machine: Programs) -> None:
 
 
 def test_an_adapter_that_needs_a_plan_is_refused(machine: Programs) -> None:
-    with pytest.raises(InputError, match="'command' needs a plan that says what it runs"):
+    with pytest.raises(InputError, match="'command' needs a plan that names its command"):
         chosen(machine, found(machine, PLAN), "command")
 
 
 def test_where_there_is_none_that_is_said(machine: Programs) -> None:
     hand = found(machine, "weft: 1\nplan: p\nsubplans: [{id: a, steps: [{id: s, run: x}]}]\n")
-    with pytest.raises(WeftError, match="no agent is installed that could be asked"):
+    with pytest.raises(WeftError, match="no agent is installed; to see how"):
         alone(machine, hand)
 
 

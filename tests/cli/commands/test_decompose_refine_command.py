@@ -176,7 +176,7 @@ def test_an_agent_that_does_not_answer_in_time_is_an_error(project: Project) -> 
     ("arguments", "said"),
     [
         (["--refine", "codr"], "there is no agent 'codr'; did you mean 'codex'?"),
-        (["--refine", "command"], "'command' needs a plan that says what it runs; name an agent of a plan"),
+        (["--refine", "command"], "'command' needs a plan that names its command; name an agent of a plan"),
         (["--refine", "lost"], f"the agent lost needs codex, which is not on the PATH; {INSTALL}"),
         (["--model", "m"], "--model needs --refine AGENT"),
         (["--timeout", "3"], "--timeout needs --refine AGENT"),

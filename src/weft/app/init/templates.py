@@ -1,4 +1,4 @@
-"""The plan and the configuration that a project begins with: small, and meant to be changed."""
+"""Templates of the first plan and configuration of a project. They are small and meant to be edited."""
 
 import json
 import re
@@ -12,7 +12,7 @@ _LONGEST_ID = 64
 
 
 def plan_id(name: str) -> str:
-    """The id of a plan for a directory of that name."""
+    """Returns a plan id for a directory of that name."""
     id_ = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-_")[:_LONGEST_ID]
     return id_ or "plan"
 
@@ -25,7 +25,7 @@ def _yaml(text: str) -> str:
 
 
 def plan_text(found: ProjectSurvey, *, name: str, schema: str) -> str:
-    """A plan that is valid as it stands. `schema` is where an editor finds what may be in it."""
+    """Returns the text of a valid plan. `schema` is the path of the JSON Schema, for editors."""
     parts = [_head(plan_id(name), schema), *_around(found), _agents(found), _BUDGET, *_subplans(found)]
     return "\n\n".join(parts) + "\n"
 
@@ -45,10 +45,10 @@ goal: The purpose of the work; every agent sees it."""
 
 
 def _around(found: ProjectSurvey) -> Iterator[str]:
-    """Where work starts and lands, and what must pass."""
+    """Yields the sections about base, setup and verify."""
     if not found.git.is_repository:
         yield """\
-# This is no git repository, so each part works in a directory of its own, with nothing in it but the files of
+# This is not a git repository, so each part works in a directory of its own, with nothing in it but the files of
 # what it depends on. In a repository it has a worktree, and what passes is merged and lands on your branch."""
         return
     yield f"""\
@@ -124,7 +124,7 @@ _FILES = ("SURVEY.md", "OPEN.md", "ADVICE.md")
 
 
 def what_to_edit(found: ProjectSurvey, plan: str) -> str:
-    """What a person does with the plan, in one sentence."""
+    """Returns one sentence for the user about what to edit in the plan."""
     harmless = "only read, and nothing lands" if found.git.is_repository else "write below .weft only"
     return f"{plan}: put your own work in the place of its `subplans`, which are an example; they {harmless}"
 
@@ -172,7 +172,7 @@ def _writing(found: ProjectSurvey) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """As it can stand within brackets."""
+    """Returns the text as it can stand in a YAML flow sequence."""
     return json.dumps(text)
 
 
