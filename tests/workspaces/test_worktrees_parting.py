@@ -237,7 +237,9 @@ def test_a_branch_that_a_person_looks_at_does_not_move(world: World) -> None:
     world.workspaces.discard("group")
     world.git.do("worktree", "add", "--quiet", "../seen", "weft/notes/group")
     before = world.refs()
-    with pytest.raises(HeldError, match=r"checked out in .*seen, so group/a, group/b cannot be taken off it"):
+    with pytest.raises(
+        HeldError, match=r"checked out in .*seen, so group/a, group/b cannot be removed from it"
+    ):
         merge(world, "ab")
     assert world.refs() == before
 

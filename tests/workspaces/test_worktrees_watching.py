@@ -164,7 +164,7 @@ def test_another_index_alone_is_no_change(reading: World) -> None:
 def test_a_repository_that_it_made_is_told_and_nothing_is_lost(reading: World) -> None:
     reading.git.do("init", "--quiet", str(reading.place("a") / "inner"))
     put(reading.place("a"), {"inner/file": "1"})
-    with pytest.raises(WorkspaceError, match="repositories of their own"):
+    with pytest.raises(WorkspaceError, match="contains other repositories"):
         reading.restore("a", "job")
     assert (reading.place("a") / "inner" / "file").exists()
 

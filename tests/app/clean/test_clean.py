@@ -210,7 +210,7 @@ def test_if_the_repository_is_gone_that_is_said(repository: Repository) -> None:
     (repository.root / ".git").rename(repository.root / "git")
     (stays,) = only(cleaned(repository)).kept
     assert stays.why is RetentionReason.UNCLEAR
-    assert "is in no git repository" in stays.message
+    assert "is not in a git repository" in stays.message
 
 
 # What is not looked at

@@ -257,7 +257,7 @@ def test_it_is_said_how_far_the_reading_is(tmp_path: Path) -> None:
         ("missing", (), "cannot read .*missing: no such file"),
         ("file", (), "file is not a directory; write a pattern in quotes, after --files"),
         ("empty", (), "there is no file in .*empty"),
-        (".", ("nothing/**", "b"), "no file in .* is meant by nothing/[*][*] or b$"),
+        (".", ("nothing/**", "b"), "no file in .* matches nothing/[*][*] or b$"),
         (".", ("../x",), "leads upwards"),
     ],
 )
@@ -272,7 +272,7 @@ def test_nothing_to_decompose_is_an_error(
 
 def test_all_excluded_is_an_error(tmp_path: Path) -> None:
     write(tmp_path, a=b"")
-    with pytest.raises(InputError, match=r"no file in .* is meant by [*][*] without a and b$"):
+    with pytest.raises(InputError, match=r"no file in .* matches [*][*] without a and b$"):
         below(tmp_path, exclude=("a", "b"))
     with pytest.raises(InputError, match="the pattern is empty"):
         below(tmp_path, exclude=("",))
@@ -281,7 +281,7 @@ def test_all_excluded_is_an_error(tmp_path: Path) -> None:
 def test_a_pattern_that_begins_further_down_is_told_as_it_was_meant(repository: Path) -> None:
     write(repository, src__a=b"")
     git(repository, "add", "--all")
-    with pytest.raises(InputError, match="begin at the top of the repository: type --files 'src/a'"):
+    with pytest.raises(InputError, match="start at the top of the repository: type --files 'src/a'"):
         below(repository / "src", "a")
 
 

@@ -49,7 +49,7 @@ def test_a_journal_that_is_none_is_a_problem_and_what_needs_it_is_unknown(patien
 def test_a_journal_of_a_newer_weft_is_a_problem(patient: Patient) -> None:
     patient.plan(LANDS).run()
     patient.sql("PRAGMA user_version = 99")
-    assert "it was made by a newer Weft" in patient.one("journal").finding.found
+    assert "it was written by a newer Weft" in patient.one("journal").finding.found
 
 
 def test_a_damaged_page_is_found(patient: Patient) -> None:

@@ -195,7 +195,7 @@ def test_a_directory_in_the_way_is_refused(tmp_path: Path, name: str) -> None:
 
 def test_a_file_where_weft_keeps_its_things_is_refused(tmp_path: Path) -> None:
     (tmp_path / ".weft").write_text("mine")
-    with pytest.raises(InputError, match="is no directory"):
+    with pytest.raises(InputError, match="is not a directory"):
         initialize(tmp_path, nowhere(tmp_path))
     assert everything(tmp_path) == [".weft"]
 
@@ -241,7 +241,7 @@ def test_a_clone_has_the_schema_that_the_plan_refers_to(tmp_path: Path, is_earli
     if is_earlier:
         (project / ".weft" / ".gitignore").write_text(EARLIER)
     done = initialize(project, nowhere(tmp_path))
-    assert ("is renewed" in done.files[0].note) is is_earlier
+    assert ("is replaced" in done.files[0].note) is is_earlier
     (project / ".weft" / "weft.db").touch()
     git(project, "add", "--all")
     git(project, "commit", "-q", "-m", "start")

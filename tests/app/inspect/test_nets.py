@@ -146,7 +146,7 @@ def test_a_failing_disk_is_not_the_users_mistake() -> None:
         def read(self, _size: int | None = -1, /) -> bytes:
             raise OSError(errno.EIO, "Input/output error")
 
-    advice = r"; look at the disk \(dmesg\), then type the command again"
+    advice = r"; check the disk \(dmesg\), then type the command again"
     with pytest.raises(
         WeftError, match=rf"^cannot read standard input: input/output error{advice}$"
     ) as caught:
@@ -285,7 +285,7 @@ def test_of_an_unknown_place_the_nearest_is_named(name: str, hint: str) -> None:
 
 @pytest.mark.parametrize("text", ["0*pool", "pool - pool"])
 def test_a_sum_of_nothing_is_refused_as_it_would_hold_in_any_net(text: str) -> None:
-    with pytest.raises(InputError, match="has no weight but 0"):
+    with pytest.raises(InputError, match="has only weights of 0"):
         parse_sum(text, PLACES)
 
 

@@ -43,7 +43,7 @@ def test_a_plan_s_repository_is_the_one_around_it(top: Path) -> None:
 
 
 def test_a_plan_outside_of_a_repository_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is in no git repository"):
+    with pytest.raises(InputError, match="is not in a git repository"):
         opened(plan_of(), tmp_path)
 
 

@@ -68,7 +68,9 @@ def test_homes_may_be_wanted_without(top: str) -> None:
 def test_a_plan_that_cannot_have_its_sandboxes_is_refused_with_what_helps(tmp_path: Path) -> None:
     nothing = {"PATH": str(tmp_path)}
     refuse_without(plan(), nothing)
-    with pytest.raises(InputError, match=r"bubblewrap is not installed.*what helps: apt install bubblewrap"):
+    with pytest.raises(
+        InputError, match=r"bubblewrap is not installed.*to fix it, type: apt install bubblewrap"
+    ):
         refuse_without(plan("sandbox: bwrap"), nothing)
 
 

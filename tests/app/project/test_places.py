@@ -57,7 +57,7 @@ def test_what_an_earlier_version_told_git_to_ignore_is_renewed(tmp_path: Path) -
 def test_what_is_no_directory_is_in_the_way(tmp_path: Path, kind: str) -> None:
     {"file": Path.touch, "broken link": lambda path: path.symlink_to("nowhere")}[kind](tmp_path / ".weft")
     with pytest.raises(
-        InputError, match=r"\.weft is no directory, and Weft keeps its things in one of that name"
+        InputError, match=r"\.weft is not a directory, but Weft needs a directory of that name"
     ):
         Places(tmp_path).make()
 

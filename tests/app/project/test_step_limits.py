@@ -157,7 +157,7 @@ def test_the_job_of_a_step_says_its_subplan(told: Written, job: str) -> None:
 
 @pytest.mark.parametrize("job", ["", "r1.8.1", "q.7.1"])
 def test_a_step_that_cannot_be_identified_sees_nothing(told: Written, job: str) -> None:
-    with pytest.raises(InputError, match="which one that is is unknown"):
+    with pytest.raises(InputError, match="it is unknown which one that is"):
         sight(told, step_of(told.root, job=job))
 
 

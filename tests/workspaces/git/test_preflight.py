@@ -160,7 +160,7 @@ def test_names_that_differ_only_in_case_will_do_elsewhere(tmp_path: Path) -> Non
 
 def test_files_that_git_lfs_keeps_are_told_of_if_it_is_not_set_up(tmp_path: Path) -> None:
     (note,) = found(repository(tmp_path / "r", LFS)).notes
-    assert "worktrees will hold pointers" in note
+    assert "worktrees will contain pointer files" in note
     assert note.endswith("type: git lfs install")
 
 
@@ -202,7 +202,7 @@ def test_changed_files_are_counted_and_some_are_named(tmp_path: Path) -> None:
     git.do("rm", "--quiet", "b")
     git.do("mv", "c", "new")
     (note,) = uncommitted_in(git)
-    assert note.startswith(f"4 files changed in {tmp_path / 'r'} (a, b, c and 1 more): slices start without")
+    assert note.startswith(f"4 files changed in {tmp_path / 'r'} (a, b, c and 1 more): slices start from commits")
 
 
 def test_if_all_can_be_named_all_are(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_untracked_files_are_told_of_apart_from_changed_ones(tmp_path: Path) -> 
     changed, untracked = uncommitted_in(git)
     assert changed.startswith("1 file changed")
     assert untracked.startswith(
-        f"2 untracked in {tmp_path / 'r'} (deep/, line\\nbreak \\xff): slices start without"
+        f"2 untracked in {tmp_path / 'r'} (deep/, line\\nbreak \\xff): slices start from commits"
     )
     assert "`copy` or `link`" in untracked
 
@@ -289,6 +289,6 @@ def test_files_that_cannot_be_listed_are_an_error(tmp_path: Path) -> None:
     tree = git.line("rev-parse", "HEAD:sub")
     (tmp_path / "r/.git/objects" / tree[:2] / tree[2:]).unlink()
     with pytest.raises(
-        InputError, match=r"git cannot list the files of commit .*; to see .*, type: git fsck"
+        InputError, match=r"git cannot list the files of commit .*; to find the damage, type: git fsck"
     ):
         found(git)

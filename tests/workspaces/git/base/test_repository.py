@@ -175,7 +175,7 @@ def test_a_directory_that_is_not_there_is_not_taken_for_a_missing_git(tmp_path: 
 def test_outside_of_a_repository_the_way_in_is_told(tmp_path: Path, there: str) -> None:
     (tmp_path / there).mkdir()
     message = refusal(tmp_path, tmp_path)
-    assert message.startswith(f"{tmp_path} is in no git repository")
+    assert message.startswith(f"{tmp_path} is not in a git repository")
     assert "`git init`" in message
     assert "`isolation: dir`" in message
 
@@ -190,7 +190,7 @@ def test_the_files_that_git_keeps_for_itself_are_no_place_for_a_plan(tmp_path: P
     git = repository(tmp_path / "r")
     git.do("worktree", "add", "--quiet", str(tmp_path / "linked"))
     message = refusal(tmp_path / "r" / below, tmp_path)
-    assert message.startswith(f"{tmp_path / 'r' / below} is not in a checkout")
+    assert message.startswith(f"{tmp_path / 'r' / below} is inside a git directory, not in a checkout")
 
 
 def test_a_repository_without_a_commit_is_refused_with_what_to_type(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_a_branch_that_cannot_be_made_is_an_error(
     git: Git, worktrees: Worktrees, place: Path, head: str
 ) -> None:
     git.do("branch", "weft")
-    with pytest.raises(WorkspaceError, match=r"weft/p/a cannot be made: .*'refs/heads/weft' exists"):
+    with pytest.raises(WorkspaceError, match=r"weft/p/a cannot be created: .*'refs/heads/weft' exists"):
         worktrees.make(place, branch=BRANCH, commit=head)
 
 
@@ -148,7 +148,7 @@ def test_what_is_in_no_commit_is_not_removed(worktrees: Worktrees, made: Path, h
 
 def test_a_half_done_merge_is_not_removed(git: Git, worktrees: Worktrees, made: Path, head: str) -> None:
     (entry(git) / "MERGE_HEAD").write_text(head)
-    with pytest.raises(WorkspaceError, match="no commit: an unfinished `git merge`"):
+    with pytest.raises(WorkspaceError, match="uncommitted changes: an unfinished `git merge`"):
         worktrees.make(made, branch=BRANCH, commit=head)
 
 
@@ -180,7 +180,7 @@ def test_one_for_verifying_is_made_anew_whatever_is_in_it(
 
 def test_files_that_nobody_knows_are_not_touched(worktrees: Worktrees, place: Path, head: str) -> None:
     write(place, {"mine": "precious"})
-    with pytest.raises(WorkspaceError, match=r"/a is there, and is no worktree.*move it away"):
+    with pytest.raises(WorkspaceError, match=r"/a exists and is not a worktree.*move it away"):
         worktrees.make(place, branch=BRANCH, commit=head)
     assert files(place) == {"mine": "precious"}
 
@@ -188,7 +188,7 @@ def test_files_that_nobody_knows_are_not_touched(worktrees: Worktrees, place: Pa
 def test_a_link_to_a_directory_is_not_followed(worktrees: Worktrees, made: Path, head: str) -> None:
     link = made.parent / "link"
     link.symlink_to(made)
-    with pytest.raises(WorkspaceError, match=r"/link is there, and is no worktree"):
+    with pytest.raises(WorkspaceError, match=r"/link exists and is not a worktree"):
         worktrees.make(link, branch="refs/heads/weft/p/b", commit=head)
     assert files(made) == FILES
 
@@ -196,14 +196,14 @@ def test_a_link_to_a_directory_is_not_followed(worktrees: Worktrees, made: Path,
 def test_a_link_to_nothing_is_in_its_place(worktrees: Worktrees, place: Path, head: str) -> None:
     place.parent.mkdir(parents=True)
     place.symlink_to("elsewhere")
-    with pytest.raises(WorkspaceError, match="is no worktree of this repository"):
+    with pytest.raises(WorkspaceError, match="is not a worktree of this repository"):
         worktrees.make(place, branch=BRANCH, commit=head)
     assert not (place.parent / "elsewhere").exists()
 
 
 def test_a_file_in_its_place_is_an_error(worktrees: Worktrees, place: Path, head: str) -> None:
     write(place.parent, {"a": "a file"})
-    with pytest.raises(WorkspaceError, match="is no worktree of this repository"):
+    with pytest.raises(WorkspaceError, match="is not a worktree of this repository"):
         worktrees.make(place, branch=BRANCH, commit=head)
 
 
@@ -211,7 +211,7 @@ def test_a_registered_one_that_lost_its_link_to_the_repository_is_not_touched(
     worktrees: Worktrees, made: Path, head: str
 ) -> None:
     (made / ".git").unlink()
-    with pytest.raises(WorkspaceError, match=r"/a is no worktree: it has no file `.git`"):
+    with pytest.raises(WorkspaceError, match=r"/a is not a worktree: it has no file `.git`"):
         worktrees.make(made, branch=BRANCH, commit=head)
     assert files(made) == FILES
 
@@ -485,11 +485,11 @@ def branch_and_log_gone(git: Git, made: Path) -> None:
     [
         (
             switched,
-            r"has the branch other checked out instead of weft/p/a; type: git -C /.*/a switch weft/p/a$",
+            r"has the branch other checked out; it must have weft/p/a; type: git -C /.*/a switch weft/p/a$",
         ),
         (
             detached,
-            r"has no branch checked out instead of weft/p/a; type: git -C /.*/a switch weft/p/a$",
+            r"has no branch checked out; it must have weft/p/a; type: git -C /.*/a switch weft/p/a$",
         ),
         (rebasing, r"a `git rebase` is unfinished in /.*/a; .*git -C /.*/a rebase --abort"),
         (applying, r"a `git am` is unfinished"),
@@ -497,7 +497,7 @@ def branch_and_log_gone(git: Git, made: Path) -> None:
         (picking, r"a `git cherry-pick` is unfinished"),
         (emptied, r"/a is empty, though its commit is not; type: git -C /.*/a reset --hard"),
         (emptied_but_for_what_was_brought, r"/a is empty, though its commit is not"),
-        (without_link, r"/a is no worktree: it has no file `.git`.*; move it away"),
+        (without_link, r"/a is not a worktree: it has no file `.git`.*; move it away"),
         (initialised, r"/a is a repository of its own, as if made by `git init`"),
         (with_nonsense, r"/a/.git does not name its repository; type `git worktree repair`"),
         (pruned, r"/a is no longer registered as a worktree: /.*/worktrees/a does not exist"),
@@ -606,7 +606,7 @@ def test_a_sparse_checkout_of_the_user_s_is_passed_on(git: Git, worktrees: Workt
 def test_a_directory_that_is_none_of_the_repository_s_is_an_error(
     worktrees: Worktrees, place: Path, head: str, folder: str
 ) -> None:
-    with pytest.raises(WorkspaceError, match="is no directory of the repository; name one"):
+    with pytest.raises(WorkspaceError, match="is not a directory of the repository; write"):
         worktrees.make(place, branch=BRANCH, commit=head, sparse=[folder])
 
 
@@ -675,7 +675,7 @@ def test_a_repository_in_a_worktree_keeps_it_from_being_removed(
     repository(made / "inner")
     git.at(made).do("add", "inner")
     git.at(made).do("commit", "-qm", "a name of a commit that is nowhere else")
-    with pytest.raises(WorkspaceError, match="for it holds other repositories: inner; "):
+    with pytest.raises(WorkspaceError, match="because it contains other repositories: inner; "):
         worktrees.remove(made)
 
 

@@ -325,7 +325,7 @@ def _refuse_astray(slice_: _Slice) -> None:
             if worktree_status.branch
             else "no branch"
         )
-        problem = f"the worktree {top} has {actual} checked out instead of {slice_.branch}"
+        problem = f"the worktree {top} has {actual} checked out; it must have {slice_.branch}"
         remedy = (
             f"to use this as the work of {slice_.work.path}, type: git -C {top} switch -C {slice_.branch}; to "
             f"discard it: git -C {top} switch --discard-changes {slice_.branch}"

@@ -397,6 +397,6 @@ def _astray(directory: Path, branch: str, answer: GitOutput, git_dir: Path) -> W
         )
     actual = f"the branch {_name(head)}" if head.startswith(_HEADS) else "no branch"
     return WorkspaceError(
-        f"the worktree {directory} has {actual} checked out instead of {name}; type: git -C {directory} switch "
+        f"the worktree {directory} has {actual} checked out; it must have {name}; type: git -C {directory} switch "
         f"{name}"
     )
