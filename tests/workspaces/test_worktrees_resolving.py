@@ -438,7 +438,9 @@ def test_a_repository_that_the_agent_made_is_left_for_a_person_to_look_at(world:
     before = contents(world.place("a"))
     with pytest.raises(WorkspaceError, match="contains other repositories"):
         world.close_conflict("a")
-    with pytest.raises(HeldError, match=r"a cannot be merged: .* contains other repositories.*: weft merge a"):
+    with pytest.raises(
+        HeldError, match=r"a cannot be merged: .* contains other repositories.*: weft merge a"
+    ):
         world.merge("a", resolved=True)
     assert contents(world.place("a")) == before
 

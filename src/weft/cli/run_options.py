@@ -62,7 +62,7 @@ def _is_plan(word: str, directory: Path) -> bool:
     return not any(os.path.lexists(directory / name) for name in PLAN_NAMES)
 
 
-def say_that_nobody_runs_it(run_command: str) -> None:
+def note_inactive_run(run_command: str) -> None:
     note(f"the run is not active; to resume it, type: {run_command}")
 
 

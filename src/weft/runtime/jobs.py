@@ -21,7 +21,7 @@ from weft.runtime.environment import StepEnvironment, StepIdentity
 from weft.runtime.homes import Homes
 from weft.runtime.isolation import Isolation, StepIsolation, boxed_prefix
 from weft.runtime.results import agent_ended, cut_off, fact_of, read_output
-from weft.runtime.sandbox.boxes import as_told
+from weft.runtime.sandbox.boxes import with_sandbox_failure
 from weft.system_errors import describe
 
 SHELL = "/bin/sh"
@@ -135,7 +135,7 @@ class JobFactory:
         self, launch: Launch, ended: JobEnded, cwd: Path, *, at: float, halted: StepOutcome | None
     ) -> Ended:
         prefix = self._prefix(launch)
-        ended = as_told(ended) if self._isolation.sandbox(launch).is_on else ended
+        ended = with_sandbox_failure(ended) if self._isolation.sandbox(launch).is_on else ended
         output = read_output(ended, prefix)
         verdict = None
         if launch.agent is not None:

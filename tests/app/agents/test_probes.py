@@ -7,7 +7,7 @@ import pytest
 
 from app.programs import Programs
 from hosts.places import is_alive
-from weft.app.agents.overview import PlanAgents, at_hand, overview
+from weft.app.agents.overview import PlanAgents, find_agents, overview
 from weft.app.agents.probes import PROMPT, probe, to_probe
 from weft.app.agents.question import AgentReply, reply_of
 from weft.app.project.approval import NotApprovedError
@@ -42,7 +42,7 @@ def found(machine: Programs, text: str, folder: str = "project") -> PlanAgents:
     project.mkdir(exist_ok=True)
     (project / ".git" / "refs").mkdir(parents=True, exist_ok=True)
     (project / "weft.yaml").write_text(text)
-    return at_hand(None, project, environ(machine))
+    return find_agents(None, project, environ(machine))
 
 
 def environ(machine: Programs) -> dict[str, str]:

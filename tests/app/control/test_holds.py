@@ -50,13 +50,13 @@ def another() -> Iterator[int]:
 
 
 def held_now(told: Written) -> list[str]:
-    with told.opened() as book:
-        return subplans(held(book))
+    with told.opened() as recorded_run:
+        return subplans(held(recorded_run))
 
 
 def meant(told: Written, *names: str) -> list[str]:
-    with told.opened() as book:
-        return subplans(chosen(book, names))
+    with told.opened() as recorded_run:
+        return subplans(chosen(recorded_run, names))
 
 
 def test_what_is_held_is_known_with_all_that_a_person_has_to_know(told: Written) -> None:
@@ -65,8 +65,8 @@ def test_what_is_held_is_known_with_all_that_a_person_has_to_know(told: Written)
         ends("store", "@land", message="ready", asks=True),
         ends("store/model", "@land", message="later", waits_for=["store"]),
     )
-    with told.opened() as book:
-        assert held(book) == [
+    with told.opened() as recorded_run:
+        assert held(recorded_run) == [
             HeldWork(subplan="cli", step="@merge", message="it conflicts", files=("f.txt",), conflict=True),
             HeldWork(subplan="store", step="@land", message="ready", asks=True),
             HeldWork(subplan="store/model", step="@land", message="later", waits_for=("store",)),
@@ -152,8 +152,8 @@ def test_what_is_merged_but_has_not_landed_is_not_where_it_should_be(told: Writt
 
 def test_a_step_of_a_run_merges_nothing(told: Written) -> None:
     told.tell(ends("cli"))
-    with told.opened() as book, pytest.raises(InputError) as error:
-        merge(book, held(book), None, environ={"WEFT_RUN": "r1", "WEFT_SUBPLAN": "cli"})  # type: ignore[arg-type]
+    with told.opened() as recorded_run, pytest.raises(InputError) as error:
+        merge(recorded_run, held(recorded_run), None, environ={"WEFT_RUN": "r1", "WEFT_SUBPLAN": "cli"})  # type: ignore[arg-type]
     assert "is refused inside a step of cli" in str(error.value)
 
 
@@ -254,20 +254,20 @@ def test_what_is_given_up_is_not_waited_for(event: Event) -> None:
 
 def test_what_is_paused_is_named_if_it_is_still_held(told: Written) -> None:
     told.tell(ends("cli", "@workspace"), ends("store/disk", "@workspace"), ends("store/model", "@merge"))
-    with told.opened() as book:
-        wanted = held(book)
-        assert paused(book, wanted) == []
+    with told.opened() as recorded_run:
+        wanted = held(recorded_run)
+        assert paused(recorded_run, wanted) == []
     told.tell(says("", "pause"), becomes("store/disk", "failed"))
-    with told.opened() as book:
-        assert paused(book, wanted) == ["cli"]
+    with told.opened() as recorded_run:
+        assert paused(recorded_run, wanted) == ["cli"]
 
 
 # Completed parts
 
 
 def meant_now(told: Written, *names: str) -> tuple[list[str], tuple[str, ...]]:
-    with told.opened() as book:
-        wanted, parts = chosen_now(book, names)
+    with told.opened() as recorded_run:
+        wanted, parts = chosen_now(recorded_run, names)
         return subplans(wanted), parts
 
 

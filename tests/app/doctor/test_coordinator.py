@@ -167,9 +167,9 @@ def test_a_paused_run_without_a_coordinator_is_left_too(patient: Patient) -> Non
     patient.plan(LANDS).run()
     patient.sql("UPDATE run_states SET state = 'paused'")
     told = patient.one("coordinator")
-    assert told.finding.mend is not None
+    assert told.finding.fix is not None
     patient.sql("UPDATE run_states SET state = 'failed'")
-    told.finding.mend()
+    told.finding.fix()
     assert patient.state() == "failed"
 
 

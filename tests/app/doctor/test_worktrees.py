@@ -97,13 +97,13 @@ def test_one_that_is_locked_or_in_the_middle_of_something_is_kept(failed: Patien
 def test_what_has_changed_since_it_was_found_is_looked_at_anew(failed: Patient) -> None:
     place = failed.worktree("group/bad")
     place.rename(failed.outside / "away")
-    mend = failed.one("worktree-lost").finding.mend
-    assert mend is not None
+    fix = failed.one("worktree-lost").finding.fix
+    assert fix is not None
     failed.git("worktree", "lock", str(place))
     with pytest.raises(WeftError, match="has changed"):
-        mend()
+        fix()
     (failed.outside / "away").rename(place)
-    mend()
+    fix()
     assert registered(failed) == ["group.bad"]
 
 

@@ -43,8 +43,8 @@ def repository(tmp_path: Path) -> Iterator[Repository]:
 
 
 def diff_of(repository: Repository, name: str | None, run: str | None = None) -> Diff:
-    with open_book(repository.root, run) as book:
-        return find_diff(book, name, environ=repository.environ)
+    with open_book(repository.root, run) as recorded_run:
+        return find_diff(recorded_run, name, environ=repository.environ)
 
 
 def refusal(repository: Repository, name: str | None, run: str | None = None) -> str:

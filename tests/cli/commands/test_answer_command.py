@@ -170,9 +170,9 @@ def test_an_answer_to_a_coordinator_that_has_left_the_run_says_what_to_type(proj
     project.plan(f"notify: {{on: [gate], run: 'GATE y'}}\n{ASKS}")
     run = project.start("run", "--no-wait", "-q")
     project.reached("y")
-    with open_book(project.root) as book:
-        assert book.is_run_by_somebody()
-        while not book.has_left():
+    with open_book(project.root) as recorded_run:
+        assert recorded_run.has_coordinator()
+        while not recorded_run.has_left():
             os.sched_yield()
     done = project.process("answer", "release", "yes")
     assert done.stderr == (

@@ -470,7 +470,7 @@ def test_where_there_is_no_configuration_nothing_of_this_is_loaded(project: Proj
     loaded = done.stdout.split()
     assert "weft.app.run.run" in loaded
     assert {
-        "weft.app.project.approval", "weft.app.project.approval_book", "weft.app.project.configuration",
+        "weft.app.project.approval", "weft.app.project.approval_file", "weft.app.project.configuration",
         "weft.cli.approval_prompt",
         "weft.cli.commands.config", "weft.plan.language.commands", "weft.plan.loader.variables",
     }.isdisjoint(loaded)  # fmt: skip

@@ -148,7 +148,7 @@ def test_only_unknown_has_an_exit_code_of_its_own(patient: Patient) -> None:
 def made(*findings: tuple[str, object]) -> DoctorReport:
     told = [
         CheckResult(
-            check=Check(id=name, looks_at="", why="because", examine=lambda _ground: ()),
+            check=Check(id=name, covers="", why="because", examine=lambda _ground: ()),
             finding=finding,  # type: ignore[arg-type]
         )
         for name, finding in findings
@@ -179,7 +179,7 @@ def test_what_is_unknown_for_one_reason_is_told_once_and_what_matters_comes_firs
 
 def test_why_something_could_not_be_mended_is_told() -> None:
     told = CheckResult(
-        check=Check(id="one", looks_at="", why="because", examine=lambda _ground: ()),
+        check=Check(id="one", covers="", why="because", examine=lambda _ground: ()),
         finding=problem("much"),
         tried="no way",
     )

@@ -278,8 +278,8 @@ def test_within_a_step_nothing_is_merged(repository: Repository) -> None:
 
 def held_now(repository: Repository) -> set[str]:
     try:
-        with open_book(repository.root) as book:
-            return {one.subplan for one in holds.held(book)}
+        with open_book(repository.root) as recorded_run:
+            return {one.subplan for one in holds.held(recorded_run)}
     except InputError:  # nothing has been run yet
         return set()
 
@@ -409,8 +409,8 @@ def test_who_was_asked_and_runs_the_plan_no_more_is_not_waited_for(
     assert lock is not None
 
     def leave_when_asked() -> None:
-        with open_book(repository.root) as book:
-            wait_for(lambda: book.journal.requests(book.run.run))
+        with open_book(repository.root) as recorded_run:
+            wait_for(lambda: recorded_run.journal.requests(recorded_run.run.run))
         os.close(lock)
 
     with ThreadPoolExecutor() as threads:
@@ -424,8 +424,17 @@ def test_where_it_cannot_be_told_what_somebody_works_at_nothing_is_done(reposito
     repository.run()
     lock = take_lock(repository.root / ".weft" / LOCK_FILE)
     assert lock is not None
-    with open_book(repository.root) as book, pytest.raises(WeftError, match="another Weft process works in"):
-        merge(book, holds.held(book), MergeObserver(None), environ=repository.environ, patience=2)
+    with (
+        open_book(repository.root) as recorded_run,
+        pytest.raises(WeftError, match="another Weft process works in"),
+    ):
+        merge(
+            recorded_run,
+            holds.held(recorded_run),
+            MergeObserver(None),
+            environ=repository.environ,
+            patience=2,
+        )
     os.close(lock)
     assert repository.landed() == []
 
@@ -436,8 +445,8 @@ def test_what_goes_wrong_is_told_as_it_is(repository: Repository) -> None:
             raise LookupError
 
     repository.run()
-    with open_book(repository.root) as book, pytest.raises(LookupError):
-        merge(book, holds.held(book), Deaf(None), environ=repository.environ)
+    with open_book(repository.root) as recorded_run, pytest.raises(LookupError):
+        merge(recorded_run, holds.held(recorded_run), Deaf(None), environ=repository.environ)
 
 
 def test_a_merge_that_is_stopped_says_so_and_moves_nothing(repository: Repository) -> None:

@@ -338,7 +338,10 @@ def test_repositories_in_a_worktree_stay(place: Place, tmp_path: Path) -> None:
         "-c", "protocol.file.allow=always", "submodule", "update", "--init", "--quiet"
     )
     stays = only(place.clean())
-    assert (stays.why, "contains other repositories: inner" in stays.message) == (RetentionReason.UNCLEAR, True)
+    assert (stays.why, "contains other repositories: inner" in stays.message) == (
+        RetentionReason.UNCLEAR,
+        True,
+    )
     assert tip(place.git, NAMES.head("a")) is not None
 
 

@@ -202,7 +202,9 @@ def test_changed_files_are_counted_and_some_are_named(tmp_path: Path) -> None:
     git.do("rm", "--quiet", "b")
     git.do("mv", "c", "new")
     (note,) = uncommitted_in(git)
-    assert note.startswith(f"4 files changed in {tmp_path / 'r'} (a, b, c and 1 more): slices start from commits")
+    assert note.startswith(
+        f"4 files changed in {tmp_path / 'r'} (a, b, c and 1 more): slices start from commits"
+    )
 
 
 def test_if_all_can_be_named_all_are(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ class PlanAgents(Struct, frozen=True, kw_only=True):
         return [known[name] for name in dict.fromkeys(names or (*own, *rest))]
 
 
-def at_hand(name: str | None, directory: Path, environ: Mapping[str, str]) -> PlanAgents:
+def find_agents(name: str | None, directory: Path, environ: Mapping[str, str]) -> PlanAgents:
     """Returns the agents of the named plan, else of the plan with a default name, else of the configuration."""
     folder = absolute(directory)
     if name is None and usual_name(folder) is None:
@@ -167,6 +167,6 @@ def abilities(seen: AgentStatus) -> Iterator[str]:
         yield "read-only"
 
 
-def tells(seen: AgentStatus) -> tuple[str, ...]:
+def reported_spending(seen: AgentStatus) -> tuple[str, ...]:
     """Returns the units in which the agent reports its spending; empty if Weft does not know them."""
     return ACCESS[seen.use].reports if seen.use in ACCESS else ()

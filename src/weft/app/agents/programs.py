@@ -81,7 +81,7 @@ def _missing(names: Mapping[str, Iterable[str]], environ: Mapping[str, str]) -> 
 # --- versions ---
 
 
-def said_of_version(program: str, environ: Mapping[str, str], *, patience: float) -> str | None:
+def version_output(program: str, environ: Mapping[str, str], *, patience: float) -> str | None:
     """Returns the first line of `program --version`; None if it takes too long. Kills its whole process group."""
     place = place_of(program, environ)
     if place is None:
@@ -113,6 +113,6 @@ def said_of_version(program: str, environ: Mapping[str, str], *, patience: float
 
 def version_of(program: str, environ: Mapping[str, str], *, patience: float) -> str | None:
     """Returns the version number alone; None if there is none, or not in time."""
-    said = said_of_version(program, environ, patience=patience)
+    said = version_output(program, environ, patience=patience)
     found = None if said is None else _VERSION.search(said)
     return None if found is None else found[0]

@@ -83,7 +83,7 @@ def ask(
         try:
             anyio.run(asking.run)
         finally:
-            _wait_for_its_end(places.host(_RUN))
+            _wait_for_supervisor(places.host(_RUN))
     return [asking.told[number] for number in range(len(questions))]
 
 
@@ -190,7 +190,7 @@ def reply_of(agent: Agent, fact: Ended, timeout: float) -> AgentReply:
     )
 
 
-def _wait_for_its_end(directory: Path) -> None:
+def _wait_for_supervisor(directory: Path) -> None:
     """Waits until the supervisor of this directory has exited. It holds the lock while it lives."""
     lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:

@@ -39,7 +39,7 @@ class Holds(Struct):
     """The holds that are being retried."""
     merged: set[Key] = field(default_factory=set[Key])
     """The merges and landings that are done."""
-    wishes: ControlRequests = field(default_factory=ControlRequests)
+    requests: ControlRequests = field(default_factory=ControlRequests)
     frozen: set[Key] = field(default_factory=set[Key])
     """The retries in flight that are frozen."""
     seq: int = 0
@@ -77,13 +77,13 @@ class Holds(Struct):
     def _steer(self, event: Event) -> None:
         """Updates the frozen retries: freezing a subplan freezes its retries, except landings."""
         if event.kind == "recovered":
-            self.wishes.forget_stops()
+            self.requests.forget_stops()
         else:
-            self.wishes.says(event.subplan, ControlState(event.outcome))
+            self.requests.says(event.subplan, ControlState(event.outcome))
         self.frozen = {
             (path, step)
             for path, step in self.trying
-            if step != "@land" and self.wishes.of(path) is ControlState.FREEZE
+            if step != "@land" and self.requests.of(path) is ControlState.FREEZE
         }
 
     def is_paused(self, key: Key) -> bool:
@@ -91,58 +91,58 @@ class Holds(Struct):
         path, step = key
         if key in self.trying:
             return key in self.frozen
-        return step not in MERGES and self.wishes.of(path) is not ControlState.GO
+        return step not in MERGES and self.requests.of(path) is not ControlState.GO
 
 
-def look(book: RecordedRun) -> Holds:
+def look(recorded_run: RecordedRun) -> Holds:
     holds = Holds()
-    for recorded in book.events():
+    for recorded in recorded_run.events():
         holds.hear(recorded)
     return holds
 
 
-def held(book: RecordedRun) -> list[HeldWork]:
+def held(recorded_run: RecordedRun) -> list[HeldWork]:
     """Returns the holds, the oldest first, without those that the coordinator is retrying."""
-    return list_held(book, look(book), tried=False)
+    return list_held(recorded_run, look(recorded_run), tried=False)
 
 
-def list_held(book: RecordedRun, holds: Holds, *, tried: bool = True) -> list[HeldWork]:
-    if book.state() in FINISHED:
+def list_held(recorded_run: RecordedRun, holds: Holds, *, tried: bool = True) -> list[HeldWork]:
+    if recorded_run.state() in FINISHED:
         return []
     # A coordinator that died during a retry has left the work held, or done; another retry finds out which.
-    left_out = holds.trying if not tried and is_run(book, holds) else ()
+    left_out = holds.trying if not tried and is_run(recorded_run, holds) else ()
     return [hold for key, hold in holds.found.items() if key not in left_out]
 
 
-def paused(book: RecordedRun, requested: Iterable[HeldWork]) -> list[str]:
+def paused(recorded_run: RecordedRun, requested: Iterable[HeldWork]) -> list[str]:
     """Returns the subplans of these holds that must be resumed before they are retried."""
-    holds = look(book)
+    holds = look(recorded_run)
     keys = (key_of(hold) for hold in requested)
     return list(dict.fromkeys(key[0] for key in keys if key in holds.found and holds.is_paused(key)))
 
 
-def is_run(book: RecordedRun, holds: Holds) -> bool:
+def is_run(recorded_run: RecordedRun, holds: Holds) -> bool:
     """Returns whether another process works on this run. A coordinator writes to its run as soon as it starts."""
-    holder = book.journal.holder()
+    holder = recorded_run.journal.holder()
     if holder is None or holder.pid == os.getpid():  # this process ran it before, and no longer does
         return False
-    return book.is_run_by_somebody() and holds.at >= holder.since
+    return recorded_run.has_coordinator() and holds.at >= holder.since
 
 
-def chosen(book: RecordedRun, names: Sequence[str]) -> list[HeldWork]:
+def chosen(recorded_run: RecordedRun, names: Sequence[str]) -> list[HeldWork]:
     """Returns the holds of the named subplans and groups; without a name, all holds.
 
     A subplan that has merged already has no hold; naming it is no error.
     """
-    holds = look(book)
-    held_work = list_held(book, holds)
+    holds = look(recorded_run)
+    held_work = list_held(recorded_run, holds)
     if not names:
         return held_work
     selected: set[Key] = set()
     for name in names:
         inside = {key_of(hold) for hold in held_work if f"{hold.subplan}/".startswith(f"{name}/")}
-        if not inside and not _is_merged(plan_of(book), name, holds):
-            raise InputError(_unknown(book, name, held_work))
+        if not inside and not _is_merged(plan_of(recorded_run), name, holds):
+            raise InputError(_unknown(recorded_run, name, held_work))
         selected |= inside
     return [hold for hold in held_work if key_of(hold) in selected]
 
@@ -155,8 +155,8 @@ def _is_merged(plan: Plan, name: str, holds: Holds) -> bool:
     return (name, "@land" if lands else "@merge") in holds.merged
 
 
-def _unknown(book: RecordedRun, name: str, held_work: Sequence[HeldWork]) -> str:
-    paths = [path for path in plan_of(book).outline.paths if path]
+def _unknown(recorded_run: RecordedRun, name: str, held_work: Sequence[HeldWork]) -> str:
+    paths = [path for path in plan_of(recorded_run).outline.paths if path]
     if name not in paths:
         return f"there is no subplan {name!r}{suggestion(name, paths)}"
     if not held_work:
@@ -168,24 +168,28 @@ def subplans(holds: Iterable[HeldWork]) -> list[str]:
     return list(dict.fromkeys(hold.subplan for hold in holds))
 
 
-def ask(book: RecordedRun, requested: Iterable[HeldWork], now: Iterable[str] = ()) -> None:
+def ask(recorded_run: RecordedRun, requested: Iterable[HeldWork], now: Iterable[str] = ()) -> None:
     """Requests a retry of these holds and the landing of the completed parts of `now`.
 
     The coordinator takes the request up; without one, the next coordinator does.
     """
     for path in subplans(requested):
-        book.journal.ask(book.run.run, "merge", subplan=path, step="", data={}, at=time.time())
+        recorded_run.journal.ask(
+            recorded_run.run.run, "merge", subplan=path, step="", data={}, at=time.time()
+        )
     for path in now:
-        book.journal.ask(book.run.run, "merge", subplan=path, step="", data={"now": True}, at=time.time())
+        recorded_run.journal.ask(
+            recorded_run.run.run, "merge", subplan=path, step="", data={"now": True}, at=time.time()
+        )
 
 
-def chosen_now(book: RecordedRun, names: Sequence[str]) -> tuple[list[HeldWork], tuple[str, ...]]:
+def chosen_now(recorded_run: RecordedRun, names: Sequence[str]) -> tuple[list[HeldWork], tuple[str, ...]]:
     """Returns the holds in these subplans, and the subplans whose completed parts may land at once."""
     if not names:
         raise InputError("name the group that lands its completed parts, as in: weft merge ID --now")
-    if book.state() == RunState.ABANDONED:
-        raise InputError(f"run {book.run.run} was replaced by a newer run; leave out --run")
-    plan, holds = plan_of(book), list_held(book, look(book))
+    if recorded_run.state() == RunState.ABANDONED:
+        raise InputError(f"run {recorded_run.run.run} was replaced by a newer run; leave out --run")
+    plan, holds = plan_of(recorded_run), list_held(recorded_run, look(recorded_run))
     paths = [str(path) for path in plan.outline.paths]
     for name in names:
         if name not in paths[1:]:

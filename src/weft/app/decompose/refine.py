@@ -13,7 +13,7 @@ from weft.app.agents.probes import to_probe
 from weft.app.agents.question import AgentQuestion, AgentReply, ask
 from weft.app.decompose.refinement import Refinement, RefinementCost
 from weft.decompose.model import Limits, Part, Signals
-from weft.decompose.refinement.questions import MOST_BYTES, Questions, Scope
+from weft.decompose.refinement.questions import MOST_BYTES, Questions, QuestionScope
 from weft.decompose.refinement.tree import Refined, Refining
 from weft.engine.state.outputs import MOST_CHECKED, NotJsonError, json_of
 from weft.errors import InputError, WeftError
@@ -91,7 +91,7 @@ class Refiner:
             spent=self._spent,
         )
 
-    def _answered(self, whole: Part, scope: Scope, prompt: str, refining: Refining) -> Refined:
+    def _answered(self, whole: Part, scope: QuestionScope, prompt: str, refining: Refining) -> Refined:
         faults: Sequence[str] = ()
         again = ""
         for attempt in range(1, TRIES + 1):
@@ -112,7 +112,7 @@ class Refiner:
         return reply.answer
 
 
-def _taken(answer: str, whole: Part, scope: Scope, refining: Refining) -> Refined | tuple[str, ...]:
+def _taken(answer: str, whole: Part, scope: QuestionScope, refining: Refining) -> Refined | tuple[str, ...]:
     """What becomes of the tree, or all that is wrong with the answer."""
     if len(answer) > MOST_CHECKED:
         return (f"the answer has {len(answer):,} characters; the limit is {MOST_CHECKED:,}",)

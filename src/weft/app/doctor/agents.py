@@ -9,7 +9,7 @@ from typing import TypedDict
 from msgspec import Struct
 
 from weft.agents.adapters import adapter_of
-from weft.app.agents.programs import place_of, program_of, said_of_version
+from weft.app.agents.programs import place_of, program_of, version_output
 from weft.app.doctor.configuration import files
 from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.findings import Check, Finding, fine, problem, warning
@@ -79,7 +79,7 @@ def _examine_agent(context: DoctorContext, used_agent: _UsedAgent) -> Finding:
         return report(f"agent {agent.name!r}: {error}", command="weft check", subject=agent.name)
     if program is None or ADAPTERS[agent.use].program is None:
         return fine(f"agent {agent.name!r} ({agent.use})")
-    version = said_of_version(program, context.environ, patience=context.bounds.patience)
+    version = version_output(program, context.environ, patience=context.bounds.patience)
     if version is None:
         return report(
             f"agent {agent.name!r}: `{program} --version` gives no answer within {context.bounds.patience:g} s",
@@ -131,14 +131,14 @@ def installed(context: DoctorContext) -> Iterator[Finding]:
 CHECKS = (
     Check(
         id="agents",
-        looks_at="the programs of the agents that the plan (or the configuration) names are on the PATH and "
+        covers="the programs of the agents that the plan (or the configuration) names are on the PATH and "
         "report their version; a warning for agents that no step of the plan uses",
         why="steps of that agent cannot start",
         examine=agents,
     ),
     Check(
         id="agents-installed",
-        looks_at="which of the agents that Weft knows are installed; never a problem",
+        covers="which of the agents that Weft knows are installed; never a problem",
         why="a plan can name them without a command",
         examine=installed,
     ),

@@ -171,14 +171,14 @@ def _real(place: Path) -> str:
 CHECKS = (
     Check(
         id="unmerged",
-        looks_at="branches of plans with commits that are not on the target (a warning); a target that does not "
+        covers="branches of plans with commits that are not on the target (a warning); a target that does not "
         "exist",
         why="work that has not landed is on no other branch",
         examine=unmerged,
     ),
     Check(
         id="branch-without-worktree",
-        looks_at="unmerged branches of slices without a registered worktree (a warning)",
+        covers="unmerged branches of slices without a registered worktree (a warning)",
         why="there is no directory in which that work could continue",
         examine=without_worktree,
     ),

@@ -60,7 +60,7 @@ def _damaged(context: DoctorContext, damage: str) -> Finding:
         f"{damage}; {salvage(path).report}",
         command="weft doctor --fix",
         subject=str(path),
-        mend=partial(_rebuild, context),
+        fix=partial(_rebuild, context),
     )
 
 
@@ -91,7 +91,7 @@ def coordinator(context: DoctorContext) -> Iterator[Finding]:
                 "the plan has started, so nothing continues it",
                 command="weft doctor --fix",
                 subject=run.record.run,
-                mend=partial(abandon, context, run.record.run),
+                fix=partial(abandon, context, run.record.run),
             )
 
 
@@ -114,9 +114,7 @@ def _abandoned_run(context: DoctorContext, run: KnownRun) -> Finding:
         f"run {record.run} of {record.plan} has not ended, and {coordinator_state}{work}",
         command=run.command,
         subject=record.run,
-        mend=None
-        if is_at_work or context.journal_facts.holder_lives
-        else partial(_record_stop, context, run),
+        fix=None if is_at_work or context.journal_facts.holder_lives else partial(_record_stop, context, run),
     )
 
 
@@ -162,24 +160,24 @@ def coordinator_hangs(context: DoctorContext) -> Iterator[Finding]:
 CHECKS = (
     Check(
         id="journal",
-        looks_at="`.weft/weft.db` can be opened, has a known version and passes SQLite's integrity check; each "
+        covers="`.weft/weft.db` can be opened, has a known version and passes SQLite's integrity check; each "
         "row matches its checksum; its `-wal` file is valid, and SQLite reads all of it",
         why="the journal is the only record of runs",
-        mends="writes a new journal with all readable entries, keeps the damaged one beside it as "
+        fix_description="writes a new journal with all readable entries, keeps the damaged one beside it as "
         "`weft.db.damaged`, and lists what is lost; a run that has lost its end counts as abandoned",
         examine=journal,
     ),
     Check(
         id="coordinator",
-        looks_at="a run that has not ended, although its coordinator is dead; another process with the same pid "
+        covers="a run that has not ended, although its coordinator is dead; another process with the same pid "
         "is not mistaken for it",
         why="nothing new starts in such a run until it is resumed",
-        mends="records the run as stopped, unless steps of it still run; `weft run` resumes it",
+        fix_description="records the run as stopped, unless steps of it still run; `weft run` resumes it",
         examine=coordinator,
     ),
     Check(
         id="coordinator-hangs",
-        looks_at="a coordinator that was halted by a signal, or that has not handled a request for 60 s",
+        covers="a coordinator that was halted by a signal, or that has not handled a request for 60 s",
         why="the run makes no progress although its coordinator is alive; its steps continue, and the next "
         "`weft run` takes them over",
         examine=coordinator_hangs,

@@ -136,7 +136,7 @@ def locks(context: DoctorContext) -> Iterator[Finding]:
             f"{file} is the lock of a git that Weft started and that was killed",
             command=DOCTOR,
             subject=str(file),
-            mend=partial(_remove_own_locks, context),
+            fix=partial(_remove_own_locks, context),
         )
     for lock in _lock_files(context):
         if (
@@ -149,7 +149,7 @@ def locks(context: DoctorContext) -> Iterator[Finding]:
             f"{lock.file} is a stale lock: no process has it open, and no git runs in {lock.directory}",
             command=f"rm {shlex.quote(str(lock.file))}",
             subject=str(lock.file),
-            mend=partial(_remove, context, lock) if lock.is_ours else None,
+            fix=partial(_remove, context, lock) if lock.is_ours else None,
         )
 
 
@@ -211,23 +211,24 @@ def _remove(context: DoctorContext, lock: _Lock) -> None:
 CHECKS = (
     Check(
         id="git",
-        looks_at=f"the program `git` is there, and is {'.'.join(map(str, OLDEST))} or newer",
+        covers=f"the program `git` is there, and is {'.'.join(map(str, OLDEST))} or newer",
         why="slices work in git worktrees, and their results are merged by git without touching your files",
         examine=program,
     ),
     Check(
         id="repository",
-        looks_at="git can read the repository; it is not bare and has a commit; submodules, branch names, base "
+        covers="git can read the repository; it is not bare and has a commit; submodules, branch names, base "
         "and target of the plan allow slices to start",
         why="slices start from a commit and land on a branch",
         examine=repository,
     ),
     Check(
         id="git-locks",
-        looks_at="stale lock files of git: no process has them open, no git runs there, and they are older than "
+        covers="stale lock files of git: no process has them open, no git runs there, and they are older than "
         "10 s or were left by a git that Weft started",
         why="git cannot write while they exist",
-        mends="removes those in worktrees and on branches of plans, and all that a git of Weft has left; it "
+        fix_description="removes those in worktrees and on branches of plans, and all that a git of Weft has "
+        "left; it "
         "does not touch others in your own checkout",
         examine=locks,
     ),

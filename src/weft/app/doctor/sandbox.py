@@ -33,7 +33,7 @@ def _need(context: DoctorContext) -> SandboxRequest | None:
 CHECKS = (
     Check(
         id="sandbox",
-        looks_at="bubblewrap is installed and can create sandboxes, if the plan uses them",
+        covers="bubblewrap is installed and can create sandboxes, if the plan uses them",
         why="a plan with `sandbox: bwrap` is not run without it",
         examine=sandbox,
     ),

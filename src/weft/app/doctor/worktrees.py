@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from weft.app.doctor.context import DoctorContext
-from weft.app.doctor.findings import Check, Finding, Mend, problem, warning
+from weft.app.doctor.findings import Check, Finding, Fix, problem, warning
 from weft.app.doctor.plan_refs import RepositoryRefs, Worktree, find_repository_refs
 from weft.errors import WeftError
 from weft.threads import map_in_threads
@@ -60,11 +60,11 @@ def lost(context: DoctorContext) -> Iterator[Finding]:
             # Git removes a locked worktree only with --force given twice.
             command=f"git worktree remove --force{' --force' * is_locked} {_quoted(worktree.path)}",
             subject=str(worktree.path),
-            mend=_removal(context, repository_refs, worktree),
+            fix=_removal(context, repository_refs, worktree),
         )
 
 
-def _removal(context: DoctorContext, repository_refs: RepositoryRefs, worktree: Worktree) -> Mend | None:
+def _removal(context: DoctorContext, repository_refs: RepositoryRefs, worktree: Worktree) -> Fix | None:
     """Returns the fix that removes the registration; None if more than the registration could be lost.
 
     That is so if a person locked the worktree, its disk may only be unmounted, or its index holds work.
@@ -143,7 +143,7 @@ def ghosts(context: DoctorContext) -> Iterator[Finding]:
             f"{place} is the path of a worktree, is not registered with git, and {holds}",
             command=f"rmdir {_quoted(place)}" if is_empty else f"mv {_quoted(place)} {_quoted(away)}",
             subject=str(place),
-            mend=partial(_with_nobody_there, context, place.rmdir) if is_empty else None,
+            fix=partial(_with_nobody_there, context, place.rmdir) if is_empty else None,
         )
 
 
@@ -172,7 +172,7 @@ def asides(context: DoctorContext) -> Iterator[Finding]:
                 f"{place} is the rest of a worktree whose removal was interrupted",
                 command=f"rm -rf {_quoted(place)}",
                 subject=str(place),
-                mend=partial(_with_nobody_there, context, partial(_wipe, place)),
+                fix=partial(_with_nobody_there, context, partial(_wipe, place)),
             )
 
 
@@ -264,41 +264,42 @@ def _dirt(repository_refs: RepositoryRefs, worktree: Worktree) -> Sequence[str]:
 CHECKS = (
     Check(
         id="worktree-lost",
-        looks_at="registered worktrees of plans that have no directory",
+        covers="registered worktrees of plans that have no directory",
         why="git keeps their branches from being checked out anywhere else",
-        mends="removes the registration if a branch or a tag contains its commit, nothing is staged in it, and "
+        fix_description="removes the registration if a branch or a tag contains its commit, nothing is staged in "
+        "it, and "
         "it is not locked",
         examine=lost,
     ),
     Check(
         id="worktree-ghost",
-        looks_at="directories at the paths of worktrees that git has not registered",
+        covers="directories at the paths of worktrees that git has not registered",
         why="a slice refuses to work there, because git would not see its changes",
-        mends="removes those that are empty",
+        fix_description="removes those that are empty",
         examine=ghosts,
     ),
     Check(
         id="worktree-leftover",
-        looks_at="directories `_old.…`: the rest of a worktree whose removal was interrupted (a warning)",
+        covers="directories `_old.…`: the rest of a worktree whose removal was interrupted (a warning)",
         why="they only take space",
-        mends="removes them",
+        fix_description="removes them",
         examine=asides,
     ),
     Check(
         id="worktree-broken",
-        looks_at="worktrees with a broken link to the repository, or from it",
+        covers="worktrees with a broken link to the repository, or from it",
         why="git would treat their files as part of the directory around them",
         examine=broken,
     ),
     Check(
         id="worktree-locked",
-        looks_at="worktrees that are locked, or that git did not finish creating (a warning)",
+        covers="worktrees that are locked, or that git did not finish creating (a warning)",
         why="Weft neither removes nor recreates them",
         examine=locked,
     ),
     Check(
         id="worktree-dirty",
-        looks_at="worktrees with changes that are in no commit, or an unfinished merge or rebase (a warning)",
+        covers="worktrees with changes that are in no commit, or an unfinished merge or rebase (a warning)",
         why="uncommitted changes never land, and exist nowhere else",
         examine=dirty,
     ),

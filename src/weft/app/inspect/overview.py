@@ -36,13 +36,13 @@ _PLAN = ""
 """The path of the whole plan."""
 
 
-def overview(book: RecordedRun, *, everything: bool = False, now: float | None = None) -> Overview:
+def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float | None = None) -> Overview:
     """Returns the state of a run.
 
     Without `everything`, it lists only subplans that are under way or need a person.
     """
     now = time.time() if now is None else now
-    record, journal = book.run, book.journal
+    record, journal = recorded_run.run, recorded_run.journal
     plan, states = recorded_plan(record), journal.states(record.run)
     fold = _RunFold(plan, states)
     requests = requested(journal, record.run)
@@ -51,12 +51,12 @@ def overview(book: RecordedRun, *, everything: bool = False, now: float | None =
         fold.apply(glimpse)
     if not everything:
         fold.set_landed(journal.landed(record.run))
-    paths = [path for path in plan.paths if book.sees(path)]
+    paths = [path for path in plan.paths if recorded_run.sees(path)]
     listed = [path for path in paths if everything or fold.matters(path)]
     if not everything:
         fold.read_landings(journal, record.run, listed)
     active = [path for path in listed if states.get(path) in {"running", "failed"}]
-    state = book.state()
+    state = recorded_run.state()
     under_way = state not in AT_REST
     landing = [path for path in paths if under_way and fold.may_be_queued(path)]
     for glimpse in journal.lives(record.run, [*dict.fromkeys((*active, *landing)), _PLAN]):
@@ -64,7 +64,7 @@ def overview(book: RecordedRun, *, everything: bool = False, now: float | None =
     queued = {path for path in landing if fold.places.is_queued(path)}
     shown = queued.union(listed)
     listed = [path for path in paths if path in shown] if queued else listed
-    beats = heartbeat(book)
+    beats = heartbeat(recorded_run)
     holder = journal.holder()
     alive = holder is not None and is_alive(holder)
     counts = Counter(fold.counted(path) for path in paths if plan.is_leaf(path))
@@ -92,7 +92,7 @@ def overview(book: RecordedRun, *, everything: bool = False, now: float | None =
         outside=fold.signals.outside(),
         push=fold.signals.push,
         is_asked=bool(requests),
-        plan_words=(*book.plan_words(), *book.chosen()),
+        plan_words=(*recorded_run.plan_words(), *recorded_run.chosen()),
         is_last=newest is None or newest.run == record.run,
         subplans=[fold.now(plan.subplan(path), beats, record.run) for path in listed],
     )
@@ -113,7 +113,7 @@ class _RunFold:
         self._landings: dict[str, tuple[str, tuple[str, ...], str]] = {}
         self._landed: AbstractSet[str] = frozenset()
         self._left_out: set[str] = set()
-        self._wishes = ControlRequests()
+        self._requests = ControlRequests()
         self._totals = Totals()
         self.signals = RunSignals()
         self.places = LandingPlaces()
@@ -195,9 +195,9 @@ class _RunFold:
             case "verify":
                 self.places.verify(_data(glimpse).get("entries", ()) if glimpse.outcome == "started" else ())
             case "paused" | "resumed":
-                self._wishes.says(glimpse.subplan, ControlState(glimpse.outcome))
+                self._requests.says(glimpse.subplan, ControlState(glimpse.outcome))
             case "recovered":
-                self._wishes.forget_stops()
+                self._requests.forget_stops()
             case "budget" if glimpse.outcome == "reset":
                 running_totals = self._totals.all()
                 self.is_reset = True
@@ -220,7 +220,7 @@ class _RunFold:
     @property
     def wants_something(self) -> bool:
         """Whether people have paused or stopped any of it."""
-        return bool(self._wishes)
+        return bool(self._requests)
 
     def matters(self, path: str) -> bool:
         """Returns whether the subplan is under way, failed, or needs a person."""
@@ -288,7 +288,7 @@ class _RunFold:
                 is_leaf=subplan.is_leaf,
                 state=state,
                 steps_total=subplan.steps,
-                wanted=self._wishes.of(path),
+                wanted=self._requests.of(path),
                 blocked_by=tuple(dep for dep in subplan.depends_on if self._states.get(dep) != "completed"),
             )
         data = {} if changed is None else _data(changed)
@@ -305,7 +305,7 @@ class _RunFold:
             landing=landing or None,
             landing_place=self.places.of(path) or None,
             conflict=conflict,
-            wanted=self._wishes.of(path),
+            wanted=self._requests.of(path),
             step=None if step is None else step.step,
             attempt=None if step is None else step.attempt,
             question=self._questions.get(path) if state == "running" else None,

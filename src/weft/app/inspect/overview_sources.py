@@ -32,10 +32,12 @@ def rare_events(journal: JournalReader, run: str) -> Sequence[Glimpse]:
     return sorted((*others, *journal.merges(run, sorted(troubled))), key=lambda glimpse: glimpse.seq)
 
 
-def heartbeat(book: RecordedRun) -> Mapping[str, Any]:
+def heartbeat(recorded_run: RecordedRun) -> Mapping[str, Any]:
     """Returns the last heartbeat of the supervisor; empty if it cannot be read."""
     try:
-        beat = json.loads(read_file(book.places.host(book.run.run) / "heartbeat.json", most=1 << 24))
+        beat = json.loads(
+            read_file(recorded_run.places.host(recorded_run.run.run) / "heartbeat.json", most=1 << 24)
+        )
     except (OSError, ValueError):
         return {}
     return cast("dict[str, Any]", beat) if isinstance(beat, dict) else {}

@@ -11,13 +11,13 @@ from weft.ports.host import Running
 from weft.store.sqlite import open_journal
 
 
-def stop_orphaned_jobs(book: RecordedRun) -> int:
+def stop_orphaned_jobs(recorded_run: RecordedRun) -> int:
     """Stops every job of the run and returns how many were running.
 
     Opening the journal takes the coordinator's lock, so this cannot race with a live coordinator.
     """
-    run, places = book.run.run, book.places
-    if book.state() in AT_REST or book.is_run_by_somebody() or not places.host(run).is_dir():
+    run, places = recorded_run.run.run, recorded_run.places
+    if recorded_run.state() in AT_REST or recorded_run.has_coordinator() or not places.host(run).is_dir():
         return 0
     journal = open_journal(places.journal, now=time.time(), command="weft stop")
     try:

@@ -48,11 +48,11 @@ def agents(
 
     Exit code: 0; with --probe 1 if one did not answer; 2 for an unknown name or a plan that cannot be read.
     """
-    from weft.app.agents.overview import PATIENCE, at_hand, overview
+    from weft.app.agents.overview import PATIENCE, find_agents, overview
     from weft.cli.text.agents import overview_data, overview_lines
 
     with at_work_on_a_plan(as_json=as_json):
-        plan_agents = at_hand(plan, directory(), os.environ)
+        plan_agents = find_agents(plan, directory(), os.environ)
     if plan_agents.unread:
         file = plan_agents.unread
         note(f"{file} cannot be read, and its agents are not shown; type: weft check {file}")

@@ -45,9 +45,9 @@ def _list_questions(run_id: str | None, *, as_json: bool) -> int:
     from weft.app.control.questions import open_questions
     from weft.app.record.journal import open_book
 
-    with open_book(directory(), run_id) as book:
-        questions = open_questions(book)
-        run = book.run.run
+    with open_book(directory(), run_id) as recorded_run:
+        questions = open_questions(recorded_run)
+        run = recorded_run.run.run
     if as_json:
         show_json({"run": run, "questions": [to_builtins(question) for question in questions]})
     elif questions:
@@ -73,17 +73,17 @@ def _answer_suffix(answer: str) -> str:
 
 
 def _give_answer(name: str, run_id: str | None, *, accepted: bool, text: str, as_json: bool) -> int:
-    from weft.app.control.control import wishes_of
+    from weft.app.control.control import control_requests_of
     from weft.app.control.questions import answer as record_answer
     from weft.app.record.journal import open_book
     from weft.engine.messages.facts import ControlState
 
     answer = "yes" if accepted else "no"
-    with open_book(directory(), run_id) as book:
-        question = record_answer(book, name, accepted=accepted, text=text)
-        is_heard, command = book.is_heard(), book.run_command()
-        is_paused = wishes_of(book).of(question.subplan) is not ControlState.GO
-        run = book.run.run
+    with open_book(directory(), run_id) as recorded_run:
+        question = record_answer(recorded_run, name, accepted=accepted, text=text)
+        is_heard, command = recorded_run.is_heard(), recorded_run.run_command()
+        is_paused = control_requests_of(recorded_run).of(question.subplan) is not ControlState.GO
+        run = recorded_run.run.run
     if as_json:
         show_json(
             {

@@ -28,8 +28,8 @@ def replay(*, run_id: str | None, as_json: bool) -> int:
     from weft.app.record.journal import open_book
     from weft.cli.text.replay import replay_lines
 
-    with open_book(directory(), run_id) as book:
-        result = derive(book)
+    with open_book(directory(), run_id) as recorded_run:
+        result = derive(recorded_run)
     if as_json:
         from msgspec import to_builtins
 

@@ -33,9 +33,9 @@ def retry(*, names: tuple[str, ...], fresh_budget: bool, as_json: bool) -> int:
     from weft.errors import WeftError
 
     running_here(directory())
-    with open_book(directory()) as book:
-        ids = refuse_to_retry(book, names)
-        file = Path(book.run.directory, Path(book.run.file).name)
+    with open_book(directory()) as recorded_run:
+        ids = refuse_to_retry(recorded_run, names)
+        file = Path(recorded_run.run.directory, Path(recorded_run.run.file).name)
     arguments = [*(["--fresh-budget"] if fresh_budget else []), "--", str(file), *ids]
     message, code = start_coordinator(arguments, directory=directory(), environ=os.environ)
     if "busy" in message:

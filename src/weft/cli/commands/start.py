@@ -93,7 +93,7 @@ def _started(arguments: list[str], *, as_json: bool) -> tuple[dict[str, Any] | N
 
 def _is_running_already(*, as_json: bool) -> bool:
     """Returns whether a coordinator runs in this project, and prints that if so."""
-    from weft.app.control.control import wishes_of
+    from weft.app.control.control import control_requests_of
     from weft.app.record.journal import open_book
     from weft.cli.text.paused import PausedSubplans
 
@@ -101,8 +101,8 @@ def _is_running_already(*, as_json: bool) -> bool:
     if running is None:
         return False
     run, pid = running
-    with open_book(directory(), run) as book:
-        paused = PausedSubplans(wishes_of(book).restraints())
+    with open_book(directory(), run) as recorded_run:
+        paused = PausedSubplans(control_requests_of(recorded_run).restraints())
     data: dict[str, object] = {"run": run, "pid": pid, "started": False, **paused.data()}
     does = "is paused" if paused.is_whole else "is running already"
     _show_run(data, f"run {run} {does} (process {pid})", as_json, paused)

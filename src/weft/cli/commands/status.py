@@ -36,12 +36,12 @@ def status(*, everything: bool, watch: bool, run_id: str | None, as_json: bool) 
 
     terminal = style_of(sys.stdout)
     style = terminal or Style(colours=takes_colours(sys.stdout))
-    with open_book(directory(), run_id) as book:
-        for is_news in book.looks(follow=watch):
+    with open_book(directory(), run_id) as recorded_run:
+        for is_news in recorded_run.looks(follow=watch):
             if not is_news:
                 continue
-            run_overview = overview(book, everything=everything or as_json)
-            worktrees = worktrees_of(book.places.project)
+            run_overview = overview(recorded_run, everything=everything or as_json)
+            worktrees = worktrees_of(recorded_run.places.project)
             if as_json:
                 show_json(data(run_overview, worktrees))
             else:

@@ -14,8 +14,8 @@ MOST_STEPS = 3
 
 def steered(wanted: ControlState, names: Sequence[str], *, now: bool = False, as_json: bool) -> ControlResult:
     """Sends the request to the run, prints the result and returns it."""
-    with open_book(directory()) as book:
-        result = steer(book, wanted, names, now=now)
+    with open_book(directory()) as recorded_run:
+        result = steer(recorded_run, wanted, names, now=now)
     if as_json:
         show_json(
             {
@@ -66,7 +66,7 @@ _WAS = {
     ControlState.PAUSE: "was paused already",
     ControlState.FREEZE: "was frozen already",
 }
-_NOBODY = "there is nothing to do"
+_NOTHING_TO_DO = "there is nothing to do"
 
 
 def _result_line(result: ControlResult, subject: str) -> str:
@@ -81,5 +81,5 @@ def _result_line(result: ControlResult, subject: str) -> str:
     if not result.alive and result.wanted is ControlState.STOP and result.state not in AT_REST:
         return f"{subject} has no coordinator"  # `weft stop` ends the jobs of the dead coordinator next
     if not result.alive:
-        return f"{subject} is {result.state}; {_NOBODY}"
+        return f"{subject} is {result.state}; {_NOTHING_TO_DO}"
     return f"{subject} {_WAS.get(result.wanted, 'was stopped already')}"

@@ -17,7 +17,7 @@ def report_lines(report: DoctorReport, *, verbose: bool, fix: bool) -> Iterator[
     if verbose:
         yield from (_fine(result) for result in report.of(FindingState.OK))
     yield _summary(report)
-    if not fix and any(result.finding.mend for result in report.results):
+    if not fix and any(result.finding.fix for result in report.results):
         yield "to fix what is safe to fix, type: weft doctor --fix"
 
 
@@ -84,7 +84,7 @@ def report_data(report: DoctorReport) -> dict[str, object]:
                 "why": result.check.why,
                 "command": result.finding.command or None,
                 "advice": result.finding.advice or None,
-                "fixable": result.finding.mend is not None,
+                "fixable": result.finding.fix is not None,
                 "tried": result.tried or None,
             }
             for result in report.results

@@ -31,7 +31,7 @@ class Boxes(Struct, frozen=True, kw_only=True):
         return tuple(bwrap_argv(box, command) for command in commands)
 
 
-def as_told(ended: JobEnded) -> JobEnded:
+def with_sandbox_failure(ended: JobEnded) -> JobEnded:
     """Returns the end of a job; if bubblewrap failed or found no program, as one that was never started.
 
     Bubblewrap reports this in one line before the command inside can write anything.

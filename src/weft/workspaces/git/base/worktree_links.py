@@ -10,7 +10,7 @@ from pathlib import Path
 
 from weft.ports.workspaces import CLONE
 from weft.safe_files import UnsafeFileError, read_file, read_text
-from weft.workspaces.errors import ANEW, WorkspaceError
+from weft.workspaces.errors import START_OVER, WorkspaceError
 
 MAKING = "Weft is making it"
 """The reason with which an incomplete worktree is locked."""
@@ -40,7 +40,7 @@ def git_dir_of(directory: Path) -> Path:
     except FileNotFoundError:
         raise WorkspaceError(
             f"{directory} is not a worktree: it has no file `.git`, so git would treat it as part of the "
-            f"directory around it; move it away; {ANEW}"
+            f"directory around it; move it away; {START_OVER}"
         ) from None
     except UnsafeFileError as error:
         if link.is_symlink() or not link.is_dir():
@@ -55,7 +55,7 @@ def git_dir_of(directory: Path) -> Path:
     if not git_dir.is_dir():
         raise WorkspaceError(
             f"{directory} is no longer registered as a worktree: {git_dir} does not exist; save what you need, "
-            f"and move it away; {ANEW}"
+            f"and move it away; {START_OVER}"
         )
     return git_dir
 
@@ -64,10 +64,11 @@ def _require_directory(directory: Path) -> None:
     try:
         mode = directory.lstat().st_mode
     except FileNotFoundError:
-        raise WorkspaceError(f"the worktree {directory} does not exist; put it back; {ANEW}") from None
+        raise WorkspaceError(f"the worktree {directory} does not exist; put it back; {START_OVER}") from None
     if not stat.S_ISDIR(mode):
         raise WorkspaceError(
-            f"{directory} must be a worktree, but is not a directory or is a symbolic link; remove it; {ANEW}"
+            f"{directory} must be a worktree, but is not a directory or is a symbolic link; remove it; "
+            f"{START_OVER}"
         )
 
 
@@ -76,7 +77,7 @@ def require_registered(directory: Path, git_dir: Path, common: Path) -> None:
     if git_dir.resolve().parent != common.resolve() / "worktrees":
         raise WorkspaceError(
             f"{directory} is a worktree of another repository: its `.git` points to {git_dir}, not into {common}; "
-            f"move it away; {ANEW}"
+            f"move it away; {START_OVER}"
         )
     back = text_of(git_dir / "gitdir")
     if back is None or (git_dir / back).resolve() != (directory / ".git").resolve():

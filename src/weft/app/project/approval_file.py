@@ -39,7 +39,7 @@ class _Content(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     approved: tuple[Approval, ...]
 
 
-class ApprovalBook:
+class ApprovalFile:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._folder = user_folder(environ, "XDG_STATE_HOME", ".local/state")
         self._file = self._folder / "approved.json"
