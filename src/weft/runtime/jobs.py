@@ -1,4 +1,4 @@
-"""Jobs for the host, made of the engine's orders; and facts, made of the ends of jobs."""
+"""Translates the engine's orders into jobs for the host, and the ends of jobs into facts."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ from weft.system_errors import describe
 SHELL = "/bin/sh"
 _PATH = "PYTHONPATH"
 SETUP, MERGE, LAND, VERIFY = "@workspace", "@merge", "@land", "@verify"
-"""Steps that are none of the plan's own, and have processes nevertheless."""
+"""Weft's own steps with processes; no plan contains them."""
 
 
 _Report = TypeVar("_Report", Verdict, Progress)
@@ -74,17 +74,17 @@ class JobFactory:
         return f"{self._run}.{order.firing}.{order.execution}{again}"
 
     def named(self, name: str) -> str:
-        """The id of a job that has a name within the run."""
+        """Returns the id of a job that has a name within the run."""
         return f"{self._run}.{name}"
 
     def job(self, launch: Launch, cwd: Path) -> Job:
-        """Raises `WeftError` if it cannot be made, and `OSError` if there is no room for its output."""
+        """Returns the job of a launch. Raises `WeftError` or, if it cannot create the directory, `OSError`."""
         name, output = self.id(launch), self._prefix(launch)
         apart = self._isolation.of(launch)
         commands = tuple(_argv(command) for command in launch.commands)
         called = None
         if launch.agent is not None:
-            self._make_folder(output)  # for the report; output makes its own way
+            self._make_folder(output)  # for the report; the supervisor creates the files of the output
             called = self._adapter(launch).invoke(self._call(launch, cwd))
             commands = (called.argv,)
         shared = self._environment.inherited(agent=called is not None)
@@ -104,12 +104,12 @@ class JobFactory:
         )
 
     def setup(self, order: Prepare) -> Launch | None:
-        """What is run in a fresh workspace, if anything."""
+        """Returns the launch of the setup commands in a new workspace; None if there are none."""
         commands = self._settings(order).setup_commands
         return self._own(order, SETUP, commands) if commands else None
 
     def verify(self, order: Merge, commands: Sequence[Command], number: int) -> Launch:
-        """What is run on what has come together, before it moves; it may be that several times."""
+        """Returns the launch of a round of the verify on a merged result, before the branch moves."""
         return replace(
             self._own(order, MERGE, (*self._settings(order).setup_commands, *commands)), round=number
         )
@@ -202,9 +202,9 @@ class JobFactory:
         return self._environment.of(identity, extra=extra, agent=None if called is None else called.env)
 
     def _imports(self, launch: Launch, cwd: Path, shared: Mapping[str, str]) -> dict[str, str]:
-        """The variable that has Python import what is in the worktree.
+        """Returns the variable that makes Python import from the worktree first.
 
-        Agents have none: one that is written in Python would import the project's modules as its own.
+        Agents do not get it: an agent in Python would import the project's modules instead of its own.
         """
         has_worktree = self._plan.scopes[launch.row].settings.has_branch
         if not self._import_roots or launch.agent is not None or not has_worktree or _PATH in shared:
@@ -219,7 +219,7 @@ class JobFactory:
         return f"{prefix}.{launch.round}" if launch.round else prefix
 
     def log_name(self, launch: Launch) -> str:
-        """What the names of the log files of a named job begin with, relative to the run's logs."""
+        """Returns the prefix of the log files of a named job, relative to the run's logs."""
         return f"{file_name(launch.path)}/{launch.step}.{launch.name}"
 
     def _result_file(self, launch: Launch) -> str:
@@ -234,7 +234,7 @@ class JobFactory:
 
 
 def output_prefix(logs: Path, path: str, step: str, which: tuple[int, int, int]) -> str:
-    """What the names of the files begin with that a step's output is in; `which` is attempt, firing, execution."""
+    """Returns the prefix of a step's output files; `which` is attempt, firing, execution."""
     attempt, firing, execution = which
     return f"{logs}/{file_name(path)}/{step}.{attempt}.{firing}-{execution}"
 

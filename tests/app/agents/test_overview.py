@@ -129,5 +129,5 @@ def test_what_each_can_do_and_tells(machine: Programs, project: Path) -> None:
     found = seen(machine, project)
     assert [*abilities(found["claude"])] == ["resume", "fork", "read-only"]
     assert [*abilities(found["aider"])] == []
-    assert (reported_spending(found["codex"]), tells(found["command"])) == (("tokens",), ())
+    assert (reported_spending(found["codex"]), reported_spending(found["command"])) == (("tokens",), ())
     assert [name for name, one in found.items() if one.needs_more] == ["acp", "command", "scripted"]

@@ -98,14 +98,14 @@ def version_output(program: str, environ: Mapping[str, str], *, patience: float)
         start_new_session=True,
     )
     try:
-        said, _ = process.communicate(timeout=patience)
+        output, _ = process.communicate(timeout=patience)
     except subprocess.TimeoutExpired:
         return None
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-    lines = said.decode(errors="replace").split("\n")
+    lines = output.decode(errors="replace").split("\n")
     return next(
         (line.strip()[:_LONGEST_ANSWER] for line in lines if line.strip()), f"exit code {process.returncode}"
     )
@@ -113,6 +113,6 @@ def version_output(program: str, environ: Mapping[str, str], *, patience: float)
 
 def version_of(program: str, environ: Mapping[str, str], *, patience: float) -> str | None:
     """Returns the version number alone; None if there is none, or not in time."""
-    said = version_output(program, environ, patience=patience)
-    found = None if said is None else _VERSION.search(said)
-    return None if found is None else found[0]
+    output = version_output(program, environ, patience=patience)
+    match = None if output is None else _VERSION.search(output)
+    return None if match is None else match[0]

@@ -176,8 +176,8 @@ class _Asking:
 def reply_of(agent: Agent, fact: Ended, timeout: float) -> AgentReply:
     message = fact.message
     if fact.how is StepOutcome.TIMEOUT:
-        said = last_line(fact.errors) or last_line(fact.result)
-        message = f"there was no answer within {timeout:g} s" + (f"; it said: {said}" if said else "")
+        last = last_line(fact.errors) or last_line(fact.result)
+        message = f"there was no answer within {timeout:g} s" + (f"; it said: {last}" if last else "")
     return AgentReply(
         agent=agent,
         how=fact.how,

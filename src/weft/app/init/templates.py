@@ -84,7 +84,7 @@ _NO_AGENT = """\
 
 def _agents(found: ProjectSurvey) -> str:
     if not found.agents:
-        programs = [one.program for one in ADAPTERS.values() if one.program is not None]
+        programs = [adapter.program for adapter in ADAPTERS.values() if adapter.program is not None]
         return _NO_AGENT.format(known=f"neither {', '.join(programs[:-1])} nor {programs[-1]}")
     first, *others = found.agents
     lines = ["# The agent of every part that does not name another one.", "agent: coder", "agents:"]
@@ -213,7 +213,7 @@ _NOTIFY = """\
 def _for_agents(found: ProjectSurvey) -> str:
     if not found.agents:
         return "# Agents that any plan can name. None was found on this machine.\n# agents: {}"
-    names = ", ".join(one.name for one in found.agents)
+    names = ", ".join(adapter.name for adapter in found.agents)
     entry = "\n".join(f"# {line}" for line in _agent("coder", found.agents[0]))
     return f"# Agents that any plan can name. Found on this machine: {names}.\n# agents:\n{entry}"
 
@@ -221,5 +221,5 @@ def _for_agents(found: ProjectSurvey) -> str:
 def _for_tests(found: ProjectSurvey) -> str:
     if not found.tests:
         return "# No command was found that tests this project. A plan names one with `verify`."
-    lines = (f"#   {one.command}  ({one.file})" for one in found.tests)
+    lines = (f"#   {test.command}  ({test.file})" for test in found.tests)
     return "\n".join(("# What tests this project, for `verify` in plans:", *lines))
