@@ -158,7 +158,8 @@ def refiner(
     to_ask = to_probe(found, seen, environ, named=True, model=model)
     for status in to_ask.missing:
         raise InputError(
-            f"the agent {name} needs {status.program}, which is not on the PATH; to install it, type: {status.install}"
+            f"the agent {name} needs {status.program}, which is not on the PATH; "
+            f"to install it, type: {status.install}"
         )
     return Refiner(to_ask.agents[0], partial(_call, found, to_ask.agents[0], environ, timeout), tell)
 
