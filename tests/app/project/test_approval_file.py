@@ -14,13 +14,13 @@ from weft.errors import InputError, WeftError
 SHOWN = "~/.local/state/weft/approved.json"
 WRITER = """
 import os, sys
-from weft.app.project.approval_file import Approval, ApprovalBook
+from weft.app.project.approval_file import Approval, ApprovalFile
 
 print(flush=True)
 sys.stdin.readline()
 for number in range(int(sys.argv[2])):
     one = Approval(project=f"{sys.argv[1]}{number}", hash="h", at="t", commands=())
-    ApprovalBook(os.environ).change(lambda known: (*known, one))
+    ApprovalFile(os.environ).change(lambda known: (*known, one))
 """
 
 
