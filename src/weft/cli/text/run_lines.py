@@ -189,7 +189,7 @@ def _recovered(event: kinds.RecoveredEvent, view: RunView) -> str:
     were = "was" if len(event.running) == 1 else "were"
     still = f"; {count(len(event.running), 'step')} {were} under way" if event.running else ""
     paused = "".join(f"; {line}" for line in PausedSubplans(view.wishes.restraints()).lines())
-    return f"goes on after an interruption{still}{paused}"
+    return f"resumes after an interruption{still}{paused}"
 
 
 def _budget(event: kinds.BudgetEvent) -> str:
