@@ -308,4 +308,4 @@ def _conflict_ahead(event: kinds.ConflictAheadEvent, view: RunView) -> str:
         return f"is {ahead(event.other, event.files)}"
     # After one of the two is merged, the merge of the other reports whether there is a conflict.
     are_running = all(view.row(path).state is State.RUNNING for path in (event.subplan, event.other))
-    return f"is not going to conflict with {event.other} any more" if are_running else ""
+    return f"no longer conflicts with {event.other}" if are_running else ""
