@@ -36,6 +36,7 @@ from weft.workspaces.git.base.names import RefNames
 STATES = ("pending", "running", "completed", "failed", *sorted(BECAUSE_OF_OTHERS))
 """States for counting slices. A slice that failed because of another one counts as blocked or cancelled."""
 _STEP_ENDS = kinds_of(StepFinishedEvent)
+_OPEN_STATES = frozenset({"running", "failed"})
 _NO_ROW = RowView()
 _NO_RESULT = MergeResult()
 
@@ -57,14 +58,15 @@ def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float 
         fold.apply(event, at)
     if not everything:
         fold.set_landed(journal.landed(record.run))
-    paths = [path for path in plan.paths if recorded_run.sees(path)]
-    listed = [path for path in paths if everything or fold.matters(path)]
+    paths = [path for path in plan.paths if not recorded_run.subplan or recorded_run.sees(path)]
+    unsettled = fold.unsettled()
+    listed = [path for path in paths if everything or path in unsettled]
     if not everything:
         fold.read_landings(journal, record.run, listed)
-    active = [path for path in listed if states.get(path) in {"running", "failed"}]
+    active = [path for path in listed if states.get(path) in _OPEN_STATES]
     state = recorded_run.state()
     under_way = state not in AT_REST
-    landing = [path for path in paths if under_way and fold.may_be_queued(path)]
+    landing = fold.to_land(paths) if under_way else []
     for glimpse in journal.lives(record.run, [*dict.fromkeys((*active, *landing)), PLAN]):
         fold.apply_life(glimpse)
     queued = {path for path in landing if fold.landings_by_path.places.is_queued(path)}
@@ -73,7 +75,7 @@ def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float 
     sightings = records_of(recorded_run.places, record.run).running()
     holder = journal.holder()
     alive = holder is not None and is_alive(holder)
-    counts = Counter(fold.counted(path) for path in paths if plan.is_leaf(path))
+    counts = fold.count([path for path in paths if plan.is_leaf(path)])
     newest = journal.record()
     return Overview(
         run=record.run,
@@ -150,19 +152,31 @@ class _StatusFold(RunFold):
             max(0, step.reserved[0] - self.totals.of((step.firing, step.execution))[0]) for step in steps
         )
 
-    def matters(self, path: str) -> bool:
-        """Returns whether the subplan is under way, failed, or needs a person."""
-        if self._states.get(path, "") in {"running", "failed"}:
-            return True
-        return self._is_held(path) or self._row(path).left_out is not None
+    # These three go through all slices of the plan, of which there may be ten thousand. So they look at what is
+    # unusual and at sets, and call no function for each slice.
 
-    def may_be_queued(self, path: str) -> bool:
-        """Returns whether the steps are done and the result is to land but has not."""
-        if self._states.get(path) != "completed" or path in self._landed:
-            return False
-        if self._result(path).landing == "merged":
-            return False
-        return self._plan.may_land(path)
+    def unsettled(self) -> set[str]:
+        """Returns the subplans that are under way, failed, or need a person."""
+        left_out = {path for path, row in self.by_path.items() if row.left_out is not None}
+        open_states = {path for path, state in self._states.items() if state in _OPEN_STATES}
+        return open_states | left_out | self.held()
+
+    def to_land(self, paths: Sequence[str]) -> list[str]:
+        """Returns the subplans whose steps are done and whose result is to land but has not."""
+        states, landed, results = self._states, self._landed, self.landings_by_path.results
+        completed = [path for path in paths if states.get(path) == "completed" and path not in landed]
+        merged = {path for path, result in results.items() if result.landing == "merged"}
+        return self._plan.landing(path for path in completed if path not in merged)
+
+    def count(self, slices: Sequence[str]) -> Counter[str]:
+        """Returns the number of slices by state, or by the reason if others made the slice fail."""
+        states = self._states
+        counts = Counter([states.get(path, "pending") for path in slices])
+        failed = [self._row(path).reason for path in slices if states.get(path) == "failed"]
+        caused_by_others = [reason for reason in failed if reason in BECAUSE_OF_OTHERS]
+        counts["failed"] -= len(caused_by_others)
+        counts.update(caused_by_others)
+        return counts
 
     def held(self) -> set[str]:
         """Returns the subplans that cannot be merged or land without a person."""
@@ -176,11 +190,6 @@ class _StatusFold(RunFold):
             for (first, second), files in self.landings_by_path.ahead.items()
             if is_ahead([self._states.get(first), self._states.get(second)]) and not {first, second} & held
         )
-
-    def counted(self, path: str) -> str:
-        """Returns the state that a slice counts as."""
-        reason, state = self._row(path).reason, self._states.get(path, "pending")
-        return reason if state == "failed" and reason in BECAUSE_OF_OTHERS else state
 
     def now(self, subplan: RecordedSubplan, sightings: Mapping[str, Sighting], run: str) -> SubplanNow:
         """Returns the present state of a subplan."""

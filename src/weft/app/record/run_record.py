@@ -4,7 +4,7 @@ Loading a plan checks all of it, which is slow. This module reads only the few f
 for the subplans in it. The record is JSON, except for plans that JSON cannot hold; those are loaded completely.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 import msgspec
@@ -65,13 +65,14 @@ class RecordedPlan:
             branch_prefix=str(_first(scopes, "branch_prefix") or "weft/"),
         )
 
-    def may_land(self, path: str) -> bool:
-        """Returns whether a subplan has a branch whose result lands by itself.
-
-        Views ask for each of thousands of slices, so this costs less than `subplan`.
-        """
-        when, isolation = self._settings_of(path)
-        return isolation in _WITH_BRANCH and (self.is_leaf(path) if when == "slice" else "/" not in path)
+    def landing(self, paths: Iterable[str]) -> list[str]:
+        """Returns those of the subplans that have a branch whose result lands by itself."""
+        settings = ((path, *self._settings_of(path)) for path in paths)
+        return [
+            path
+            for path, when, isolation in settings
+            if isolation in _WITH_BRANCH and (self.is_leaf(path) if when == "slice" else "/" not in path)
+        ]
 
     def _settings_of(self, path: str) -> tuple[str, object]:
         """Returns `merge.when` and `isolation`. As in the plan language, the innermost scope decides."""
