@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from weft.app.record.journal import RecordedRun
 from weft.app.record.run_plan import plan_of
 from weft.app.views.holds import Holds, Key, key_of
-from weft.app.views.landing import LandingCourse
+from weft.app.views.landing_view import LandingCourse
 from weft.app.views.rows import HeldWork
 from weft.app.views.run_fold import RunFold
 from weft.engine.messages.internal_steps import InternalStep

@@ -10,7 +10,7 @@ from typing import assert_never
 from msgspec import Struct
 
 from weft.app.views.event_json import timestamp
-from weft.app.views.landing import LandingCourse
+from weft.app.views.landing_view import LandingCourse
 from weft.app.views.rows import HeldWork
 from weft.app.views.run_fold import RunFold
 from weft.engine.messages import events as kinds

@@ -25,8 +25,6 @@ from weft.engine.messages.landing_events import (
 from weft.engine.messages.run_events import LeftOutEvent
 from weft.engine.messages.step_events import StepEnd, StepFinishedEvent, StepStartedEvent
 from weft.engine.states import SubplanExecutionState as State
-from weft.plan.model import Plan
-from weft.plan.order.outline import ROOT
 
 _HEADS = "refs/heads/"
 
@@ -54,26 +52,6 @@ class MergeResult(Struct, frozen=True):
     files: tuple[str, ...] = ()
     """The files in conflict."""
     message: str = ""
-
-
-class LandingCourse:
-    """Decides whether the work of a subplan merges into its group or lands on the target."""
-
-    def __init__(self, plan: Plan) -> None:
-        self._outline = plan.outline
-        self._scopes = plan.scopes
-
-    def landing(self, row: int, state: State) -> str:
-        """Returns the `landing` value of a subplan in that state, as long as it is not held and has not landed."""
-        settings = self._scopes[row].settings
-        if row == ROOT or state is State.PENDING or not settings.has_branch:
-            return ""
-        return "merged" if state is State.COMPLETED and not self._lands(row) else "unmerged"
-
-    def _lands(self, row: int) -> bool:
-        if self._scopes[row].settings.merge_when == "slice":
-            return self._outline.leaves[row]
-        return self._outline.parents[row] == ROOT
 
 
 class Landings:

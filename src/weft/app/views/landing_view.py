@@ -6,7 +6,29 @@ from collections.abc import Set as AbstractSet
 from weft.app.views.landing import Landings, PassedVerify, is_ahead
 from weft.app.views.push import PushState
 from weft.app.views.rows import HeldWork, LandedWork, RowView
+from weft.engine.states import SubplanExecutionState as State
 from weft.plan.model import Plan
+from weft.plan.order.outline import ROOT
+
+
+class LandingCourse:
+    """Decides whether the work of a subplan merges into its group or lands on the target."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._outline = plan.outline
+        self._scopes = plan.scopes
+
+    def landing(self, row: int, state: State) -> str:
+        """Returns the `landing` value of a subplan in that state, as long as it is not held and has not landed."""
+        settings = self._scopes[row].settings
+        if row == ROOT or state is State.PENDING or not settings.has_branch:
+            return ""
+        return "merged" if state is State.COMPLETED and not self._lands(row) else "unmerged"
+
+    def _lands(self, row: int) -> bool:
+        if self._scopes[row].settings.merge_when == "slice":
+            return self._outline.leaves[row]
+        return self._outline.parents[row] == ROOT
 
 
 class LandingView:

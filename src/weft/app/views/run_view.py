@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import convert, to_builtins
 
 from weft.app.views.estimates import Attempts, Pace
-from weft.app.views.landing import LandingCourse
-from weft.app.views.landing_view import LandingView
+from weft.app.views.landing_view import LandingCourse, LandingView
 from weft.app.views.row_index import RowIndex
 from weft.app.views.rows import BECAUSE_OF_OTHERS, RowView, RunningStep, StepFailure
 from weft.app.views.run_fold import RunFold

@@ -33,7 +33,6 @@ class _Format:
     """The stored form of one class of events."""
 
     def __init__(self, event_class: type[AnyEvent]) -> None:
-        self.kind = str(event_class.__struct_config__.tag)
         own = [field for field in fields(event_class) if field.name not in _ENVELOPE]
         self.data_class = defstruct(
             f"{event_class.__name__}Data",
@@ -72,29 +71,28 @@ def _outcome_reader(event_class: type[AnyEvent]) -> Callable[[str], str | None]:
     return outcomes.get
 
 
-_FORMATS: Mapping[type[AnyEvent], _Format] = {
-    event_class: _Format(event_class) for event_class in get_args(AnyEvent)
-}
-_BY_KIND = {
-    format_.kind: format_ for event_class, format_ in _FORMATS.items() if event_class is not UnknownEvent
-}
+class _Formats(dict[type[AnyEvent], _Format]):
+    """The formats by class. Each is made when it is needed first, as all together take several milliseconds."""
+
+    def __missing__(self, event_class: type[AnyEvent]) -> _Format:
+        return self.setdefault(event_class, _Format(event_class))
+
+
+_FORMATS = _Formats()
+_KINDS = {event_class: str(event_class.__struct_config__.tag) for event_class in get_args(AnyEvent)}
 CLASSES: Mapping[str, type[AnyEvent]] = MappingProxyType(
-    {
-        format_.kind: event_class
-        for event_class, format_ in _FORMATS.items()
-        if event_class is not UnknownEvent
-    }
+    {kind: event_class for event_class, kind in _KINDS.items() if event_class is not UnknownEvent}
 )
 """The classes of events by kind."""
 
 
 def kind_of(event: AnyEvent) -> str:
-    return event.kind if isinstance(event, UnknownEvent) else _FORMATS[type(event)].kind
+    return event.kind if isinstance(event, UnknownEvent) else _KINDS[type(event)]
 
 
 def kinds_of(*event_classes: type[AnyEvent]) -> frozenset[str]:
     """Returns the kinds of these classes, to choose among stored events before they are decoded."""
-    return frozenset(_FORMATS[event_class].kind for event_class in event_classes)
+    return frozenset(_KINDS[event_class] for event_class in event_classes)
 
 
 def outcome_of(event: AnyEvent) -> str:
@@ -132,7 +130,8 @@ def to_event(  # noqa: C901, PLR0913 - the columns of the journal
 
     Raises `msgspec.DecodeError` if the data is not a JSON object.
     """
-    format_ = _BY_KIND.get(kind)
+    event_class = CLASSES.get(kind)
+    format_ = None if event_class is None else _FORMATS[event_class]
     typed_outcome = None if format_ is None else format_.read_outcome(outcome)
     event: AnyEvent | None = None
     if format_ is not None and typed_outcome is not None:
