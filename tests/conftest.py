@@ -70,12 +70,17 @@ def _be_in_no_project() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Properties, and whole runs, are thorough: see the marker."""
+    """Marks properties and whole runs as thorough.
+
+    They are not measured: they repeat what faster tests cover, and would take twice the time.
+    """
     for item in items:
         is_property = hasattr(getattr(item, "obj", None), "hypothesis")
         path = item.path.relative_to(_TESTS)
         if is_property or _THOROUGH & {path.parts[0], path.as_posix()}:
             item.add_marker(pytest.mark.thorough)
+        if item.get_closest_marker("thorough"):
+            item.add_marker(pytest.mark.no_cover)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from benchmarks.compare.processes import environment, is_there
+from weft.engine.messages.event_codec import kind_of
 from weft.engine.messages.events import Recorded
 from weft.errors import WeftError
 from weft.store.sqlite import SqliteReader, open_reader
@@ -65,7 +66,7 @@ class Going:
     def _count(self, kind: str) -> int:
         for one in self._news():
             self._seen = one.seq
-            self._kinds[one.event.kind] += 1
+            self._kinds[kind_of(one.event)] += 1
         return self._kinds[kind]
 
     def _news(self) -> Iterable[Recorded]:

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.compare.going import WEFT, steps_plan, write_plan
 from benchmarks.compare.processes import Cost, cost_of
 from weft.engine.engine import Engine
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import AnyEvent
 from weft.engine.messages.facts import AnyFact
 from weft.engine.simulate import SimulatedEnd, Simulator
 from weft.garbage import without_gc
@@ -25,7 +25,7 @@ def compiled(slices: int, steps: int) -> CompiledPlan:
     return compile_plan(load_plan(steps_plan(slices, steps=steps)))
 
 
-def played(plan: CompiledPlan) -> tuple[Sequence[AnyFact], Sequence[tuple[float, Event]]]:
+def played(plan: CompiledPlan) -> tuple[Sequence[AnyFact], Sequence[tuple[float, AnyEvent]]]:
     """What happens in a run in which all goes well."""
     run = Simulator(plan, lambda _ordered: SimulatedEnd()).play()
     assert run.state == "completed"

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from stored_events import make_event
 from weft.app.record.journal import RecordedRun, open_book
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import AnyEvent
 from weft.ports.journal import RunRecord
 from weft.store.sqlite import SqliteJournal, open_journal
 
@@ -35,7 +36,7 @@ class Written(Struct):
     root: Path
     journal: SqliteJournal
 
-    def tell(self, *events: Event, state: str | None = None) -> None:
+    def tell(self, *events: AnyEvent, state: str | None = None) -> None:
         self.journal.append("r1", [(0.0, event) for event in events], state=state)
 
     def die(self) -> None:
@@ -70,7 +71,7 @@ class Written(Struct):
 
 @contextmanager
 def written(
-    root: Path, events: Sequence[Event] = (), *, file: str = "weft.yaml", text: str = PLAN
+    root: Path, events: Sequence[AnyEvent] = (), *, file: str = "weft.yaml", text: str = PLAN
 ) -> Iterator[Written]:
     journal = open_journal(root / ".weft" / "weft.db", now=0.0)
     try:
@@ -89,13 +90,13 @@ def written(
 
 def started(
     step: str, *, subplan: str = "docs", firing: int = 1, execution: int = 1, **data: object
-) -> Event:
+) -> AnyEvent:
     more = {"firing": firing, "execution": execution, "command": "true", **data}
-    return Event(kind="step_started", subplan=subplan, step=step, attempt=1, data=more)
+    return make_event(kind="step_started", subplan=subplan, step=step, attempt=1, data=more)
 
 
 def finished(
     step: str, outcome: str = "done", *, subplan: str = "docs", firing: int = 1, execution: int = 1
-) -> Event:
+) -> AnyEvent:
     data = {"firing": firing, "execution": execution}
-    return Event(kind="step_finished", subplan=subplan, step=step, attempt=1, outcome=outcome, data=data)
+    return make_event(kind="step_finished", subplan=subplan, step=step, attempt=1, outcome=outcome, data=data)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from engine.run.stories import Ends
 from weft.app.history.slice_progress import SliceProgress, progress_of
 from weft.engine.engine import Engine
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import AnyEvent, StepFinishedEvent, SubplanStateEvent
 from weft.engine.messages.facts import AnyFact, EarlierSlice, RunStarted
 from weft.engine.messages.orders import Launch, Ordered, Prepare
 from weft.engine.simulate import SimulatedEnd, SimulatedRun, Simulator
@@ -35,19 +35,19 @@ def play(
 
 def cut_off(compiled: CompiledPlan, facts: Iterable[AnyFact]) -> dict[str, EarlierSlice]:
     """What the next run continues after, if this one hears these facts and no more."""
-    engine, events = Engine(compiled), list[Event]()
+    engine, events = Engine(compiled), list[AnyEvent]()
     for fact in facts:
         engine.apply(fact)
         events += engine.take_messages()[0]
     return progress(events)
 
 
-def progress(events: Iterable[Event]) -> dict[str, EarlierSlice]:
+def progress(events: Iterable[AnyEvent]) -> dict[str, EarlierSlice]:
     found: dict[str, SliceProgress] = {}
     for event in events:
         if isinstance(event.fact, RunStarted):
             found |= {one.subplan: progress_of("next", one.subplan, one) for one in event.fact.continued}
-        if event.kind == "subplan_state" and event.outcome == "completed":
+        if isinstance(event, SubplanStateEvent) and event.outcome == "completed":
             found.pop(event.subplan, None)
         elif event.subplan:
             found.setdefault(event.subplan, progress_of("first", event.subplan, None)).hear(event)
@@ -61,12 +61,12 @@ def launched(run: SimulatedRun) -> list[str]:
     return [f"{order.path}:{order.step} {order.attempt}" for order in orders]
 
 
-def ended(events: Iterable[Event]) -> list[str]:
+def ended(events: Iterable[AnyEvent]) -> list[str]:
     """How the plan's own steps ended, in this run or in an earlier one."""
     return [
         f"{event.subplan}:{event.step} {event.attempt} {event.outcome}"
         for event in events
-        if event.kind == "step_finished" and "@" not in event.step
+        if isinstance(event, StepFinishedEvent) and "@" not in event.step
     ]
 
 
@@ -74,5 +74,5 @@ def states(run: SimulatedRun) -> Mapping[str, str]:
     return {
         event.subplan: event.outcome
         for _, event in run.events
-        if event.kind == "subplan_state" and event.outcome in {"completed", "failed"}
+        if isinstance(event, SubplanStateEvent) and event.outcome in {"completed", "failed"}
     }

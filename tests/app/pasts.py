@@ -9,8 +9,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from stored_events import make_event
 from weft.app.run.selection import choose
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import AnyEvent
 from weft.engine.messages.facts import RunStarted
 from weft.plan.digests import plan_digest
 from weft.plan.display.show import record_plan
@@ -48,7 +49,7 @@ class Past(Struct):
         done: Iterable[str] = (),
         landed: Sequence[str] = (),
         state: str = "failed",
-        events: Sequence[Event] = (),
+        events: Sequence[AnyEvent] = (),
         **started: Any,
     ) -> None:
         """A run of the plan, or of some of its subplans, in which these were completed, and these have landed."""
@@ -59,9 +60,11 @@ class Past(Struct):
         )  # fmt: skip
         self.journal.add_run(record)
         fact = RunStarted(at=0.0, run=run, chosen=choice.paths, **started)
-        first = Event(kind="run_started", fact=fact)
-        ended = [Event(kind="subplan_state", subplan=path, outcome="completed") for path in done]
-        lands = [Event(kind="step_finished", subplan=path, step="@land", outcome="done") for path in landed]
+        first = make_event(kind="run_started", fact=fact)
+        ended = [make_event(kind="subplan_state", subplan=path, outcome="completed") for path in done]
+        lands = [
+            make_event(kind="step_finished", subplan=path, step="@land", outcome="done") for path in landed
+        ]
         self.journal.append(run, [(0.0, event) for event in (first, *ended, *lands, *events)])
 
     def spoil(self) -> None:

@@ -3,8 +3,9 @@
 import json
 from typing import Any
 
+from stored_events import make_event
 from weft.app.views.run_view import RunView
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import AnyEvent
 from weft.plan.loader.load import load_plan
 from weft.plan.model import Plan
 
@@ -40,11 +41,11 @@ class Story:
         self.view = RunView(self.plan)
         self.at = 1_000.0
         self.firing = 0
-        self.told: list[Event] = []
+        self.told: list[AnyEvent] = []
         self.firings: dict[tuple[str, str], int] = {}
 
-    def tell(self, kind: str, subplan: str = "", step: str = "", **more: Any) -> Event:
-        event = Event(
+    def tell(self, kind: str, subplan: str = "", step: str = "", **more: Any) -> AnyEvent:
+        event = make_event(
             kind=kind,
             subplan=subplan,
             step=step,
@@ -62,10 +63,10 @@ class Story:
     def wait(self, seconds: float) -> None:
         self.at += seconds
 
-    def start(self, **more: Any) -> Event:
+    def start(self, **more: Any) -> AnyEvent:
         return self.tell("run_started", run="r1", plan="notes", subplans=len(self.plan.subplans), **more)
 
-    def finish(self, outcome: str = "completed") -> Event:
+    def finish(self, outcome: str = "completed") -> AnyEvent:
         return self.tell("run_finished", outcome=outcome, counts={}, seconds=1.0)
 
     def begin(self, *paths: str) -> None:
@@ -76,17 +77,17 @@ class Story:
         for path in paths:
             self.tell("subplan_state", path, outcome="completed", **{"from": "running"}, **more)
 
-    def fail(self, path: str, reason: str = "error", **more: Any) -> Event:
+    def fail(self, path: str, reason: str = "error", **more: Any) -> AnyEvent:
         return self.tell(
             "subplan_state", path, outcome="failed", reason=reason, **{"from": "running"}, **more
         )
 
-    def step(self, path: str, step: str, attempt: int = 1, **more: Any) -> Event:
+    def step(self, path: str, step: str, attempt: int = 1, **more: Any) -> AnyEvent:
         self.firing += 1
         self.firings[path, step] = self.firing
         return self.tell("step_started", path, step, attempt=attempt, firing=self.firing, execution=1, **more)
 
-    def end(self, path: str, step: str, outcome: str = "done", **more: Any) -> Event:
+    def end(self, path: str, step: str, outcome: str = "done", **more: Any) -> AnyEvent:
         firing = self.firings[path, step]
         return self.tell("step_finished", path, step, outcome=outcome, firing=firing, execution=1, **more)
 

@@ -192,8 +192,8 @@ def test_a_race_while_work_is_taken_in_changes_nothing_outside(scene: Scene, nam
                 _try_to_record(world, name, number)
         finally:
             step.kill()
-            # The processes in the sandbox end after the sandbox itself. Each holds the pipe, and its end says that none
-            # is left that could write beside the next race.
+            # The processes in the sandbox end after the sandbox itself. Each holds the pipe, so its end shows that
+            # none is left that could write during the next race.
             assert step.stdout is not None
             step.stdout.read()
     assert scene.outside(name) == before

@@ -16,8 +16,8 @@ from msgspec import structs
 
 from cli.suggestions import check_suggestions
 from hosts.places import is_reaper, pids, proc
+from stored_events import StoredEvent, all_stored
 from weft.cli.main import cli
-from weft.engine.messages.events import Event
 from weft.store.sqlite import open_journal, open_reader
 
 WEFT = str(Path(sysconfig.get_path("scripts")) / "weft")
@@ -117,10 +117,10 @@ class Project:
         with closing(open_reader(self.journal)) as journal:
             return [record.run for record in reversed(journal.runs())]
 
-    def events(self) -> list[Event]:
+    def events(self) -> list[StoredEvent]:
         """Of the last run."""
         with closing(open_reader(self.journal)) as journal:
-            return [one.event for one in journal.events(journal.runs()[0].run)]
+            return all_stored(one.event for one in journal.events(journal.runs()[0].run))
 
     def result(self, name: str) -> str:
         return (self.root / ".weft" / "workspaces" / "tried" / "_plan" / name).read_text()

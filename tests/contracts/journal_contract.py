@@ -9,7 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import fields
 
-from weft.engine.messages.events import Event
+from stored_events import make_event
+from weft.engine.messages.event_codec import kind_of
+from weft.engine.messages.events import AnyEvent, UnknownEvent
 from weft.engine.messages.facts import (
     Answered,
     AnyFact,
@@ -27,6 +29,7 @@ from weft.engine.messages.facts import (
 from weft.errors import InputError
 from weft.ports.journal import Glimpse, Journal, JournalReader, RunRecord
 from weft.store.errors import BusyError, LeaseLostError
+from weft.store.rows import to_json
 
 NOT_UTF_8 = b"caf\xe9".decode(errors="surrogateescape")
 MORE_THAN_A_PAGE = 600
@@ -100,7 +103,7 @@ _BY_TYPE[tuple[EarlierSlice, ...]] = st.lists(
 ).map(tuple)
 FACTS = st.one_of(*(facts_of(kind) for kind in get_args(AnyFact)))
 EVENTS = st.builds(
-    Event,
+    UnknownEvent,
     kind=_TEXT,
     subplan=_TEXT,
     step=_TEXT,
@@ -129,12 +132,12 @@ def record(run: str = "r1", *, plan: str = "notes", state: str = "running") -> R
     )
 
 
-def told(*kinds: str) -> list[tuple[float, Event]]:
-    return [(float(at), Event(kind=kind)) for at, kind in enumerate(kinds)]
+def told(*kinds: str) -> list[tuple[float, AnyEvent]]:
+    return [(float(at), make_event(kind=kind)) for at, kind in enumerate(kinds)]
 
 
 def kinds(reader: JournalReader, run: str = "r1", *, after: int = 0) -> list[str]:
-    return [recorded.event.kind for recorded in reader.events(run, after=after)]
+    return [kind_of(recorded.event) for recorded in reader.events(run, after=after)]
 
 
 def ask(reader: JournalReader, run: str = "r1", *, text: str = "") -> int:
@@ -174,7 +177,7 @@ class JournalContract:
     )
     @given(events=st.lists(st.tuples(_FLOAT, EVENTS), max_size=4))
     def test_what_is_read_is_what_was_written(
-        self, journal: JournalWithFacts, events: list[tuple[float, Event]]
+        self, journal: JournalWithFacts, events: list[tuple[float, AnyEvent]]
     ) -> None:
         before = journal.append("r1", [])
         last = journal.append("r1", events)
@@ -190,12 +193,12 @@ class JournalContract:
         assert journal.append("r1", told("a", "b")) == 2
         assert journal.append("r2", told("c")) == 3
         assert journal.append("r1", told("d")) == 4
-        assert [(each.seq, each.event.kind) for each in journal.events("r1")] == [
+        assert [(each.seq, kind_of(each.event)) for each in journal.events("r1")] == [
             (1, "a"),
             (2, "b"),
             (4, "d"),
         ]
-        assert [(each.seq, each.event.kind) for each in journal.events("r2")] == [(3, "c")]
+        assert [(each.seq, kind_of(each.event)) for each in journal.events("r2")] == [(3, "c")]
 
     def test_after_leaves_out_what_is_known(self, journal: JournalWithFacts) -> None:
         journal.append("r1", told("a", "b", "c"))
@@ -204,7 +207,7 @@ class JournalContract:
 
     def test_a_long_run_comes_out_whole_and_in_order(self, journal: JournalWithFacts) -> None:
         facts = [Woke(at=float(at)) for at in range(MORE_THAN_A_PAGE)]
-        journal.append("r1", [(fact.at, Event(kind="woke", fact=fact)) for fact in facts])
+        journal.append("r1", [(fact.at, make_event(kind="woke", fact=fact)) for fact in facts])
         assert [each.event.fact for each in journal.events("r1")] == facts
         assert list(journal.facts("r1")) == facts
 
@@ -214,9 +217,9 @@ class JournalContract:
         journal.add_run(record("r2"))
         first, other = RunStarted(at=1.0, run="r1", env={"A": "b"}), RunStarted(at=1.0, run="r2")
         last = Ended(at=2.0, firing=3, execution=1, how=StepOutcome.LIMITED, until=9.5)
-        journal.append("r1", [(1.0, Event(kind="run_started", fact=first)), *told("subplan_state")])
-        journal.append("r2", [(1.0, Event(kind="run_started", fact=other))])
-        journal.append("r1", [(2.0, Event(kind="step_finished", fact=last))])
+        journal.append("r1", [(1.0, make_event(kind="run_started", fact=first)), *told("subplan_state")])
+        journal.append("r2", [(1.0, make_event(kind="run_started", fact=other))])
+        journal.append("r1", [(2.0, make_event(kind="step_finished", fact=last))])
         assert list(journal.facts("r1")) == [first, last]
 
     def test_a_reader_sees_what_is_added_while_it_reads(
@@ -241,24 +244,27 @@ class JournalContract:
     ) -> None:
         journal.add_run(record("r2"))
         journal.append("r2", told("ask"))
+        ask = {"firing": 1, "question": "Sure?", "transition": "t"}
         events = [
-            Event(kind="subplan_state", subplan="a", outcome="running", data={"from": "pending"}),
-            Event(kind="step_started", subplan="a", step="s", attempt=1, data={"firing": 1}),
-            Event(kind="step_finished", subplan="a", step="s", attempt=1, outcome="done", cost=7, tokens=9),
-            Event(kind="step_finished", subplan="a", step="t", attempt=1, outcome="done"),
-            Event(kind="step_finished", subplan="a", step="t", attempt=1, outcome="done", tokens=9),
-            Event(kind="ask", subplan="a", step="u", data={"question": "Sure?"}),
+            make_event(kind="subplan_state", subplan="a", outcome="running", data={"from": "pending"}),
+            make_event(kind="step_started", subplan="a", step="s", attempt=1, data={"firing": 1}),
+            make_event(
+                kind="step_finished", subplan="a", step="s", attempt=1, outcome="done", cost=7, tokens=9
+            ),
+            make_event(kind="step_finished", subplan="a", step="t", attempt=1, outcome="done"),
+            make_event(kind="step_finished", subplan="a", step="t", attempt=1, outcome="done", tokens=9),
+            make_event(kind="ask", subplan="a", step="u", data=ask),
         ]
         journal.append("r1", [(2.0, event) for event in events])
         assert list(reader.glance("r1")) == [
             Glimpse(4, 2.0, "step_finished", "a", "s", 1, "done", 7, 9, "{}"),
             Glimpse(6, 2.0, "step_finished", "a", "t", 1, "done", None, 9, "{}"),
-            Glimpse(7, 2.0, "ask", "a", "u", 0, "", None, None, '{"question":"Sure?"}'),
+            Glimpse(7, 2.0, "ask", "a", "u", 0, "", None, None, to_json(ask)),
         ]
 
     def test_states_are_the_last_ones(self, journal: JournalWithFacts, reader: ReaderWithFacts) -> None:
-        def state(path: str, outcome: str) -> tuple[float, Event]:
-            return 1.0, Event(kind="subplan_state", subplan=path, outcome=outcome)
+        def state(path: str, outcome: str) -> tuple[float, AnyEvent]:
+            return 1.0, make_event(kind="subplan_state", subplan=path, outcome=outcome)
 
         journal.add_run(record("r2"))
         journal.append("r1", [state("b", "running"), state("a", "running"), state("b", "completed")])
@@ -270,7 +276,7 @@ class JournalContract:
         self, journal: JournalWithFacts, reader: ReaderWithFacts
     ) -> None:
         kinds = ("subplan_state", "step_started", "step_finished", "step_skipped")
-        events = [Event(kind=kind, subplan=path) for path in "abc" for kind in kinds]
+        events = [make_event(kind=kind, subplan=path) for path in "abc" for kind in kinds]
         journal.append("r1", [(1.0, event) for event in events])
         found = reader.lives("r1", ["a", "c", "d"], after=1)
         assert [(one.seq, one.kind, one.subplan) for one in found] == [
@@ -285,7 +291,7 @@ class JournalContract:
         self, journal: JournalWithFacts, reader: ReaderWithFacts
     ) -> None:
         steps = [("subplan_state", "a"), ("step_started", "a"), ("step_started", ""), ("step_finished", "a")]
-        events = [Event(kind=kind, subplan=path) for kind, path in [("step_finished", ""), *steps]]
+        events = [make_event(kind=kind, subplan=path) for kind, path in [("step_finished", ""), *steps]]
         journal.append("r1", [(1.0, event) for event in events])
         assert [one.seq for one in reader.lives("r1", [""])] == [1, 4]
         assert [one.seq for one in reader.lives("r1", ["a", ""])] == [1, 2, 3, 4, 5]
@@ -296,8 +302,8 @@ class JournalContract:
     ) -> None:
         ends = [("a", "@merge", "conflict"), ("a", "@merge", "merged"), ("b", "@merge", "merged")]
         ends += [("b", "@land", "merged"), ("c", "@land", "merged"), ("c", "@land", "held")]
-        events = [Event(kind="merge", subplan=path, step=step, outcome=end) for path, step, end in ends]
-        journal.append("r1", [(1.0, event) for event in (*events, Event(kind="push"))])
+        events = [make_event(kind="merge", subplan=path, step=step, outcome=end) for path, step, end in ends]
+        journal.append("r1", [(1.0, event) for event in (*events, make_event(kind="push"))])
         assert [one.seq for one in reader.glance("r1")] == [1, 2, 3, 4, 5, 6, 7]
         assert [one.seq for one in reader.glance("r1", merged=False)] == [1, 6, 7]
         assert [one.seq for one in reader.merges("r1", ["a", "c", "d"])] == [1, 2, 5, 6]
@@ -326,11 +332,11 @@ class JournalContract:
         for run in ("r2", "r3"):
             journal.add_run(record(run))
         assert last() == "r3"
-        journal.append("r2", [(made + 2.0, Event(kind="x"))])
+        journal.append("r2", [(made + 2.0, make_event(kind="x"))])
         assert last() == "r2"
-        journal.append("r1", [(made + 1.0, Event(kind="x"))])
+        journal.append("r1", [(made + 1.0, make_event(kind="x"))])
         assert last() == "r2"
-        journal.append("r1", [(made + 3.0, Event(kind="x"))])
+        journal.append("r1", [(made + 3.0, make_event(kind="x"))])
         assert last() == "r1"
 
     # All or nothing
@@ -339,7 +345,7 @@ class JournalContract:
         self, journal: JournalWithFacts, reader: ReaderWithFacts
     ) -> None:
         asked = ask(reader)
-        unwritable = (1.0, Event(kind="bad", data={"x": object()}))
+        unwritable = (1.0, make_event(kind="bad", data={"x": object()}))
         with pytest.raises(TypeError):
             journal.append("r1", [*told("a"), unwritable], taken=[asked], state="failed")
         assert kinds(reader) == []
@@ -350,12 +356,12 @@ class JournalContract:
     @pytest.mark.parametrize(
         "event",
         [
-            Event(kind="x", data={"text": NOT_UTF_8}),
-            Event(kind="x", fact=RunStarted(at=1.0, run="r1", env={"A": NOT_UTF_8})),
+            make_event(kind="x", data={"text": NOT_UTF_8}),
+            make_event(kind="x", fact=RunStarted(at=1.0, run="r1", env={"A": NOT_UTF_8})),
         ],
         ids=["data", "fact"],
     )
-    def test_what_is_not_text_is_refused(self, journal: JournalWithFacts, event: Event) -> None:
+    def test_what_is_not_text_is_refused(self, journal: JournalWithFacts, event: AnyEvent) -> None:
         with pytest.raises(
             InputError, match=r"cannot record 'caf.*': it is not text in UTF-8; rename the file"
         ):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from e2e.nights import Night, Slice, groups_of, verify_line
 from hosts.places import pids, proc
-from weft.engine.messages.events import Event
+from stored_events import StoredEvent
 
 EXPLAINED = frozenset({"worktree-dirty", "unmerged", "branch-without-worktree"})
 """What `weft doctor` reports about results that are held."""
@@ -52,7 +52,7 @@ def twice(night: Night) -> Iterator[str]:
                 yield f"{one.path}:{step} came to its end {ended} times, and the journal explains {here}"
 
 
-def _end(event: Event) -> tuple[str, str, str]:
+def _end(event: StoredEvent) -> tuple[str, str, str]:
     return event.subplan, event.step, event.outcome
 
 

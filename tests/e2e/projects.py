@@ -11,6 +11,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from hosts.places import is_reaper, pids, proc
+from stored_events import StoredEvent, stored
 from weft.app.control.questions import answer
 from weft.app.project.files import InputSource
 from weft.app.project.places import Places
@@ -18,14 +19,14 @@ from weft.app.record.journal import RecordedRun
 from weft.app.run.run import run_plan
 from weft.app.run.session import RunSetup
 from weft.app.run.setup import RunRequest
-from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.events import Recorded
 from weft.store.sqlite import open_reader
 
 ENVIRON = {"PATH": os.environ["PATH"], "HOME": "/dev/null/home"}
 """No system has a directory below a device."""
 MARK = "echo $WEFT_SUBPLAN $WEFT_STEP $WEFT_ATTEMPT $WEFT_JOB >> {}"
 
-React = Callable[[Event], None]
+React = Callable[[StoredEvent], None]
 
 
 class Heard(Struct):
@@ -33,7 +34,7 @@ class Heard(Struct):
 
     react: React | None = None
     begun: RunSetup | None = None
-    events: list[Event] = field(default_factory=list[Event])
+    events: list[StoredEvent] = field(default_factory=list[StoredEvent])
     stopped: int = 0
 
     def begins(self, run: RunSetup) -> None:
@@ -41,9 +42,10 @@ class Heard(Struct):
 
     def hears(self, events: Sequence[Recorded]) -> None:
         for one in events:
-            self.events.append(one.event)
+            event = stored(one.event)
+            self.events.append(event)
             if self.react is not None:
-                self.react(one.event)
+                self.react(event)
 
     def looks(self) -> None:
         pass
@@ -56,10 +58,10 @@ class Outcome(Struct):
     """How a run went."""
 
     state: str
-    events: list[Event]
+    events: list[StoredEvent]
     begun: RunSetup | None = None
 
-    def of(self, kind: str, subplan: str | None = None, step: str | None = None) -> list[Event]:
+    def of(self, kind: str, subplan: str | None = None, step: str | None = None) -> list[StoredEvent]:
         return [
             event
             for event in self.events
@@ -138,7 +140,7 @@ class Project:
         """What the journal tells, of all runs; the state is that of the last."""
         with closing(open_reader(Places(self.root).journal)) as journal:
             runs = journal.runs()
-            events = [one.event for run in reversed(runs) for one in journal.events(run.run)]
+            events = [stored(one.event) for run in reversed(runs) for one in journal.events(run.run)]
         return Outcome(state=runs[0].state, events=events)
 
     # --- what was left ---

@@ -10,7 +10,7 @@ from time import sleep
 from typing import Self
 
 from e2e.projects import ENVIRON, Outcome, Project
-from weft.engine.messages.events import Event
+from stored_events import StoredEvent
 from weft.errors import InputError
 
 WEFT = [sys.executable, "-m", "weft"]
@@ -95,7 +95,7 @@ class Repository(Project):
 
     # --- what is told ---
 
-    def told(self, kind: str, subplan: str | None = None, step: str | None = None) -> list[Event]:
+    def told(self, kind: str, subplan: str | None = None, step: str | None = None) -> list[StoredEvent]:
         """Also while somebody is about to make the journal."""
         try:
             return self.story().of(kind, subplan, step)
@@ -209,6 +209,6 @@ def merges(outcome: Outcome, what: str = "merged") -> list[tuple[str, str]]:
     return [(event.subplan, event.step) for event in outcome.of("merge") if event.outcome == what]
 
 
-def merge_of(outcome: Outcome, what: str, subplan: str) -> Event:
+def merge_of(outcome: Outcome, what: str, subplan: str) -> StoredEvent:
     """The last one of a subplan that came to this."""
     return [event for event in outcome.of("merge", subplan) if event.outcome == what][-1]

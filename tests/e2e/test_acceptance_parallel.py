@@ -11,7 +11,7 @@ import pytest
 from e2e.projects import Outcome, Project
 from e2e.turnstile import Turnstile
 from hosts.places import pids, proc
-from weft.engine.messages.events import Event
+from stored_events import StoredEvent
 
 
 def slices(count: int, run: str, *, more: str = "") -> str:
@@ -226,7 +226,7 @@ subplans:
 
 
 def test_stopping_the_run_ends_everything_and_it_can_go_on(project: Project) -> None:
-    def stop(event: Event) -> None:
+    def stop(event: StoredEvent) -> None:
         if event.kind == "step_started" and event.step == "x":
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -250,7 +250,7 @@ def test_a_second_signal_ends_at_once_what_is_deaf(project: Project) -> None:
     signals = iter([("step_started", "x"), ("stopping", "")])
     awaited = next(signals)
 
-    def stop(event: Event) -> None:
+    def stop(event: StoredEvent) -> None:
         nonlocal awaited
         if (event.kind, event.step) == awaited:
             awaited = next(signals, ("", ""))

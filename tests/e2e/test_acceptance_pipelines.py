@@ -7,7 +7,7 @@ import pytest
 
 from e2e.projects import Outcome, Project
 from e2e.turnstile import Turnstile
-from weft.engine.messages.events import Event
+from stored_events import StoredEvent
 
 
 def run_steps(project: Project, *steps: str, more: str = "", **wish: object) -> Outcome:
@@ -295,7 +295,7 @@ subplans:
 def test_a_question_holds_up_one_slice_and_nothing_else(project: Project) -> None:
     """It is answered only when all the others are completed; even with room for one slice only."""
 
-    def answer(event: Event) -> None:
+    def answer(event: StoredEvent) -> None:
         if (event.kind, event.subplan, event.outcome) == ("subplan_state", "more", "completed"):
             project.answer("asks", text="go")
 
@@ -318,7 +318,7 @@ def test_without_waiting_the_run_ends_with_the_question_open_and_goes_on_with_it
 
 
 def test_a_no_fails_the_slice(project: Project) -> None:
-    def answer(event: Event) -> None:
+    def answer(event: StoredEvent) -> None:
         if event.kind == "ask":
             project.answer("asks", accepted=False, text="not like this")
 
@@ -349,7 +349,7 @@ subplans: [{id: s, prompt: x}]
 
 
 def test_a_usage_limit_outlives_the_coordinator(project: Project) -> None:
-    def stop(event: Event) -> None:
+    def stop(event: StoredEvent) -> None:
         if event.outcome == "limited":
             os.kill(os.getpid(), 2)
 

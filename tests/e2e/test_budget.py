@@ -10,10 +10,10 @@ import pytest
 
 from cli.running import Project as Typed
 from e2e.projects import Project
+from stored_events import StoredEvent
 from weft.app.inspect.replay import replay
 from weft.app.project.places import Places
 from weft.app.record.journal import RecordedRun
-from weft.engine.messages.events import Event
 from weft.store.sqlite import open_reader
 
 TELLS = """
@@ -57,8 +57,8 @@ def agrees(project: Project) -> bool:
         return replay(RecordedRun(Places(project.root), journal, journal.runs()[0])).difference is None
 
 
-def on(kind: str, outcome: str, act: Callable[[], None]) -> Callable[[Event], None]:
-    def react(event: Event) -> None:
+def on(kind: str, outcome: str, act: Callable[[], None]) -> Callable[[StoredEvent], None]:
+    def react(event: StoredEvent) -> None:
         if (event.kind, event.outcome) == (kind, outcome):
             act()
 

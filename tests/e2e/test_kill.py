@@ -15,7 +15,7 @@ from e2e.crash_driver import POINTS
 from e2e.crashes import Driver, Traces, named, traces, undisturbed
 from e2e.projects import Project
 from e2e.rich import PLAN
-from weft.engine.messages.events import Event
+from stored_events import StoredEvent
 
 CHUNKS = 4
 FINAL = {"done", "failed"}
@@ -45,7 +45,7 @@ def check_losses(project: Project, whole: Traces) -> None:
     assert [name for name, times in found.steps.items() if times > 1 + lost[name]] == []
 
 
-def step_name(event: Event) -> str:
+def step_name(event: StoredEvent) -> str:
     return named(event.subplan, event.step, event.attempt)
 
 

@@ -3,7 +3,7 @@
 import re
 
 from e2e.repositories import Repository, merge_of, merges
-from weft.engine.messages.events import Event
+from stored_events import StoredEvent
 
 WAITS = "until test -e OUTSIDE/{}; do sleep 0.02; done"
 
@@ -145,7 +145,7 @@ def test_what_passes_alone_and_fails_together_does_not_land(repository: Reposito
 
 
 def test_what_fails_with_what_a_person_committed_is_held_until_that_is_mended(repository: Repository) -> None:
-    def person(event: Event) -> None:
+    def person(event: StoredEvent) -> None:
         if (event.kind, event.step) == ("step_started", "x"):
             repository.commit(person="p\n")
             (repository.outside / "on").touch()

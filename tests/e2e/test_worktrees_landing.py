@@ -6,7 +6,7 @@ import pytest
 
 from e2e.projects import Outcome
 from e2e.repositories import Repository, merge_of, merges
-from weft.engine.messages.events import Event
+from stored_events import StoredEvent
 
 WAITS = "until test -e OUTSIDE/on; do sleep 0.02; done"
 
@@ -40,11 +40,11 @@ def test_milestones_land_in_the_order_of_the_plan_or_as_they_end(
 ) -> None:
     """The slow one goes on when the quick one has got as far as it can without it."""
 
-    def go_on(event: Event) -> None:
+    def go_on(event: StoredEvent) -> None:
         if event.subplan == "quick" and (event.kind, event.outcome) == last_of_quick and is_far(event):
             (repository.outside / "on").touch()
 
-    def is_far(event: Event) -> bool:
+    def is_far(event: StoredEvent) -> bool:
         return event.kind == "subplan_state" or event.step == "@land"
 
     repository.plan(SLOW_AND_QUICK.replace("ORDER", order))
@@ -137,7 +137,7 @@ subplans:
 def test_on_top_of_what_a_person_has_committed_meanwhile_and_verified_with_it(
     repository: Repository,
 ) -> None:
-    def person(event: Event) -> None:
+    def person(event: StoredEvent) -> None:
         if (event.kind, event.step) == ("step_started", "x"):
             repository.commit(person="p\n")
             (repository.outside / "on").touch()

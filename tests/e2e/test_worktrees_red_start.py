@@ -3,7 +3,7 @@
 import os
 
 from e2e.repositories import Repository
-from weft.engine.messages.events import Event
+from stored_events import StoredEvent
 
 PLAN = """
 merge: {mode: auto, when: slice}
@@ -25,7 +25,7 @@ def test_a_slice_that_does_not_depend_on_a_red_result_starts_and_lands_without_i
     gate = os.open(repository.outside / "gate", os.O_RDWR)  # so that a word can wait there for its reader
     words = [b"hello\n"]
 
-    def opens_gate(event: Event) -> None:
+    def opens_gate(event: StoredEvent) -> None:
         is_held = (event.kind, event.subplan, event.step, event.outcome) == HELD
         if is_held and words:  # it is tried and held again with each later batch
             os.write(gate, words.pop())

@@ -14,7 +14,7 @@ import pytest
 from e2e.crashes import Driver
 from e2e.projects import Outcome, React
 from e2e.repositories import Repository, merge_of, merges
-from weft.engine.messages.events import Event
+from stored_events import StoredEvent
 from weft.store.errors import BusyError
 
 WAITS = "until test -e OUTSIDE/a; do sleep 0.02; done"
@@ -169,7 +169,7 @@ def test_an_agent_is_taken_over_or_if_it_was_lost_what_it_did_is_kept_and_it_sta
     if victim == "both":
         repository.kill_supervisors()
 
-    def go(event: Event) -> None:
+    def go(event: StoredEvent) -> None:
         if event.kind == goes_on:
             (repository.outside / "go").touch()
 

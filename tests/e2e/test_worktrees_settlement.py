@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from e2e.repositories import Repository
-from weft.engine.messages.events import Event
+from stored_events import StoredEvent
 from weft.engine.messages.facts import RunStarted
 
 PLAN = """
@@ -43,10 +43,10 @@ def killed(repository: Repository) -> Repository:
     return repository
 
 
-def at_first(kind: str, act: Callable[[], None]) -> Callable[[Event], None]:
+def at_first(kind: str, act: Callable[[], None]) -> Callable[[StoredEvent], None]:
     waiting = [act]
 
-    def react(event: Event) -> None:
+    def react(event: StoredEvent) -> None:
         if event.kind == kind and waiting:
             waiting.pop()()
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from runtime.theatre import Deed, KilledError, NoWorkspaces, Theatre
-from weft.engine.messages.events import Event
+from stored_events import StoredEvent
 from weft.engine.messages.facts import RefMove
 from weft.engine.suspects import Suspect
 from weft.errors import WeftError
@@ -113,7 +113,7 @@ class Scene:
         (found,) = self.theatre.ends("@verify")
         return found
 
-    def told(self, kind: str) -> list[Event]:
+    def told(self, kind: str) -> list[StoredEvent]:
         return [one for one in self.theatre.events() if one.kind == kind]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from runtime.theatre import Deed, NoWorkspaces, Theatre
+from weft.engine.messages.event_codec import kind_of
 from weft.engine.messages.events import Recorded
 from weft.errors import WeftError
 from weft.ports.workspaces import ConflictError
@@ -60,12 +61,19 @@ async def test_a_setup_that_fails_fails_the_slice(tmp_path: Path) -> None:
     assert theatre.outcomes("x") == []
 
 
-@pytest.mark.parametrize("what", ["prepare", "accept", "gather", "merge"])
+@pytest.mark.parametrize("what", ["prepare", "accept", "gather"])
 async def test_a_machine_that_fails_is_no_failure_of_the_work(tmp_path: Path, what: str) -> None:
     theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, failures={what: FULL}))
     assert await theatre.run() == "failed"
     told = [one for one in theatre.events() if one.kind == "step_finished" and one.outcome == "infra"]
     assert [one.data["message"] for one in told] == [f"/some/file: No space left on device{FREE}"]
+
+
+async def test_a_merge_that_the_machine_cannot_do_is_held(tmp_path: Path) -> None:
+    theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, failures={"merge": FULL}))
+    assert await theatre.run() == "waiting"
+    assert theatre.outcomes("@merge") == ["held"]
+    assert theatre.ends("@merge")[0]["message"] == f"/some/file: No space left on device{FREE}"
 
 
 async def test_a_machine_that_fails_once_is_tried_again(tmp_path: Path) -> None:
@@ -117,7 +125,7 @@ async def test_what_is_to_end_before_it_could_be_started_is_not_started(tmp_path
 
     def stop(events: Sequence[Recorded]) -> None:
         assert theatre.coordinator is not None
-        if "@verify" in {one.event.step for one in events if one.event.kind == "step_started"}:
+        if "@verify" in {one.event.step for one in events if kind_of(one.event) == "step_started"}:
             theatre.coordinator.stop()
 
     assert await theatre.run(stop) == "stopped"

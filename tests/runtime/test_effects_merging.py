@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from runtime.theatre import Deed, NoWorkspaces, Theatre
-from weft.engine.messages.events import Event, Recorded
+from stored_events import StoredEvent
+from weft.engine.messages.events import Recorded
 from weft.engine.messages.facts import Ended
 from weft.errors import WeftError
 from weft.ports.host import Job
@@ -44,7 +45,7 @@ def jobs(theatre: Theatre, step: str) -> list[Job]:
     return [job for job in theatre.machine.started.values() if job.env["WEFT_STEP"] == step]
 
 
-def told(theatre: Theatre, kind: str) -> list[Event]:
+def told(theatre: Theatre, kind: str) -> list[StoredEvent]:
     return [one for one in theatre.events() if one.kind == kind]
 
 
@@ -135,7 +136,7 @@ async def test_a_verify_that_could_not_be_run_says_nothing_about_what_came_toget
     what, step = "merge a", "@merge"
     theatre, workspaces = merging(tmp_path, plan("[run nothing]"), what)
     await theatre.run()
-    assert theatre.outcomes(step) == ["infra"]
+    assert theatre.outcomes(step) == ["held"]
     assert theatre.ends(step)[0]["message"] == "it could not be started: there is no nothing"
     assert workspaces.asked[-1] == "discard a"
 
@@ -156,8 +157,8 @@ async def test_what_cannot_be_removed_after_a_red_verify_is_told_and_changes_not
 # --- what goes wrong without a verify, or after it ---
 
 WRONG = [
-    (OSError(28, "No space", "/f"), "infra", "/f: No space"),
-    (InfraError("git is gone"), "infra", "git is gone"),
+    (OSError(28, "No space", "/f"), "held", "/f: No space"),
+    (InfraError("git is gone"), "held", "git is gone"),
     (WeftError("no"), "failed", "no"),
     (HeldError("do it", ["f"], waits_for=["b"]), "held", "do it"),
 ]

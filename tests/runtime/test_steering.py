@@ -7,6 +7,7 @@ from threading import Event as Signal
 import pytest
 
 from runtime.theatre import RUN, Deed, NoWorkspaces, Theatre, slices
+from weft.engine.messages.event_codec import kind_of, outcome_of
 from weft.engine.messages.events import Recorded
 from weft.store.memory import MemoryReader
 
@@ -28,7 +29,7 @@ def on(theatre: Theatre, what: dict[tuple[str, str], Callable[[], None]]) -> Hea
 
     def hears(events: Sequence[Recorded]) -> None:
         for one in events:
-            what.get((one.event.kind, one.event.outcome), lambda: None)()
+            what.get((kind_of(one.event), outcome_of(one.event)), lambda: None)()
 
     return hears
 
@@ -174,9 +175,9 @@ async def test_what_has_no_process_yet_stands_still_as_soon_as_it_has_one(tmp_pa
             assert heard.wait(60.0)
 
     def begun(events: Sequence[Recorded]) -> None:
-        if any(one.event.kind == "step_started" and one.event.step == "x" for one in events):
+        if any(kind_of(one.event) == "step_started" and one.event.step == "x" for one in events):
             say(theatre, "freeze")
-        if any(one.event.kind == "paused" for one in events):
+        if any(kind_of(one.event) == "paused" for one in events):
             heard.set()  # the order has been obeyed by now
 
     theatre.machine.freeze = freeze  # type: ignore[method-assign]
@@ -245,7 +246,7 @@ async def test_a_coordinator_says_that_it_leaves_what_only_people_can_continue(t
     theatre = Theatre(tmp_path, GATE_AND_WORK)
     heard: list[str] = []
     assert (
-        await theatre.run(lambda events: heard.extend(one.event.kind for one in events), waits=False)
+        await theatre.run(lambda events: heard.extend(kind_of(one.event) for one in events), waits=False)
         == "waiting"
     )
     assert theatre.events()[-1].kind == heard[-1] == "coordinator_left"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from runtime.theatre import Deed, Theatre, slices
+from weft.engine.messages.event_codec import kind_of
 from weft.engine.messages.events import Recorded
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +28,7 @@ async def test_what_is_sent_at_the_end_of_a_turn_is_sent_before_the_listener_hea
             asyncio.get_running_loop().call_soon(order.append, "sent")
 
     def hear(events: Sequence[Recorded]) -> None:
-        order.extend("heard" for one in events if one.event.kind == "step_started")
+        order.extend("heard" for one in events if kind_of(one.event) == "step_started")
 
     theatre.after = send_soon
     assert await theatre.run(hear) == "completed"

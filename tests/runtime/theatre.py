@@ -11,9 +11,11 @@ from anyio import from_thread
 from msgspec import Struct
 
 from runtime.virtual_host import VirtualHost, VirtualMachine
+from stored_events import StoredEvent, all_stored
 from weft.agents.adapters import adapter_of
 from weft.engine.engine import Engine
-from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.event_codec import kind_of
+from weft.engine.messages.events import AnyEvent, Recorded
 from weft.engine.messages.facts import AnyFact, EarlierSlice, RefMove, Resumed, RunStarted
 from weft.engine.suspects import Suspect
 from weft.hosts.records import LocalRecords
@@ -295,8 +297,8 @@ class Theatre:
 
     # --- what is told ---
 
-    def events(self) -> list[Event]:
-        return [one.event for one in MemoryReader(self.book).events(RUN)]
+    def events(self) -> list[StoredEvent]:
+        return all_stored(one.event for one in MemoryReader(self.book).events(RUN))
 
     def outcomes(self, step: str) -> list[str]:
         return [one.outcome for one in self.events() if (one.kind, one.step) == ("step_finished", step)]
@@ -391,17 +393,17 @@ class NotedJournal(MemoryJournal):
     def append(
         self,
         run: str,
-        events: Sequence[tuple[float, Event]],
+        events: Sequence[tuple[float, AnyEvent]],
         *,
         taken: Sequence[int] = (),
         state: str | None = None,
     ) -> int:
-        deed = Deed("append", kinds=tuple(event.kind for _, event in events))
+        deed = Deed("append", kinds=tuple(kind_of(event) for _, event in events))
         write = super().append
         return self._theatre.do(deed, lambda: write(run, events, taken=taken, state=state))
 
-    def append_last(self, run: str, events: Sequence[tuple[float, Event]]) -> int | None:
-        self._theatre.before(Deed("leave", kinds=tuple(event.kind for _, event in events)))
+    def append_last(self, run: str, events: Sequence[tuple[float, AnyEvent]]) -> int | None:
+        self._theatre.before(Deed("leave", kinds=tuple(kind_of(event) for _, event in events)))
         return None if self.requests(run) else self.append(run, events)
 
 

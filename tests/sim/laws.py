@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from stored_events import StoredEvent, all_stored
 from weft.app.history.ledger import Ledger
 from weft.engine.engine import Engine
-from weft.engine.messages.events import Event
 from weft.engine.messages.orders import Land, Launch, Merge, Ordered, Prepare
 from weft.engine.simulate import SimulatedRun
 from weft.engine.state.budget import ALERTS, Budget
@@ -118,7 +118,7 @@ class Laws:
     # At the end
 
     def ended(self, run: SimulatedRun) -> None:
-        events = [event for _, event in run.events]
+        events = all_stored(event for _, event in run.events)
         assert run.state in _TERMINAL, f"it hangs: {run.state}"
         assert "stuck" not in events[-1].data, events[-1].data["stuck"]
         self.net.ended()
@@ -130,7 +130,7 @@ class Laws:
         for unit, name in enumerate(("usd", "tokens")):
             self.ceilings_hold(run, events, unit)
             self.alerts_are_told_once(run, events, name)
-        self.the_ledger_agrees(run, events)
+        self.the_ledger_agrees(run)
 
     def nothing_is_held(self, engine: Engine) -> None:
         state = engine._state
@@ -145,10 +145,10 @@ class Laws:
         pools = state.allocator._pools
         assert all(pool.free == pool.size for pool in pools.values())
 
-    def facts_are_told_once(self, run: SimulatedRun, events: list[Event]) -> None:
+    def facts_are_told_once(self, run: SimulatedRun, events: list[StoredEvent]) -> None:
         assert [event.fact for event in events if event.fact is not None] == run.facts
 
-    def states_are_legal(self, events: list[Event]) -> None:
+    def states_are_legal(self, events: list[StoredEvent]) -> None:
         outline = self.plan.outline
         now: dict[str, str] = dict.fromkeys(outline.paths[1:], "pending")
         parents: dict[str, str] = {
@@ -163,7 +163,7 @@ class Laws:
             assert now.get(parents[event.subplan], "") not in _TERMINAL, "a group ends after what is in it"
         assert set(now.values()) <= _TERMINAL
 
-    def people_are_heard(self, events: list[Event]) -> None:
+    def people_are_heard(self, events: list[StoredEvent]) -> None:
         """Nothing begins that they do not want to go on, but for merges that they ask for."""
         words: list[tuple[str, str]] = []
         for event in events:
@@ -176,7 +176,7 @@ class Laws:
                 last = [wanted for path, wanted in words if _is_in(event.subplan, path)]
                 assert (last or ["go"])[-1] == "go", f"{event.subplan} begins {event.step}"
 
-    def executions_follow(self, events: list[Event]) -> None:
+    def executions_follow(self, events: list[StoredEvent]) -> None:
         """An execution starts once and ends once; another follows where it was stopped or limited."""
         open_: set[int] = set()
         last: dict[int, tuple[int, str]] = {}
@@ -196,7 +196,7 @@ class Laws:
         assert not open_
         assert not [how for _, how in last.values() if how in _NOT_THE_LAST]
 
-    def ceilings_hold(self, run: SimulatedRun, events: list[Event], unit: int) -> None:
+    def ceilings_hold(self, run: SimulatedRun, events: list[StoredEvent], unit: int) -> None:
         """At no time more is spent than a ceiling allows, but for what steps cost beyond what was reserved.
 
         And in the end all is counted, and once.
@@ -220,10 +220,10 @@ class Laws:
                 assert ceiling is None or spent <= ceiling + beyond
             assert spent == budget.spent[row]
 
-    def the_ledger_agrees(self, run: SimulatedRun, events: list[Event]) -> None:
+    def the_ledger_agrees(self, run: SimulatedRun) -> None:
         """The next run of the plan starts with exactly what counts against the ceilings of this one."""
         ledger = Ledger()
-        ledger.add_run(events)
+        ledger.add_run(event for _, event in run.events)
         carried = budgets_of(self.plan)
         carry(self.plan, carried, ledger.entries.values())
         for unit, budget in enumerate(carried):
@@ -232,7 +232,7 @@ class Laws:
             assert budget.assumed == counted.assumed
         assert carried[0].unknown == _budget(run, 0).unknown
 
-    def alerts_are_told_once(self, run: SimulatedRun, events: list[Event], unit: str) -> None:
+    def alerts_are_told_once(self, run: SimulatedRun, events: list[StoredEvent], unit: str) -> None:
         budget = _budget(run, unit == "tokens")
         told: dict[str, list[int]] = {}
         for event in events:

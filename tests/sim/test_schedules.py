@@ -11,7 +11,8 @@ import pytest
 from sim.random_worlds import Chances
 from sim.schedules import PARTS, for_each, play
 from weft.engine.engine import Engine
-from weft.engine.messages.events import Event
+from weft.engine.messages.event_codec import kind_of
+from weft.engine.messages.events import AnyEvent
 from weft.engine.messages.facts import AnyFact
 from weft.engine.simulate import SimulatedRun
 from weft.plan.compile.plan_net import CompiledPlan
@@ -50,8 +51,8 @@ def test_the_death_of_coordinators_changes_nothing(part: int) -> None:
     for_each(part, 8, check)
 
 
-def _events(run: SimulatedRun) -> list[tuple[float, Event]]:
-    return [one for one in run.events if one[1].kind not in _OF_COORDINATORS]
+def _events(run: SimulatedRun) -> list[tuple[float, AnyEvent]]:
+    return [one for one in run.events if kind_of(one[1]) not in _OF_COORDINATORS]
 
 
 def test_any_beginning_of_the_facts_gives_the_same_engine_and_the_same_future(part: int) -> None:
@@ -76,7 +77,7 @@ def _fed(compiled: CompiledPlan, facts: list[AnyFact], *, quiet: bool) -> Engine
     return engine
 
 
-def _future(engine: Engine, facts: list[AnyFact]) -> list[Event]:
+def _future(engine: Engine, facts: list[AnyFact]) -> list[AnyEvent]:
     engine.speak()
     for fact in facts:
         engine.apply(fact)

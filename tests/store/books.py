@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from contracts.journal_contract import record, told
+from weft.engine.messages.event_codec import kind_of
 from weft.store.checksums import event_checksum, row_checksum
 from weft.store.sqlite import SqliteJournal, open_journal, open_reader
 
@@ -55,7 +56,7 @@ def stored(path: Path) -> list[str]:
         assert reader._database.rows("PRAGMA integrity_check") == [("ok",)]
         found = list(reader.events("r1"))
     assert [each.seq for each in found] == list(range(1, len(found) + 1))
-    return [each.event.kind for each in found]
+    return [kind_of(each.event) for each in found]
 
 
 def add(journal: SqliteJournal, kinds: Sequence[str]) -> None:

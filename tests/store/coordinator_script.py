@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import UnknownEvent
 from weft.ports.journal import RunRecord
 from weft.store.errors import BusyError
 from weft.store.sqlite import SqliteJournal, open_journal
@@ -29,7 +29,7 @@ def write() -> None:
     fields = dict.fromkeys(("plan", "file", "directory", "text", "digest"), "")
     journal.add_run(RunRecord(run="r1", created_at=0.0, state="running", **fields))
     for turn in itertools.count():
-        say(journal.append("r1", [(0.0, Event(kind=f"turn {turn}"))] * 3))
+        say(journal.append("r1", [(0.0, UnknownEvent(kind=f"turn {turn}"))] * 3))
 
 
 def hold() -> None:

@@ -15,6 +15,7 @@ from contracts.journal_contract import ask
 from store.books import add, copy_of, opened, quick_folder, stored, wal_of, with_small_pages
 from store.coordinators import Coordinator
 from store.faulty_vfs import Disk, faulty_disk
+from weft.engine.messages.event_codec import kind_of
 from weft.errors import InputError, WeftError
 from weft.store.sqlite import open_journal, open_reader
 
@@ -198,7 +199,7 @@ def test_a_failed_write_leaves_the_journal_as_it_was_and_the_next_one_works(
             writer = Writer(path, disk)
             disk.fail(nth)
             writer.work()
-            assert [each.event.kind for each in writer.journal.events("r1")] == writer.acknowledged
+            assert [kind_of(each.event) for each in writer.journal.events("r1")] == writer.acknowledged
             writer.journal.close()
         assert stored(path) == writer.acknowledged, f"after a fault at {nth}"
         refused.append(writer.failed)
@@ -273,7 +274,7 @@ def test_a_turn_that_does_not_fit_is_refused_and_fits_later(folder: Path) -> Non
         for size in range(begins, begins + 4 * 536, 41):
             with files_no_longer_than(size), pytest.raises(WeftError, match="could not read or write it"):
                 add(journal, ["x"] * 100)  # more than four pages
-            assert [each.event.kind for each in journal.events("r1")] == BEFORE, f"limit {size}"
+            assert [kind_of(each.event) for each in journal.events("r1")] == BEFORE, f"limit {size}"
         add(journal, TURN)
     assert stored(path) == BEFORE + TURN
 

@@ -13,7 +13,7 @@ from app.privileges import without_privileges
 from contracts.journal_contract import ask, kinds, record, told
 from store.books import add, opened, sign, wal_of
 from store.faulty_vfs import disk_without_shared_memory
-from weft.engine.messages.events import Event
+from stored_events import make_event
 from weft.engine.messages.facts import Woke
 from weft.errors import InputError, WeftError
 from weft.store.errors import DamagedError
@@ -203,7 +203,7 @@ def test_a_damaged_journal_is_kept_and_said_to_be_damaged(path: Path) -> None:
 @pytest.mark.parametrize("column", ["at", "kind", "subplan", "step", "attempt", "outcome", "cost", "data"])
 def test_an_entry_that_has_changed_is_refused_by_all_who_read_it(path: Path, column: str) -> None:
     with opened(path, with_run=True) as journal:
-        event = Event(kind="subplan_state", subplan="a", outcome="running", cost=3, fact=Woke(at=1.0))
+        event = make_event(kind="subplan_state", subplan="a", outcome="running", cost=3, fact=Woke(at=1.0))
         journal.append("r1", [(1.0, event)])
         assert [one.kind for one in journal.lives("r1", ["a"])] == ["subplan_state"]
         changed = "7" if column in {"at", "attempt", "cost"} else f"replace({column}, 'a', 'b') || ' '"
@@ -219,7 +219,7 @@ def test_an_entry_that_has_changed_is_refused_by_all_who_read_it(path: Path, col
 
 def test_a_fact_that_has_changed_is_refused(path: Path) -> None:
     with opened(path, with_run=True) as journal:
-        journal.append("r1", [(1.0, Event(kind="woke", fact=Woke(at=1.0)))])
+        journal.append("r1", [(1.0, make_event(kind="woke", fact=Woke(at=1.0)))])
         sql(path, "UPDATE events SET fact = replace(fact, '1.0', '1.5')")
         with pytest.raises(DamagedError, match="entry 1 is not as it was written"):
             list(journal.facts("r1"))
@@ -246,7 +246,7 @@ def test_a_run_that_has_changed_is_refused(path: Path, change: str, damage: str)
 
 def test_a_state_of_a_subplan_that_there_is_not_is_refused(path: Path) -> None:
     with opened(path, with_run=True) as journal:
-        journal.append("r1", [(1.0, Event(kind="subplan_state", subplan="a", outcome="running"))])
+        journal.append("r1", [(1.0, make_event(kind="subplan_state", subplan="a", outcome="running"))])
         assert journal.states("r1") == {"a": "running"}
         sql(path, "UPDATE events SET outcome = 'rynning'")
         with pytest.raises(DamagedError, match="the state of a is not as it was written"):
@@ -275,7 +275,7 @@ def test_a_journal_without_checksums_can_be_read_and_gets_them_when_it_is_writte
 
 def test_an_entry_that_cannot_be_read_is_named(path: Path) -> None:
     with opened(path, with_run=True) as journal:
-        journal.append("r1", [(1.0, Event(kind="woke", data={"a": 1}, fact=Woke(at=1.0)))] * 2)
+        journal.append("r1", [(1.0, make_event(kind="woke", data={"a": 1}, fact=Woke(at=1.0)))] * 2)
         sql(path, """UPDATE events SET fact = '{"fact": "dreamt", "at": 1.0}' WHERE seq = 2""")
         sign(path)
         with pytest.raises(

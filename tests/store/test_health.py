@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.engine.messages.events import Event
+from stored_events import make_event
 from weft.engine.messages.facts import RunStarted
 from weft.errors import WeftError
 from weft.ports.journal import RunRecord
@@ -23,7 +23,9 @@ def path(tmp_path: Path) -> Path:
     with closing(open_journal(path, now=0.0)) as journal:
         journal.add_run(record)
         started = RunStarted(at=3.0, run="r", target="main")
-        journal.append("r", [(3.0, Event(kind="run_started", fact=started)), (4.0, Event(kind="x"))])
+        journal.append(
+            "r", [(3.0, make_event(kind="run_started", fact=started)), (4.0, make_event(kind="x"))]
+        )
     return path
 
 

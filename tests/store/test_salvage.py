@@ -10,7 +10,8 @@ from msgspec import structs
 
 from contracts.journal_contract import record
 from store.books import quick_folder, wal_of
-from weft.engine.messages.events import Event
+from stored_events import make_event
+from weft.engine.messages.event_codec import kind_of
 from weft.engine.messages.facts import RunStarted
 from weft.store.errors import DamagedError
 from weft.store.pages import lost_with_log
@@ -34,9 +35,11 @@ def write(path: Path, *runs: tuple[str, Sequence[str]]) -> None:
             if name not in [one.run for one in journal.runs()]:
                 journal.add_run(structs.replace(record(), run=name))
                 started = RunStarted(at=1.0, run=name)
-                journal.append(name, [(1.0, Event(kind="run_started", fact=started))])
+                journal.append(name, [(1.0, make_event(kind="run_started", fact=started))])
             for kind in kinds:
-                journal.append(name, [(2.0, Event(kind=kind, data={"text": LONG if kind == "long" else ""}))])
+                journal.append(
+                    name, [(2.0, make_event(kind=kind, data={"text": LONG if kind == "long" else ""}))]
+                )
 
 
 def change(path: Path, before: bytes, after: bytes) -> None:
@@ -49,7 +52,7 @@ def held(path: Path) -> dict[str, tuple[str, list[str]]]:
     with closing(open_reader(path)) as reader:
         assert reader._database.rows("PRAGMA integrity_check") == [("ok",)]
         return {
-            one.run: (one.state, [event.event.kind for event in reader.events(one.run)])
+            one.run: (one.state, [kind_of(event.event) for event in reader.events(one.run)])
             for one in reader.runs()
         }
 

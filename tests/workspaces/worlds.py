@@ -60,7 +60,7 @@ class World:
         self.environ = {**surroundings(top.parent), **(environ or {})}
         repository = open_repository(top / inside, environ=self.environ)
         git = Git(repository.git.directory, environ=self.environ, patience=patience)
-        repository = structs.replace(repository, git=git.signing(signs=repository.git.signs))
+        repository = structs.replace(repository, git=git.at_top(git.directory, signs=repository.git.signs))
         self.git = repository.git.working()
         base = self.git.ask("rev-parse", "--verify", "refs/weft-test/base")
         if base.exit_code:

@@ -8,8 +8,9 @@ events, and only then carries out the orders.
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from typing import Literal
 
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import AnyEvent
 from weft.engine.messages.facts import (
     Answered,
     AnyFact,
@@ -32,6 +33,7 @@ from weft.engine.messages.facts import (
     Woke,
 )
 from weft.engine.messages.orders import AnyOrder, Ordered
+from weft.engine.messages.run_events import RunEnd
 from weft.engine.rules.admission import Admission
 from weft.engine.rules.cancellation import Cancellation
 from weft.engine.rules.completion import Completion
@@ -78,7 +80,7 @@ class Engine:
         self._landing_record = LandingRecord(state, self._events)
         self._part_landings = PartLandings(state, self._scopes, self._holds)
         self._moves = moves
-        self._over = ""
+        self._over: RunEnd | Literal[""] = ""
 
     # Queries of the driver
 
@@ -162,7 +164,7 @@ class Engine:
         """Ends the quiet phase of a replay. Orders from before that have not ended are `in_flight`."""
         self._state.quiet = False
 
-    def take_messages(self) -> tuple[list[Event], list[AnyOrder]]:
+    def take_messages(self) -> tuple[list[AnyEvent], list[AnyOrder]]:
         """Removes and returns the events and orders since the last call."""
         events, orders = self._state.events, self._state.orders
         self._state.events, self._state.orders = [], []
@@ -232,7 +234,7 @@ class Engine:
             case Foreseen():
                 self._events.foreseen(fact)
             case CoordinatorLeft():
-                self._events.noted("coordinator_left", fact)
+                self._events.coordinator_left(fact)
             case _:
                 self._landing_record.record(fact)
 
@@ -244,7 +246,7 @@ class Engine:
             if self._over and not self._state.part_landings:
                 self._events.run_finished(self._over, ())
         elif firing is None or firing.execution != fact.execution or not firing.is_under_way:
-            self._events.noted("ignored", fact, firing=fact.firing, execution=fact.execution)
+            self._events.ignored(fact)
         elif isinstance(fact, Spent):
             self._expenses.record(firing, fact)
         else:
@@ -286,7 +288,7 @@ class Engine:
     def _answered(self, fact: Answered) -> None:
         firing = next((question for question in self.questions() if _is_asked(question, fact)), None)
         if firing is None:
-            self._events.noted("ignored", fact, subplan=fact.subplan, step=fact.step)
+            self._events.ignored(fact)
             return
         self._events.answered(firing, fact)
         self._completion.answered(firing, fact)
@@ -391,7 +393,7 @@ class Engine:
     def _only_waits(self) -> bool:
         return self._state.merges_only and self.waits_for_people
 
-    def _finish(self, state: str, stuck: Sequence[str] = ()) -> None:
+    def _finish(self, state: RunEnd, stuck: Sequence[str] = ()) -> None:
         self._over = state
         self._events.run_finished(state, stuck)
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.engine.engine import Engine
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import AnyEvent
 from weft.engine.messages.facts import (
     Answered,
     AnyFact,
@@ -87,7 +87,7 @@ class SimulatedRun(Struct, kw_only=True):
 
     engine: Engine
     facts: list[AnyFact] = []
-    events: list[tuple[float, Event]] = []
+    events: list[tuple[float, AnyEvent]] = []
     orders: list[AnyOrder] = []
     seconds: float = 0.0
     peak: int = 0

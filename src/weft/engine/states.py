@@ -24,7 +24,7 @@ class SubplanExecutionState(StrEnum):
     @property
     def terminal(self) -> bool:
         """Whether a subplan stays in this state."""
-        return self in {SubplanExecutionState.COMPLETED, SubplanExecutionState.FAILED}
+        return self is SubplanExecutionState.COMPLETED or self is SubplanExecutionState.FAILED
 
 
 class FailureReason(StrEnum):

@@ -10,7 +10,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.event_codec import to_event
+from weft.engine.messages.events import AnyEvent, Recorded
 from weft.engine.messages.facts import AnyFact
 
 
@@ -72,6 +73,19 @@ class Glimpse(Struct, frozen=True):
     tokens: int | None
     data: str
     """A JSON object."""
+
+    def event(self) -> AnyEvent:
+        """Returns the event, without its fact."""
+        return to_event(
+            self.kind,
+            subplan=self.subplan,
+            step=self.step,
+            attempt=self.attempt,
+            outcome=self.outcome,
+            cost=self.cost,
+            tokens=self.tokens,
+            data=self.data,
+        )
 
 
 class JournalReader(Protocol):
@@ -157,7 +171,7 @@ class Journal(JournalReader, Protocol):
     def append(
         self,
         run: str,
-        events: Sequence[tuple[float, Event]],
+        events: Sequence[tuple[float, AnyEvent]],
         *,
         taken: Sequence[int] = (),
         state: str | None = None,
@@ -168,7 +182,7 @@ class Journal(JournalReader, Protocol):
         """
         ...
 
-    def append_last(self, run: str, events: Sequence[tuple[float, Event]]) -> int | None:
+    def append_last(self, run: str, events: Sequence[tuple[float, AnyEvent]]) -> int | None:
         """Writes the last events of a coordinator, unless a request is pending; returns the last sequence number.
 
         Returns None and writes nothing if a request is pending. Both happen in one transaction, so that a request

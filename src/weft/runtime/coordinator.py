@@ -12,7 +12,7 @@ import anyio
 from anyio.lowlevel import cancel_shielded_checkpoint
 
 from weft.engine.engine import Engine
-from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.events import AnyEvent, Recorded
 from weft.engine.messages.facts import (
     Answered,
     AnyFact,
@@ -144,7 +144,7 @@ class Coordinator:
 
     def _turn(self) -> Sequence[Recorded]:
         engine = self._engine
-        events: list[tuple[float, Event]] = []
+        events: list[tuple[float, AnyEvent]] = []
         orders: list[AnyOrder] = []
         for fact in self._inbox.take():
             engine.apply(fact)
@@ -159,7 +159,7 @@ class Coordinator:
             self._effects.obey(order)
         return self._recorded(events, last)
 
-    def _recorded(self, events: Sequence[tuple[float, Event]], last: int) -> Sequence[Recorded]:
+    def _recorded(self, events: Sequence[tuple[float, AnyEvent]], last: int) -> Sequence[Recorded]:
         return [
             Recorded(seq=seq, at=at, run=self._run, event=event)
             for seq, (at, event) in enumerate(events, last - len(events) + 1)

@@ -6,7 +6,17 @@ from contextlib import contextmanager
 
 from msgspec import Struct, structs
 
-from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.event_codec import kinds_of
+from weft.engine.messages.events import (
+    AnyEvent,
+    MergeEvent,
+    Recorded,
+    StepFinishedEvent,
+    StepSkippedEvent,
+    StepStartedEvent,
+    SubplanStateEvent,
+    WokeEvent,
+)
 from weft.engine.messages.facts import AnyFact
 from weft.engine.messages.internal_steps import InternalStep
 from weft.errors import InputError
@@ -14,8 +24,9 @@ from weft.ports.journal import ControlRequest, Glimpse, Holder, RunRecord
 from weft.store import rows
 from weft.store.errors import BusyError, LeaseLostError
 
-_LIVES = frozenset({"step_started", "step_finished", "subplan_state"})
-_DAILY = _LIVES | {"step_skipped", "woke"}
+_LIVES = kinds_of(StepStartedEvent, StepFinishedEvent, SubplanStateEvent)
+_DAILY = _LIVES | kinds_of(StepSkippedEvent, WokeEvent)
+_MERGES = kinds_of(MergeEvent)
 
 
 class MemoryStore(Struct):
@@ -60,7 +71,7 @@ class MemoryReader:
         return {
             glimpse.subplan: glimpse.outcome
             for glimpse in self._glimpses(run)
-            if glimpse.kind == "subplan_state"
+            if glimpse.kind in kinds_of(SubplanStateEvent)
         }
 
     def glance(self, run: str, *, merged: bool = True) -> Sequence[Glimpse]:
@@ -68,14 +79,14 @@ class MemoryReader:
             glimpse
             for glimpse in self._glimpses(run)
             if glimpse.kind not in _DAILY or glimpse.cost is not None or glimpse.tokens is not None
-            if merged or (glimpse.kind, glimpse.outcome) != ("merge", "merged")
+            if merged or glimpse.kind not in _MERGES or glimpse.outcome != "merged"
         ]
 
     def merges(self, run: str, subplans: Sequence[str]) -> Sequence[Glimpse]:
         return [glimpse for glimpse in self.merges_after(run, 0) if glimpse.subplan in subplans]
 
     def merges_after(self, run: str, seq: int) -> Sequence[Glimpse]:
-        return [glimpse for glimpse in self._glimpses(run) if glimpse.kind == "merge" and glimpse.seq > seq]
+        return [glimpse for glimpse in self._glimpses(run) if glimpse.kind in _MERGES and glimpse.seq > seq]
 
     def landed(self, run: str) -> AbstractSet[str]:
         last = {glimpse.subplan: (glimpse.step, glimpse.outcome) for glimpse in self.merges_after(run, 0)}
@@ -167,7 +178,7 @@ class MemoryJournal(MemoryReader):
     def append(
         self,
         run: str,
-        events: Sequence[tuple[float, Event]],
+        events: Sequence[tuple[float, AnyEvent]],
         *,
         taken: Sequence[int] = (),
         state: str | None = None,
@@ -182,7 +193,7 @@ class MemoryJournal(MemoryReader):
                 self.book.runs[run] = structs.replace(self.book.runs[run], state=state)
         return len(self.book.events)
 
-    def append_last(self, run: str, events: Sequence[tuple[float, Event]]) -> int | None:
+    def append_last(self, run: str, events: Sequence[tuple[float, AnyEvent]]) -> int | None:
         return None if self.requests(run) else self.append(run, events)
 
     def close(self) -> None:

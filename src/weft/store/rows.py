@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 from msgspec.json import Decoder, Encoder
 
-from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.event_codec import data_text, kind_of, outcome_of, to_event
+from weft.engine.messages.events import AnyEvent, Recorded
 from weft.engine.messages.facts import AnyFact
 from weft.errors import WeftError
 from weft.store.failures import not_text
@@ -15,43 +16,49 @@ EventRow = tuple[float, str, str, str, str, int, str, int | None, int | None, st
 StoredRow = tuple[int, float, str, str, str, int, str, int | None, int | None, str, str | None]
 """In the order of the query `events`: with the sequence number, without the run."""
 
-_NO_DATA = "{}"
 _encode = Encoder().encode
 _decode_data = Decoder(dict[str, Any]).decode
 _decode_fact: Decoder[AnyFact] = Decoder(AnyFact)
 
 
-def to_row(run: str, at: float, event: Event) -> EventRow:
-    data, fact = event.data, event.fact
+def to_row(run: str, at: float, event: AnyEvent) -> EventRow:
+    fact = event.fact
+    try:
+        data = data_text(event)
+    except UnicodeEncodeError as error:
+        raise not_text(error) from None
     return (
         float(at),  # as SQLite returns it, because the checksum is verified on reading
         run,
-        event.kind,
+        kind_of(event),
         event.subplan,
         event.step,
         event.attempt,
-        event.outcome,
+        outcome_of(event),
         event.cost,
         event.tokens,
-        to_json(data) if data else _NO_DATA,
+        data,
         None if fact is None else to_json(fact),
     )
 
 
 def to_recorded(run: str, row: StoredRow) -> Recorded:
     seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data, fact = row
-    event = Event(
-        kind=kind,
-        subplan=subplan,
-        step=step,
-        attempt=attempt,
-        outcome=outcome,
-        cost=cost,
-        tokens=tokens,
-        data={} if data == _NO_DATA else to_data(seq, data),
-        fact=None if fact is None else to_fact(seq, fact),
-    )
-    return Recorded(seq=seq, at=at, run=run, event=event)
+    try:
+        event = to_event(
+            kind,
+            subplan=subplan,
+            step=step,
+            attempt=attempt,
+            outcome=outcome,
+            cost=cost,
+            tokens=tokens,
+            data=data,
+            fact=None if fact is None else _decode_fact.decode(fact),
+        )
+    except msgspec.DecodeError as error:
+        raise _unreadable(seq, error) from None
+    return Recorded(seq=seq, at=at, run=run, event=event, data=data)
 
 
 def to_fact(seq: int, text: str) -> AnyFact:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.events import AnyEvent, Recorded
 from weft.engine.messages.facts import AnyFact
 from weft.engine.messages.run_status import RunState
 from weft.engine.states import SubplanExecutionState
@@ -199,7 +199,7 @@ class SqliteJournal(SqliteReader):
     def append(
         self,
         run: str,
-        events: Sequence[tuple[float, Event]],
+        events: Sequence[tuple[float, AnyEvent]],
         *,
         taken: Sequence[int] = (),
         state: str | None = None,
@@ -214,7 +214,7 @@ class SqliteJournal(SqliteReader):
                 raise InputError(f"the journal {self._database.path}: it has no such run")
         return last
 
-    def append_last(self, run: str, events: Sequence[tuple[float, Event]]) -> int | None:
+    def append_last(self, run: str, events: Sequence[tuple[float, AnyEvent]]) -> int | None:
         added = [rows.to_row(run, at, event) for at, event in events]
         with self._writing() as (connection, last_before):
             if connection.execute(QUERIES["requests"], (run,)).fetchone() is not None:

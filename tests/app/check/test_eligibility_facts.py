@@ -11,16 +11,17 @@ import pytest
 
 from app.pasts import Past, a_group, a_plan, a_slice, past
 from store.books import sign
+from stored_events import make_event
 from weft.app.check.eligibility import eligibility_of
 from weft.app.check.eligibility_rules import Eligibility
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import AnyEvent
 from weft.plan.compile.compile import compile_plan
 from weft.plan.model import Plan
 
 IN_GIT = {"isolation": "worktree"}
 PLAN = a_plan(a_group("store", a_slice("model"), a_slice("disk")), a_slice("cli", "store"), **IN_GIT)
 STORE = ("store/model", "store/disk", "store")
-HELD = Event(kind="step_finished", subplan="store", step="@land", outcome="held")
+HELD = make_event(kind="step_finished", subplan="store", step="@land", outcome="held")
 GIT = {name: os.environ[name] for name in ("PATH",)} | {
     "GIT_CONFIG_NOSYSTEM": "1", "HOME": "/dev/null/home", "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "a@b",
     "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "a@b",
@@ -105,7 +106,7 @@ def test_who_runs_a_plan_meanwhile_is_not_disturbed(story: Past) -> None:
     story.ran("r1", PLAN, done=["store/model"], state="running")
     assert "store/model" in reasons(story)
     story.journal.append(
-        "r1", [(0.0, Event(kind="subplan_state", subplan="store/disk", outcome="completed"))]
+        "r1", [(0.0, make_event(kind="subplan_state", subplan="store/disk", outcome="completed"))]
     )
     assert "store/disk" in reasons(story)
 
@@ -146,7 +147,7 @@ def test_a_later_run_of_another_plan_has_the_run_named(repository: Past) -> None
 
 @pytest.mark.parametrize(("state", "events"), [("stopped", []), ("abandoned", [HELD])])
 def test_what_nobody_holds_lands_when_the_plan_is_run(
-    repository: Past, state: str, events: list[Event]
+    repository: Past, state: str, events: list[AnyEvent]
 ) -> None:
     repository.ran("r1", PLAN, done=STORE, target="main", state=state, events=events)
     assert reasons(repository)["store/disk"].endswith("it waits for the next run of the plan")
@@ -176,7 +177,7 @@ def test_a_slice_that_is_complete_in_a_group_that_is_not_does_not_wait_to_land(r
 def test_what_is_held_before_its_merge_is_unmerged_unless_it_is_done_anew(
     repository: Past, plan: Plan, kinds: str
 ) -> None:
-    held = Event(kind="step_finished", subplan="cli", step="@merge", outcome="held")
+    held = make_event(kind="step_finished", subplan="cli", step="@merge", outcome="held")
     repository.ran("r1", PLAN, done=STORE, landed=["store"], target="main", state="waiting", events=[held])
     seen = found(repository, plan)
     told = {one.path: str(one.kind) for one in seen.ineligible} | {
@@ -186,7 +187,7 @@ def test_what_is_held_before_its_merge_is_unmerged_unless_it_is_done_anew(
 
 
 def test_what_is_held_before_its_merge_is_so_even_if_a_person_has_landed_it(repository: Past) -> None:
-    held = Event(kind="step_finished", subplan="cli", step="@merge", outcome="held")
+    held = make_event(kind="step_finished", subplan="cli", step="@merge", outcome="held")
     repository.ran("r1", PLAN, done=STORE, landed=["store"], target="main", state="waiting", events=[held])
     git(repository, "merge", "--no-ff", "-m", "by hand", "weft/tried/cli")
     assert reasons(repository)["cli"].startswith("unmerged: done, and is held before it is merged; ")

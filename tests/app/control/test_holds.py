@@ -9,10 +9,12 @@ import pytest
 
 from app.books import Written, started, written
 from app.run_stories import group, slices
-from weft.app.control.holds import Holds, chosen, chosen_now, held, paused, subplans
+from stored_events import make_event
+from weft.app.control.holds import chosen, chosen_now, held, paused, subplans
 from weft.app.run.merge import PendingMerges, merge
 from weft.app.views.rows import HeldWork
-from weft.engine.messages.events import Event, Recorded
+from weft.app.views.run_fold import RunFold
+from weft.engine.messages.events import AnyEvent, Recorded
 from weft.errors import InputError
 
 PLAN = json.dumps({
@@ -23,15 +25,15 @@ PLAN = json.dumps({
 STEP = {"firing": 1, "execution": 1}
 
 
-def ends(subplan: str, step: str = "@merge", outcome: str = "held", **data: object) -> Event:
-    return Event(kind="step_finished", subplan=subplan, step=step, outcome=outcome, data=STEP | data)
+def ends(subplan: str, step: str = "@merge", outcome: str = "held", **data: object) -> AnyEvent:
+    return make_event(kind="step_finished", subplan=subplan, step=step, outcome=outcome, data=STEP | data)
 
 
-def becomes(subplan: str, state: str) -> Event:
-    return Event(kind="subplan_state", subplan=subplan, outcome=state)
+def becomes(subplan: str, state: str) -> AnyEvent:
+    return make_event(kind="subplan_state", subplan=subplan, outcome=state)
 
 
-def tries(subplan: str, step: str = "@merge") -> Event:
+def tries(subplan: str, step: str = "@merge") -> AnyEvent:
     return started(step, subplan=subplan)
 
 
@@ -78,12 +80,12 @@ def test_what_is_held_is_known_with_all_that_a_person_has_to_know(told: Written)
     [
         ends("cli", outcome="done"),
         ends("cli", outcome="failed"),
-        Event(kind="step_cancelled", subplan="cli", step="@merge", data=STEP),
+        make_event(kind="step_cancelled", subplan="cli", step="@merge", data=STEP),
         becomes("cli", "failed"),
     ],
     ids=["merged", "failed", "cancelled", "given up"],
 )
-def test_what_is_over_is_held_no_more(told: Written, event: Event) -> None:
+def test_what_is_over_is_held_no_more(told: Written, event: AnyEvent) -> None:
     told.tell(ends("store"), ends("cli"), tries("cli"), event)
     assert held_now(told) == ["store"]
 
@@ -162,26 +164,25 @@ def test_a_step_of_a_run_merges_nothing(told: Written) -> None:
 # What is waited for
 
 
-def asked(subplan: str) -> Event:
-    return Event(kind="merge_asked", data={"subplan": subplan})
+def asked(subplan: str) -> AnyEvent:
+    return make_event(kind="merge_asked", data={"subplan": subplan})
 
 
-def waits(wanted: tuple[tuple[str, str], ...], *events: Event) -> PendingMerges:
+def waits(wanted: tuple[tuple[str, str], ...], *events: AnyEvent) -> PendingMerges:
     """What waits for these, which were held, after the events."""
     first = [ends(path, step) for path, step in wanted]
     recorded = [
         Recorded(seq=seq, at=0.0, run="r1", event=event) for seq, event in enumerate((*first, *events), 1)
     ]
-    holds = Holds()
-    for one in recorded[: len(wanted)]:
-        holds.hear(one)
-    waiting = PendingMerges([HeldWork(subplan=path, step=step, message="") for path, step in wanted], holds)
+    fold = RunFold()
+    fold.apply_all(recorded[: len(wanted)])
+    waiting = PendingMerges([HeldWork(subplan=path, step=step, message="") for path, step in wanted], fold)
     for one in recorded[len(wanted) :]:
         waiting.hear(one)
     return waiting
 
 
-def waiting(*events: Event) -> list[str]:
+def waiting(*events: AnyEvent) -> list[str]:
     """Of `cli` and `store`, what is still waited for after that."""
     return sorted(path for path, _ in waits((("cli", "@land"), ("store", "@land")), *events).keys)
 
@@ -206,8 +207,8 @@ def test_what_lands_after_another_is_waited_for_again_when_that_has_landed() -> 
     assert waiting(*both, first, ends("store", "@land", "done"), ends("cli", "@land", "done")) == []
 
 
-def says(subplan: str, wanted: str) -> Event:
-    return Event(kind="resumed" if wanted == "go" else "paused", subplan=subplan, outcome=wanted)
+def says(subplan: str, wanted: str) -> AnyEvent:
+    return make_event(kind="resumed" if wanted == "go" else "paused", subplan=subplan, outcome=wanted)
 
 
 @pytest.mark.parametrize("wanted", ["pause", "freeze", "stop"])
@@ -239,17 +240,17 @@ def test_a_landing_does_not_stand_still() -> None:
 
 def test_a_stop_ends_with_the_next_coordinator_and_a_pause_does_not() -> None:
     workspace = (("cli", "@workspace"),)
-    again = Event(kind="recovered")
+    again = make_event(kind="recovered")
     assert not waits(workspace, says("cli", "stop"), again).is_over
     assert waits(workspace, says("cli", "pause"), again).is_over
 
 
 @pytest.mark.parametrize(
     "event",
-    [Event(kind="step_cancelled", subplan="cli", step="@merge", data=STEP), becomes("cli", "failed")],
+    [make_event(kind="step_cancelled", subplan="cli", step="@merge", data=STEP), becomes("cli", "failed")],
     ids=["cancelled", "given up"],
 )
-def test_what_is_given_up_is_not_waited_for(event: Event) -> None:
+def test_what_is_given_up_is_not_waited_for(event: AnyEvent) -> None:
     both = (("cli", "@merge"), ("store", "@merge"))
     assert waits(both, asked("cli"), asked("store"), event).keys == {("store", "@merge")}
 
@@ -307,16 +308,16 @@ def test_parts_without_a_branch_are_refused(tmp_path: Path) -> None:
         meant_now(one, "docs")
 
 
-def asked_now(subplan: str, parts: list[str], joins: list[str]) -> Event:
-    return Event(kind="merge_asked", data={"subplan": subplan, "parts": parts, "joins": joins})
+def asked_now(subplan: str, parts: list[str], joins: list[str]) -> AnyEvent:
+    return make_event(kind="merge_asked", data={"subplan": subplan, "parts": parts, "joins": joins})
 
 
-def parts_end(subplan: str, outcome: str = "landed") -> Event:
-    return Event(kind="parts", subplan=subplan, outcome=outcome)
+def parts_end(subplan: str, outcome: str = "landed") -> AnyEvent:
+    return make_event(kind="parts", subplan=subplan, outcome=outcome)
 
 
-def waits_for_parts(*events: Event) -> bool:
-    waiting = PendingMerges([], Holds(), ["store"])
+def waits_for_parts(*events: AnyEvent) -> bool:
+    waiting = PendingMerges([], RunFold(), ["store"])
     for seq, event in enumerate(events, 1):
         waiting.hear(Recorded(seq=seq, at=0.0, run="r1", event=event))
     return not waiting.is_over

@@ -6,12 +6,15 @@ from pathlib import Path
 import pytest
 
 from app.books import Written, written
+from stored_events import make_event
 from weft.app.control.questions import OpenQuestion, answer, open_questions
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import AnyEvent
 from weft.errors import InputError
 
-ASK = Event(kind="ask", subplan="docs", step="sure", data={"question": "Really?", "firing": 1})
-OTHER = Event(kind="ask", subplan="store/model", step="sure", data={"question": "And this?", "firing": 2})
+ASK = make_event(kind="ask", subplan="docs", step="sure", data={"question": "Really?", "firing": 1})
+OTHER = make_event(
+    kind="ask", subplan="store/model", step="sure", data={"question": "And this?", "firing": 2}
+)
 
 
 @pytest.fixture
@@ -35,29 +38,31 @@ def test_what_was_asked_is_open(one: Written) -> None:
 @pytest.mark.parametrize(
     "event",
     [
-        Event(kind="answered", subplan="docs", step="sure", outcome="yes"),
-        Event(kind="step_cancelled", subplan="docs", step="sure"),
-        Event(kind="subplan_state", subplan="docs", outcome="failed"),
-        Event(kind="subplan_state", subplan="docs", outcome="completed"),
+        make_event(kind="answered", subplan="docs", step="sure", outcome="yes"),
+        make_event(kind="step_cancelled", subplan="docs", step="sure", data={"firing": 1}),
+        make_event(kind="subplan_state", subplan="docs", outcome="failed"),
+        make_event(kind="subplan_state", subplan="docs", outcome="completed"),
     ],
 )
-def test_it_is_closed_by_an_answer_and_by_the_end_of_the_step_or_subplan(one: Written, event: Event) -> None:
+def test_it_is_closed_by_an_answer_and_by_the_end_of_the_step_or_subplan(
+    one: Written, event: AnyEvent
+) -> None:
     one.tell(event)
     assert [question.name for question in asked(one)] == ["store/model:sure"]
 
 
 def test_other_things_that_happen_leave_it_open(one: Written) -> None:
     one.tell(
-        Event(kind="subplan_state", subplan="docs", outcome="running"),
-        Event(kind="step_finished", subplan="docs", step="other", outcome="done"),
-        Event(kind="answered", subplan="docs", step="other", outcome="yes"),
+        make_event(kind="subplan_state", subplan="docs", outcome="running"),
+        make_event(kind="step_finished", subplan="docs", step="other", outcome="done"),
+        make_event(kind="answered", subplan="docs", step="other", outcome="yes"),
     )
     assert len(asked(one)) == 2
 
 
 def test_a_question_can_be_asked_again(one: Written) -> None:
-    one.tell(Event(kind="answered", subplan="docs", step="sure", outcome="no"))
-    one.tell(Event(kind="ask", subplan="docs", step="sure", data={"question": "Now?"}))
+    one.tell(make_event(kind="answered", subplan="docs", step="sure", outcome="no"))
+    one.tell(make_event(kind="ask", subplan="docs", step="sure", data={"question": "Now?", "firing": 3}))
     assert asked(one)[-1] == OpenQuestion("docs", "sure", "Now?")
 
 

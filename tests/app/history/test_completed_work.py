@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from app.pasts import Past, a_group, a_plan, a_slice, past
+from stored_events import make_event
 from weft.app.history.completed_work import CompletedWork, completed_by, kept_of
 from weft.app.history.earlier_runs import chosen_for, earlier_runs
 from weft.app.run.selection import choose
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import AnyEvent
 from weft.engine.messages.facts import Ended, StepOutcome
 from weft.plan.model import Plan
 from weft.ports.journal import RunRecord
@@ -169,27 +170,27 @@ def test_also_behind_runs_that_were_for_others(story: Past) -> None:
 
 
 def test_if_nobody_is_known_to_have_done_it_the_one_that_took_it_over_is_named(story: Past) -> None:
-    story.ran("r2", PLAN, carried=("a",), events=[Event(kind="woke")])
+    story.ran("r2", PLAN, carried=("a",), events=[make_event(kind="woke")])
     assert by(story, PLAN) == {"a": "r2"}
 
 
 # Slices that continue
 
 
-def step(kind: str, path: str, name: str, **more: Any) -> Event:
+def step(kind: str, path: str, name: str, **more: Any) -> AnyEvent:
     data = {"firing": 1, "execution": 1}
-    return Event(kind=f"step_{kind}", subplan=path, step=name, attempt=1, data=data, **more)
+    return make_event(kind=f"step_{kind}", subplan=path, step=name, attempt=1, data=data, **more)
 
 
-def begun(path: str) -> list[Event]:
+def begun(path: str) -> list[AnyEvent]:
     """Its work is done, and nothing else."""
     done = Ended(at=0.0, firing=1, execution=1, how=StepOutcome.DONE)
     ready = step("finished", path, "@workspace", outcome="done", fact=done)
     return [ready, step("started", path, "work"), step("finished", path, "work", outcome="done", fact=done)]
 
 
-def failed(path: str, reason: str) -> Event:
-    return Event(kind="subplan_state", subplan=path, outcome="failed", data={"reason": reason})
+def failed(path: str, reason: str) -> AnyEvent:
+    return make_event(kind="subplan_state", subplan=path, outcome="failed", data={"reason": reason})
 
 
 def continued(story: Past, plan: Plan, *chosen: str) -> list[str]:
@@ -220,7 +221,7 @@ def test_a_slice_that_was_changed_does_not_continue(story: Past) -> None:
 
 
 def test_a_slice_that_is_completed_does_not_continue(story: Past) -> None:
-    completed = Event(kind="subplan_state", subplan="c", outcome="completed")
+    completed = make_event(kind="subplan_state", subplan="c", outcome="completed")
     story.ran("r1", PLAN, events=[*begun("c"), completed])
     assert continued(story, PLAN) == []
 

@@ -1,8 +1,8 @@
 """What an earlier run was left without is done anew; what has landed with the rest of its group is not."""
 
+from stored_events import make_event
 from weft.app.history.completed_work import CompletedWork, kept_of
 from weft.app.history.earlier_runs import earlier_runs
-from weft.engine.messages.events import Event
 from weft.engine.messages.facts import RunStarted
 from weft.plan.loader.load import load_plan
 from weft.ports.journal import RunRecord
@@ -38,10 +38,12 @@ def kept(*left_out: str, landed: tuple[str, ...] = ("outer", "other")) -> Comple
         )
     )
     started = RunStarted(at=0.0, run="r1", target="main")
-    events = [Event(kind="run_started", fact=started)]
-    events += [Event(kind="left_out", subplan=path, data={"group": "outer/g"}) for path in left_out]
-    events += [Event(kind="subplan_state", subplan=path, outcome="completed") for path in ALL]
-    events += [Event(kind="step_finished", subplan=path, step="@land", outcome="done") for path in landed]
+    events = [make_event(kind="run_started", fact=started)]
+    events += [make_event(kind="left_out", subplan=path, data={"group": "outer/g"}) for path in left_out]
+    events += [make_event(kind="subplan_state", subplan=path, outcome="completed") for path in ALL]
+    events += [
+        make_event(kind="step_finished", subplan=path, step="@land", outcome="done") for path in landed
+    ]
     journal.append("r1", [(0.0, event) for event in events])
     reader = MemoryReader(book)
     return kept_of(load_plan(PLAN), reader, earlier_runs(reader, "p"))

@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from app.pasts import Past, a_group, a_plan, a_slice, past
+from stored_events import make_event
 from weft.app.history.ceiling_use import CeilingUse, EarlierRuns, earlier_runs_of, read_earlier_runs
 from weft.app.history.earlier_runs import earlier_runs
 from weft.app.history.ledger import spent_before, spent_by
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import AnyEvent
 from weft.engine.messages.facts import EarlierSpending
 
 PLAN = a_plan(a_group("g", a_slice("a"), budget=1), a_slice("b"), budget={"usd": 2, "tokens": 1_000})
-RESET = Event(kind="budget", outcome="reset")
+RESET = make_event(kind="budget", outcome="reset")
 
 
 @pytest.fixture
@@ -23,20 +24,22 @@ def runs(tmp_path: Path) -> Iterator[Past]:
         yield made
 
 
-def started(subplan: str, firing: int, **data: Any) -> Event:
+def started(subplan: str, firing: int, **data: Any) -> AnyEvent:
     more = {"firing": firing, "execution": 1, "agent": "coder", **data}
-    return Event(kind="step_started", subplan=subplan, step="work", data=more)
+    return make_event(kind="step_started", subplan=subplan, step="work", data=more)
 
 
-def spent(subplan: str, firing: int, cost: int) -> Event:
-    return Event(
+def spent(subplan: str, firing: int, cost: int) -> AnyEvent:
+    return make_event(
         kind="spent", subplan=subplan, step="work", cost=cost, data={"firing": firing, "execution": 1}
     )
 
 
-def finished(subplan: str, firing: int, cost: int | None = None, outcome: str = "done", **more: Any) -> Event:
+def finished(
+    subplan: str, firing: int, cost: int | None = None, outcome: str = "done", **more: Any
+) -> AnyEvent:
     data = {"firing": firing, "execution": 1}
-    return Event(kind="step_finished", subplan=subplan, outcome=outcome, cost=cost, data=data, **more)
+    return make_event(kind="step_finished", subplan=subplan, outcome=outcome, cost=cost, data=data, **more)
 
 
 def ledger(runs: Past) -> dict[str, EarlierSpending]:

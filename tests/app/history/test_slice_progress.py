@@ -5,7 +5,8 @@ from msgspec.structs import replace
 
 from app.continuations import cut_off, ended, launched, play, progress, states
 from engine.run.stories import DONE, Ends, agent, ask, branch, ends, fails, group, join, leaf, plan, run, says
-from weft.engine.messages.events import Event
+from stored_events import make_event
+from weft.engine.messages.event_codec import data_of, kind_of, outcome_of
 from weft.engine.messages.facts import Answered, EarlierSlice, EarlierStep, Ended, RefMove, StepOutcome
 from weft.engine.simulate import SimulatedEnd
 from weft.plan.compile.plan_net import CompiledPlan
@@ -60,7 +61,7 @@ def test_wherever_a_run_is_cut_off_the_next_one_continues_after_it() -> None:
         assert sorted(ended(events)) == sorted(ended(event for _, event in whole.events)), cut
         assert len([name for name in launched(second) if "code" in name]) == 2 - len(paid), cut
         third = play(
-            LOOP, ENDS, progress(event for event in events if event.kind != "subplan_state").values()
+            LOOP, ENDS, progress(event for event in events if kind_of(event) != "subplan_state").values()
         )
         assert launched(third) == [], "what two runs have done together is done"
 
@@ -70,8 +71,8 @@ def test_what_is_done_is_not_launched_and_costs_nothing_more() -> None:
     second = play(compiled, {}, [earlier(end("code", cost=500), open=(("check", 1, False),))])
     assert launched(second) == ["a:check 1"]
     finished = next(event for _, event in second.events if event.step == "code")
-    assert (finished.kind, finished.outcome, finished.cost) == ("step_finished", "done", None)
-    assert finished.data["earlier_run"] == "first"
+    assert (kind_of(finished), outcome_of(finished), finished.cost) == ("step_finished", "done", None)
+    assert data_of(finished)["earlier_run"] == "first"
     assert second.events[-1][1].cost == 0
 
 
@@ -132,9 +133,11 @@ def test_a_question_that_was_answered_is_not_asked_again(question: str, is_asked
     yes = Answered(at=0.0, subplan="a", step="gate", accepted=True)
     step = EarlierStep(step="gate", attempt=1, end=yes, inputs="Go on?")
     second = play(compiled, {}, [earlier(step)])
-    assert bool([event for _, event in second.events if event.kind == "ask"]) is is_asked
+    assert bool([event for _, event in second.events if kind_of(event) == "ask"]) is is_asked
     assert (
-        progress([*(event for _, event in second.events if event.kind != "subplan_state")])["a"].steps[0].step
+        progress([*(event for _, event in second.events if kind_of(event) != "subplan_state")])["a"]
+        .steps[0]
+        .step
         == "gate"
     )
 
@@ -225,10 +228,12 @@ def test_the_branch_is_where_the_last_step_left_it() -> None:
 def test_whether_an_agent_has_tried_to_resolve_a_conflict_is_known(how: StepOutcome, is_tried: bool) -> None:
     done = Ended(at=0.0, firing=1, execution=1, how=StepOutcome.DONE)
     told = [
-        Event(kind="step_finished", subplan="a", step="@workspace", outcome="done", fact=done),
-        Event(kind="step_finished", subplan="a", step="code", attempt=1, outcome="done", fact=done),
-        Event(kind="step_started", subplan="a", step="@merge", attempt=1),
-        Event(kind="step_finished", subplan="a", step="@resolve", outcome=how, fact=replace(done, how=how)),
+        make_event(kind="step_finished", subplan="a", step="@workspace", outcome="done", fact=done),
+        make_event(kind="step_finished", subplan="a", step="code", attempt=1, outcome="done", fact=done),
+        make_event(kind="step_started", subplan="a", step="@merge", attempt=1),
+        make_event(
+            kind="step_finished", subplan="a", step="@resolve", outcome=how, fact=replace(done, how=how)
+        ),
     ]
     found = only_slice(progress(told))
     assert (found.merging, found.resolved) == (True, is_tried)

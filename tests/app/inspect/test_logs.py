@@ -9,8 +9,10 @@ import pytest
 from msgspec import structs
 
 from app.books import Written, finished, started, written
+from stored_events import make_event
 from weft.app.inspect.logs import LogStreams, Piece, pieces
-from weft.engine.messages.events import Event
+from weft.engine.messages.event_codec import data_of
+from weft.engine.messages.events import AnyEvent
 from weft.engine.messages.facts import Ended, StepOutcome
 from weft.errors import InputError
 
@@ -108,9 +110,9 @@ def verified(tmp_path: Path) -> Iterator[Written]:
         yield one
 
 
-def ended(step: str, outcome: str = "done", **data: object) -> Event:
+def ended(step: str, outcome: str = "done", **data: object) -> AnyEvent:
     end = finished(step, outcome)
-    return structs.replace(end, data=end.data | data)
+    return structs.replace(end, **data)
 
 
 def rounds(one: Written, name: str, *, follow: bool = False) -> list[tuple[int, str]]:
@@ -154,7 +156,7 @@ def test_only_the_last_round_ends_as_the_whole(verified: Written) -> None:
     verified.log("docs/@merge.1.1-1.1.out").write_text("two")
     with verified.opened() as book:
         ends = [piece.log.end for piece in pieces(book, "docs") if piece.what is LogStreams.ENDED]
-    assert [(end.outcome, end.data["message"]) for end in ends if end is not None] == [
+    assert [(end.outcome, data_of(end)["message"]) for end in ends if end is not None] == [
         ("done", "the branch had moved meanwhile, so it was merged and verified again"),
         ("failed", "red"),
     ]
@@ -173,7 +175,7 @@ def test_who_follows_sees_each_round_as_it_comes(verified: Written, monkeypatch:
             lambda: verified.log("docs/@merge.1.1-1.out").write_text("one"),
             lambda: verified.log("docs/@merge.1.1-1.1.out").write_text("two"),
             lambda: verified.tell(
-                ended("@merge", exit_code=0), Event(kind="run_finished"), state="completed"
+                ended("@merge", exit_code=0), make_event(kind="run_finished"), state="completed"
             ),
         ]
     )
@@ -201,7 +203,7 @@ def test_who_follows_gets_each_byte_once(one: Written, monkeypatch: pytest.Monke
             lambda: out.write_text("one"),
             lambda: out.write_text("one two"),
             lambda: None,
-            lambda: one.tell(finished("write"), Event(kind="run_finished"), state="completed"),
+            lambda: one.tell(finished("write"), make_event(kind="run_finished"), state="completed"),
         ]
     )
     monkeypatch.setattr(time, "sleep", lambda seconds: next(happens)())

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.books import Written, written
+from stored_events import make_event
 from weft.app.control.control import DeafError, chosen, steer, under_way
 from weft.app.inspect.overview import STATES, overview
 from weft.app.inspect.overview_model import Overview, SubplanNow
-from weft.engine.messages.events import Event
+from weft.engine.messages.event_codec import data_of, kind_of, outcome_of
+from weft.engine.messages.events import AnyEvent, ConflictAheadEvent
 from weft.engine.messages.facts import ControlState, RunStarted
 from weft.errors import InputError
 from weft.plan.display.show import record_plan
@@ -38,13 +41,15 @@ def book(tmp_path: Path) -> Iterator[Written]:
         yield made
 
 
-def state(path: str, outcome: str, **data: object) -> Event:
-    return Event(kind="subplan_state", subplan=path, outcome=outcome, data=data)
+def state(path: str, outcome: str, **data: object) -> AnyEvent:
+    return make_event(kind="subplan_state", subplan=path, outcome=outcome, data=data)
 
 
-def step(kind: str, path: str, name: str, outcome: str = "", firing: int = 1, **more: object) -> Event:
+def step(kind: str, path: str, name: str, outcome: str = "", firing: int = 1, **more: object) -> AnyEvent:
     data = {"firing": firing, "execution": 1}
-    return Event(kind=f"step_{kind}", subplan=path, step=name, attempt=1, outcome=outcome, data=data, **more)  # type: ignore[arg-type]
+    return make_event(
+        kind=f"step_{kind}", subplan=path, step=name, attempt=1, outcome=outcome, data=data, **more
+    )  # type: ignore[arg-type]
 
 
 def seen(book: Written, *, everything: bool = True) -> Overview:
@@ -91,11 +96,11 @@ def test_a_step_that_has_ended_counts_and_is_not_under_way(book: Written) -> Non
 
 
 def test_steps_that_changed_nothing_when_they_were_last_done_are_told(book: Written) -> None:
-    def ends(name: str, *, changed: bool) -> Event:
+    def ends(name: str, *, changed: bool) -> AnyEvent:
         done = step("finished", "store/model", name, "done")
-        return Event(
-            kind=done.kind, subplan=done.subplan, step=done.step, outcome=done.outcome,
-            data={**done.data, "changed": changed},
+        return make_event(
+            kind=kind_of(done), subplan=done.subplan, step=done.step, outcome=outcome_of(done),
+            data={**data_of(done), "changed": changed},
         )  # fmt: skip
 
     book.tell(*BEGUN, ends("work", changed=False), ends("check", changed=False))
@@ -118,9 +123,9 @@ def test_what_failed_says_why(book: Written) -> None:
 
 
 def test_a_question_is_shown_until_it_is_answered(book: Written) -> None:
-    book.tell(*BEGUN, Event(kind="ask", subplan="store/model", step="sure", data={"question": "Sure?"}))
+    book.tell(*BEGUN, make_event(kind="ask", subplan="store/model", step="sure", data={"question": "Sure?"}))
     assert row(book, "store/model").question == "Sure?"
-    book.tell(Event(kind="answered", subplan="store/model", step="sure", outcome="yes"))
+    book.tell(make_event(kind="answered", subplan="store/model", step="sure", outcome="yes"))
     assert row(book, "store/model").question is None
 
 
@@ -130,7 +135,7 @@ def ask(book: Written, kind: str, subplan: str = "", **data: object) -> None:
 
 
 def test_an_answer_that_no_coordinator_has_taken_up_is_no_question_any_more(book: Written) -> None:
-    book.tell(*BEGUN, Event(kind="ask", subplan="store/model", step="sure", data={"question": "Sure?"}))
+    book.tell(*BEGUN, make_event(kind="ask", subplan="store/model", step="sure", data={"question": "Sure?"}))
     assert not seen(book).is_asked
     ask(book, "answer", "store/model", accepted=True)
     assert row(book, "store/model").question is None
@@ -140,7 +145,7 @@ def test_an_answer_that_no_coordinator_has_taken_up_is_no_question_any_more(book
 def test_what_is_to_continue_is_not_paused_any_more_before_a_coordinator_has_taken_that_up(
     book: Written,
 ) -> None:
-    book.tell(*BEGUN, Event(kind="paused", subplan="", outcome="pause"))
+    book.tell(*BEGUN, make_event(kind="paused", subplan="", outcome="pause"))
     ask(book, "control", wanted="go")
     assert (seen(book).wants, row(book, "store/model").wanted) == (False, ControlState.GO)
     ask(book, "control", "store/model", wanted="pause")
@@ -155,7 +160,7 @@ def test_a_stop_that_no_coordinator_has_taken_up_is_not_for_the_next_one(book: W
 
 
 def test_usage_limits_that_a_person_has_ended_are_not_shown(book: Written) -> None:
-    book.tell(*BEGUN, Event(kind="limited", subplan="docs", data={"agents": ["coder"], "until": 4e9}))
+    book.tell(*BEGUN, make_event(kind="limited", subplan="docs", data={"agents": ["coder"], "until": 4e9}))
     assert [limit.agents for limit in seen(book).limits] == [("coder",)]
     ask(book, "limits")
     assert seen(book).limits == ()
@@ -165,19 +170,19 @@ def test_usage_limits_that_a_person_has_ended_are_not_shown(book: Written) -> No
 def test_what_is_held_is_listed_until_it_has_landed(
     book: Written, outcome: str, files: tuple[str, ...]
 ) -> None:
-    told = Event(
+    told = make_event(
         kind="merge", subplan="docs", step="@land", outcome=outcome, data={"files": ["a.py"], "message": "no"}
     )
     book.tell(state("docs", "running"), state("docs", "completed"), told)
     (docs,) = seen(book, everything=False).subplans
     assert (docs.landing, docs.conflict, docs.message) == (outcome, files, "no")
-    book.tell(Event(kind="merge", subplan="docs", step="@land", outcome="merged"))
+    book.tell(make_event(kind="merge", subplan="docs", step="@land", outcome="merged"))
     assert row(book, "docs").landing == "merged"
 
 
 def test_what_was_left_out_of_its_group_is_listed_with_the_reason(book: Written) -> None:
     book.tell(*BEGUN, state("store/model", "completed"), state("store", "completed"))
-    book.tell(Event(kind="left_out", subplan="store/model", data={"message": "it breaks verify"}))
+    book.tell(make_event(kind="left_out", subplan="store/model", data={"message": "it breaks verify"}))
     (model,) = seen(book, everything=False).subplans
     assert (model.path, model.landing, model.message) == ("store/model", "unmerged", "it breaks verify")
 
@@ -185,41 +190,41 @@ def test_what_was_left_out_of_its_group_is_listed_with_the_reason(book: Written)
 def test_what_people_want_is_shown(book: Written) -> None:
     assert seen(book).wants is False
     book.tell(
-        Event(kind="paused", subplan="store", outcome="pause"),
-        Event(kind="paused", subplan="docs", outcome="stop"),
+        make_event(kind="paused", subplan="store", outcome="pause"),
+        make_event(kind="paused", subplan="docs", outcome="stop"),
     )
     assert (row(book, "store/disk").wanted, row(book, "docs").wanted, seen(book).wants) == (
         "pause",
         "stop",
         True,
     )
-    book.tell(Event(kind="recovered"), Event(kind="resumed", subplan="", outcome="go"))
+    book.tell(make_event(kind="recovered"), make_event(kind="resumed", subplan="", outcome="go"))
     assert seen(book).wants is False
 
 
 def test_costs_that_nobody_knows_are_counted(book: Written) -> None:
-    book.tell(Event(kind="run_finished", outcome="completed", data={"unknown_costs": 2}))
+    book.tell(make_event(kind="run_finished", outcome="completed", data={"unknown_costs": 2}))
     assert seen(book).unknown == 2
 
 
 def test_costs_that_nobody_knows_are_counted_while_it_runs(book: Written) -> None:
-    unknown = Event(kind="cost_unknown", subplan="store/model", step="work", data={"reserved": 50_000})
+    unknown = make_event(kind="cost_unknown", subplan="store/model", step="work", data={"reserved": 50_000})
     book.tell(*BEGUN, *[unknown] * 2)
     assert (seen(book).unknown, seen(book).unreported) == (2, 100_000)
 
 
 def test_a_reset_releases_what_stays_reserved(book: Written) -> None:
-    unknown = Event(kind="cost_unknown", subplan="store/model", step="work", data={"reserved": 50_000})
-    book.tell(*BEGUN, unknown, Event(kind="budget", outcome="reset"), unknown)
+    unknown = make_event(kind="cost_unknown", subplan="store/model", step="work", data={"reserved": 50_000})
+    book.tell(*BEGUN, unknown, make_event(kind="budget", outcome="reset"), unknown)
     assert seen(book).unreported == 50_000
 
 
 def test_what_a_running_step_has_spent_counts_once_and_less_is_reserved_for_it(book: Written) -> None:
-    started = Event(
+    started = make_event(
         kind="step_started", subplan="store/model", step="work", attempt=1,
         data={"firing": 1, "execution": 1, "reserved": 900_000},
     )  # fmt: skip
-    heard = Event(
+    heard = make_event(
         kind="spent", subplan="store/model", step="work", attempt=1, cost=300_000, tokens=7,
         data={"firing": 1, "execution": 1},
     )  # fmt: skip
@@ -301,7 +306,7 @@ def test_a_coordinator_that_dies_before_it_takes_it_up_is_noticed(book: Written)
 
 
 def test_a_word_to_go_on_waits_for_the_next_coordinator(book: Written) -> None:
-    book.tell(Event(kind="paused", outcome="pause"))
+    book.tell(make_event(kind="paused", outcome="pause"))
     book.die()
     with book.opened() as opened:
         assert steer(opened, ControlState.GO).changed
@@ -312,8 +317,8 @@ def test_a_word_to_go_on_waits_for_the_next_coordinator(book: Written) -> None:
 # What needs attention beside the subplans
 
 
-def rare(kind: str, path: str = "", **data: object) -> Event:
-    return Event(kind=kind, subplan=path, data=data)
+def rare(kind: str, path: str = "", **data: object) -> AnyEvent:
+    return make_event(kind=kind, subplan=path, data=data)
 
 
 def test_agents_that_report_tokens_and_no_cost_are_counted(book: Written) -> None:
@@ -348,10 +353,9 @@ def test_usage_limits_are_listed_until_they_end(book: Written) -> None:
 
 @pytest.mark.parametrize("path", ["store", ""])
 def test_the_verify_of_a_group_or_of_the_plan_that_failed_is_listed(book: Written, path: str) -> None:
-    begins = step("started", path, "@verify")
-    begins.data["command"] = "make check"
+    begins = replace(step("started", path, "@verify"), command="make check")
     ends = step("finished", path, "@verify", "failed")
-    ends.data.update(message="exit code 2", tail="one test failed")
+    ends = replace(ends, message="exit code 2", tail="one test failed")
     book.tell(*BEGUN, begins, ends)
     (verify,) = seen(book).verifies
     assert (verify.subplan, verify.command, verify.message) == (path, "make check", "exit code 2")
@@ -360,17 +364,19 @@ def test_the_verify_of_a_group_or_of_the_plan_that_failed_is_listed(book: Writte
     assert seen(book).verifies == ()
 
 
+def ahead(path: str, other: str, *files: str) -> AnyEvent:
+    return ConflictAheadEvent(subplan=path, other=other, files=files, outcome="ahead" if files else "over")
+
+
 def test_conflicts_ahead_are_listed_until_they_have_come_or_cannot_come(book: Written) -> None:
-    book.tell(
-        *BEGUN, state("docs", "running"), rare("conflict_ahead", "docs", other="store/model", files=["a.py"])
-    )
+    book.tell(*BEGUN, state("docs", "running"), ahead("docs", "store/model", "a.py"))
     (pair,) = seen(book).ahead
     assert (pair.subplan, pair.other, pair.files) == ("docs", "store/model", ("a.py",))
-    book.tell(rare("conflict_ahead", "store/model", other="docs", files=[]))
+    book.tell(ahead("store/model", "docs"))
     assert seen(book).ahead == ()
-    book.tell(rare("conflict_ahead", "docs", other="store/model", files=["a.py"]))
+    book.tell(ahead("docs", "store/model", "a.py"))
     book.tell(
-        Event(kind="merge", subplan="docs", step="@merge", outcome="conflict", data={"files": ["a.py"]})
+        make_event(kind="merge", subplan="docs", step="@merge", outcome="conflict", data={"files": ["a.py"]})
     )
     assert seen(book).ahead == ()
 
@@ -390,16 +396,14 @@ def test_changes_outside_of_worktrees_are_listed(book: Written) -> None:
 
 
 def test_a_conflict_with_what_has_failed_is_not_ahead(book: Written) -> None:
-    book.tell(
-        *BEGUN, state("docs", "running"), rare("conflict_ahead", "docs", other="store/model", files=["a.py"])
-    )
+    book.tell(*BEGUN, state("docs", "running"), ahead("docs", "store/model", "a.py"))
     book.tell(state("store/model", "failed", reason="error"))
     assert seen(book).ahead == ()
 
 
 def test_a_step_that_was_rejected_is_shown_until_it_is_done(book: Written) -> None:
     ends = step("finished", "store/model", "check", "rejected")
-    ends.data["message"] = "on_result: always (fail)"
+    ends = replace(ends, message="on_result: always (fail)")
     book.tell(*BEGUN, ends)
     found = row(book, "store/model")
     assert found.rejected is not None
@@ -415,7 +419,7 @@ def test_a_step_that_was_rejected_is_shown_until_it_is_done(book: Written) -> No
 
 def test_commands_name_the_plan_and_the_part_of_it_that_the_run_is_for(tmp_path: Path) -> None:
     chosen = RunStarted(at=0.0, run="r1", chosen=("docs",))
-    start = Event(kind="run_started", fact=chosen)
+    start = make_event(kind="run_started", fact=chosen)
     with written(tmp_path, [start], file="other.yaml", text=record_plan(load_plan(PLAN))) as book:
         now = seen(book)
         assert now.plan_words == (str(tmp_path / "other.yaml"), "docs")

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from app.books import Written, written
+from stored_events import make_event
 from weft.app.inspect.overview import overview
 from weft.app.inspect.overview_model import Overview
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import AnyEvent
 from weft.plan.display.show import record_plan
 from weft.plan.loader.load import load_plan
 
@@ -26,19 +27,19 @@ subplans:
   - {id: b, steps: [{id: work, run: "true"}]}
   - {id: g, subplans: [{id: c, steps: [{id: work, run: "true"}]}, {id: d, steps: [{id: work, run: "true"}]}]}
 """
-Story = list[Event]
+Story = list[AnyEvent]
 
 
-def state(path: str, outcome: str) -> Event:
-    return Event(kind="subplan_state", subplan=path, outcome=outcome)
+def state(path: str, outcome: str) -> AnyEvent:
+    return make_event(kind="subplan_state", subplan=path, outcome=outcome)
 
 
-def step(kind: str, path: str, name: str, number: int, outcome: str = "") -> Event:
+def step(kind: str, path: str, name: str, number: int, outcome: str = "") -> AnyEvent:
     data = {"firing": number, "execution": 1}
-    return Event(kind=f"step_{kind}", subplan=path, step=name, attempt=1, outcome=outcome, data=data)
+    return make_event(kind=f"step_{kind}", subplan=path, step=name, attempt=1, outcome=outcome, data=data)
 
 
-def merge(path: str, name: str, outcome: str, *, red: bool = False) -> list[Event]:
+def merge(path: str, name: str, outcome: str, *, red: bool = False) -> list[AnyEvent]:
     """How a merge or a landing ends."""
     data: dict[str, object] = {"message": f"why {path}"} if outcome != "merged" else {}
     data |= {"files": ["one"]} if outcome == "conflict" else {}
@@ -46,7 +47,7 @@ def merge(path: str, name: str, outcome: str, *, red: bool = False) -> list[Even
     data |= {"moves": [{"ref": "main", "before": "0" * 40, "after": "1" * 40}]} if outcome == "merged" else {}
     return [
         step("finished", path, name, 2, "done" if outcome == "merged" else "held"),
-        Event(kind="merge", subplan=path, step=name, outcome=outcome, data=data),
+        make_event(kind="merge", subplan=path, step=name, outcome=outcome, data=data),
     ]
 
 
@@ -76,9 +77,9 @@ def stories(draw: st.DrawFn) -> Story:
     """The lives of all slices, at the same time, with pushes and verifies between."""
     waiting = [draw(lives(path)) for path in PATHS]
     rare = [
-        Event(kind="push", outcome="pushed", data={"remote": "origin", "commit": "1" * 40}),
-        Event(kind="verify", outcome="started", data={"entries": ["a", "b"], "commands": ["x"]}),
-        Event(kind="verify", outcome="failed", data={"entries": ["a"], "message": "it failed (x)"}),
+        make_event(kind="push", outcome="pushed", data={"remote": "origin", "commit": "1" * 40}),
+        make_event(kind="verify", outcome="started", data={"entries": ["a", "b"], "commands": ["x"]}),
+        make_event(kind="verify", outcome="failed", data={"entries": ["a"], "message": "it failed (x)"}),
     ]
     story: Story = []
     while any(waiting):

@@ -11,7 +11,8 @@ from msgspec import structs
 from app.notice_stories import asked, ended, event, failed, finished, held, recorded, spent
 from app.run_stories import group, plan_of, slices
 from weft.app.notify.notices import Notice, Notices
-from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.event_codec import kind_of, outcome_of
+from weft.engine.messages.events import AnyEvent, Recorded
 
 PLAN = plan_of(group("store", *slices("model", "disk")), *slices("cli"))
 
@@ -30,11 +31,11 @@ def heard(notices: Notices, events: Iterable[Recorded]) -> list[Notice]:
     return [notice for notice in map(notices.hear, events) if notice is not None]
 
 
-def told(*events: Event) -> list[Notice]:
+def told(*events: AnyEvent) -> list[Notice]:
     return heard(Notices(PLAN), recorded(events))
 
 
-def in_short(*events: Event) -> list[tuple[str, str, str, str]]:
+def in_short(*events: AnyEvent) -> list[tuple[str, str, str, str]]:
     return [(one.event, one.title, one.text, one.next) for one in told(*events)]
 
 
@@ -97,7 +98,7 @@ def in_short(*events: Event) -> list[tuple[str, str, str, str]]:
         ),
     ],
 )  # fmt: skip
-def test_a_thing_is_told_in_a_line_with_what_to_type(one: Event, said: tuple[str, str, str, str]) -> None:
+def test_a_thing_is_told_in_a_line_with_what_to_type(one: AnyEvent, said: tuple[str, str, str, str]) -> None:
     assert in_short(one) == [said]
 
 
@@ -115,7 +116,7 @@ def test_a_thing_is_told_in_a_line_with_what_to_type(one: Event, said: tuple[str
         event("something new"),
     ],
 )
-def test_what_nobody_has_to_do_anything_about_is_not_told(one: Event) -> None:
+def test_what_nobody_has_to_do_anything_about_is_not_told(one: AnyEvent) -> None:
     assert told(one) == []
 
 
@@ -162,12 +163,12 @@ def test_of_a_long_text_only_one_line_is_told() -> None:
 @pytest.mark.parametrize(
     "between", [[], [ended("cli", "stopped")], [ended("cli", "lost"), ended("cli", "infra")]]
 )
-def test_what_is_tried_again_and_held_again_is_told_once(between: list[Event]) -> None:
+def test_what_is_tried_again_and_held_again_is_told_once(between: list[AnyEvent]) -> None:
     assert [one.event for one in told(ASKS, *between, ASKS)] == ["gate"]
 
 
 @pytest.mark.parametrize("settles", [ended("cli", "done"), event("step_cancelled", "cli", "@land", firing=1)])
-def test_what_is_held_again_after_it_was_settled_is_told_again(settles: Event) -> None:
+def test_what_is_held_again_after_it_was_settled_is_told_again(settles: AnyEvent) -> None:
     assert [one.event for one in told(ASKS, settles, ASKS)] == ["gate", "gate"]
 
 
@@ -210,7 +211,7 @@ ANY_EVENT = st.one_of(
 
 @given(st.lists(ANY_EVENT, max_size=30), st.lists(st.integers(0, 30), max_size=4))
 def test_however_often_the_coordinator_is_replaced_the_same_things_are_told(
-    events: Sequence[Event], ends: Sequence[int]
+    events: Sequence[AnyEvent], ends: Sequence[int]
 ) -> None:
     every = recorded(events)
     bounds = [0, *sorted(min(end, len(every)) for end in ends), len(every)]
@@ -223,13 +224,13 @@ def test_however_often_the_coordinator_is_replaced_the_same_things_are_told(
 
 
 @given(st.lists(ANY_EVENT, max_size=30))
-def test_nothing_is_told_twice_while_it_is_as_it_was(events: Sequence[Event]) -> None:
+def test_nothing_is_told_twice_while_it_is_as_it_was(events: Sequence[AnyEvent]) -> None:
     waiting: dict[tuple[str, str], str] = {}
     notices = Notices(PLAN)
     for one in recorded(events):
         notice = notices.hear(one)
         key = (one.event.subplan, one.event.step)
-        if one.event.kind == "step_finished" and one.event.outcome in {"done", "failed"}:
+        if kind_of(one.event) == "step_finished" and outcome_of(one.event) in {"done", "failed"}:
             waiting.pop(key, None)
         if notice is not None and one.event.step.startswith("@"):
             assert waiting.get(key) != notice.event

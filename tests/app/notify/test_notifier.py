@@ -14,7 +14,7 @@ from app.run_stories import plan_of, slices
 from weft.app.notify.hook import NotificationHook, make_hook
 from weft.app.notify.notifier import LARGEST_LOG, LOG_NAME, MOST_WAITING, Notifier
 from weft.app.project.places import Places
-from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.events import AnyEvent, Recorded
 from weft.plan.model import Plan
 from weft.store.memory import MemoryJournal
 
@@ -61,7 +61,7 @@ def notifier(
     )
 
 
-def tell(told: NotificationHook, *events: Event) -> None:
+def tell(told: NotificationHook, *events: AnyEvent) -> None:
     told.hears(recorded(events))
 
 

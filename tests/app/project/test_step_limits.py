@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from app.books import Written, written
+from stored_events import make_event
 from weft.app.project.places import Places
 from weft.app.project.step_limits import VisibleRun, find_sight, refuse_inside_step
 from weft.app.record.subplan_journal import SubplanJournal
-from weft.engine.messages.events import Event
 from weft.errors import InputError, WeftError
 from weft.hosts.ancestry import EnclosingStep
 from weft.store.sqlite import open_reader
@@ -128,11 +128,11 @@ def test_a_project_whose_folder_is_a_file_is_open(own: Path, tmp_path: Path) -> 
 def told(tmp_path: Path) -> Iterator[Written]:
     with written(tmp_path) as told:
         told.tell(
-            Event(kind="subplan_state", subplan="docs", outcome="running"),
-            Event(kind="subplan_state", subplan="store/model", outcome="running"),
-            Event(kind="step_started", subplan="docs", step="write", data={"firing": 3}),
-            Event(kind="step_started", subplan="store/model", step="work", data={"firing": 7}),
-            Event(kind="paused", outcome="pause"),
+            make_event(kind="subplan_state", subplan="docs", outcome="running"),
+            make_event(kind="subplan_state", subplan="store/model", outcome="running"),
+            make_event(kind="step_started", subplan="docs", step="write", data={"firing": 3}),
+            make_event(kind="step_started", subplan="store/model", step="work", data={"firing": 7}),
+            make_event(kind="paused", outcome="pause"),
         )
         yield told
 

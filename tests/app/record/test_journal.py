@@ -9,9 +9,10 @@ import pytest
 from msgspec import structs
 
 from app.books import Written, written
+from stored_events import make_event
 from weft.app.record.journal import LOOKS_EVERY, open_book
 from weft.app.record.run_plan import plan_of
-from weft.engine.messages.events import Event
+from weft.engine.messages.event_codec import kind_of
 from weft.errors import InputError
 from weft.store.sqlite import open_journal
 
@@ -100,7 +101,7 @@ def followed(one: Written, monkeypatch: pytest.MonkeyPatch, *happens: Callable[[
     got: list[str] = []
     with one.opened() as book:
         events = book.events(follow=True, alone=lambda: got.append("alone"))
-        got.extend(recorded.event.kind for recorded in events)
+        got.extend(kind_of(recorded.event) for recorded in events)
     assert sleeps._happens == []
     return got
 
@@ -108,21 +109,21 @@ def followed(one: Written, monkeypatch: pytest.MonkeyPatch, *happens: Callable[[
 def test_who_follows_gets_each_event_once_until_the_run_is_over(
     one: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one.tell(Event(kind="run_started"))
-    asks = partial(one.tell, Event(kind="ask"), state="waiting")
-    ends = partial(one.tell, Event(kind="answered"), Event(kind="run_finished"), state="completed")
+    one.tell(make_event(kind="run_started"))
+    asks = partial(one.tell, make_event(kind="ask"), state="waiting")
+    ends = partial(one.tell, make_event(kind="answered"), make_event(kind="run_finished"), state="completed")
     got = followed(one, monkeypatch, nothing, asks, nothing, ends)
     assert got == ["run_started", "ask", "answered", "run_finished"]
 
 
 def test_a_run_that_is_over_is_not_waited_for(one: Written, monkeypatch: pytest.MonkeyPatch) -> None:
-    one.tell(Event(kind="run_finished"), state="abandoned")
+    one.tell(make_event(kind="run_finished"), state="abandoned")
     assert followed(one, monkeypatch) == ["run_finished"]
 
 
 def test_who_follows_is_told_once_that_nobody_runs_it(one: Written, monkeypatch: pytest.MonkeyPatch) -> None:
-    recovers = partial(one.tell, Event(kind="recovered"))
-    ends = partial(one.tell, Event(kind="run_finished"), state="completed")
+    recovers = partial(one.tell, make_event(kind="recovered"))
+    ends = partial(one.tell, make_event(kind="run_finished"), state="completed")
     got = followed(
         one,
         monkeypatch,
@@ -141,7 +142,7 @@ def test_who_follows_is_told_once_that_nobody_runs_it(one: Written, monkeypatch:
 
 def test_a_run_that_ends_is_not_left_alone(one: Written, monkeypatch: pytest.MonkeyPatch) -> None:
     def end() -> None:
-        one.tell(Event(kind="run_finished"), state="completed")
+        one.tell(make_event(kind="run_finished"), state="completed")
         one.die()
 
     assert followed(one, monkeypatch, end) == ["run_finished"]
@@ -149,7 +150,7 @@ def test_a_run_that_ends_is_not_left_alone(one: Written, monkeypatch: pytest.Mon
 
 def test_who_does_not_mind_is_not_told_to_be_alone(one: Written, monkeypatch: pytest.MonkeyPatch) -> None:
     one.die()
-    ends = partial(one.tell, Event(kind="run_finished"), state="completed")
+    ends = partial(one.tell, make_event(kind="run_finished"), state="completed")
     monkeypatch.setattr(time, "sleep", Sleeps(nothing, ends))
     with one.opened() as book:
         assert len(list(book.events(follow=True))) == 1

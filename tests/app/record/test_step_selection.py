@@ -3,8 +3,9 @@
 import pytest
 
 from app.books import PLAN
+from stored_events import make_event
 from weft.app.record.step_selection import MOST_NAMES, chosen, names
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import StepStartedEvent
 from weft.errors import InputError
 from weft.plan.loader.load import load_plan
 
@@ -49,13 +50,13 @@ def test_what_is_not_there_is_told(name: str, said: str) -> None:
 
 def test_a_step_is_chosen_by_its_name() -> None:
     which = chosen(TRIED, "store:work")
-    assert which.has(Event(kind="step_started", subplan="store/model", step="work"))
-    assert not which.has(Event(kind="step_started", subplan="store/model", step="checks.lint"))
-    assert not which.has(Event(kind="step_started", subplan="docs", step="work"))
+    assert which.has(make_event(kind="step_started", subplan="store/model", step="work"))
+    assert not which.has(make_event(kind="step_started", subplan="store/model", step="checks.lint"))
+    assert not which.has(make_event(kind="step_started", subplan="docs", step="work"))
 
 
 def test_what_an_agent_does_is_told_by_its_name() -> None:
-    event = Event(kind="step_started", subplan="docs", step="write", data={"agent": "coder"})
+    event = StepStartedEvent(subplan="docs", step="write", agent="coder")
     assert chosen(TRIED, "docs").command(event) == "agent coder"
 
 
@@ -78,7 +79,7 @@ subplans:
   - {id: store, verify: make store, subplans: [{id: model, steps: [{id: work, run: "true"}]}]}
   - {id: docs, verify: make docs, steps: [{id: work, run: "true"}]}
 """)
-    event = Event(kind="step_started", subplan=subplan, step=step)
+    event = StepStartedEvent(subplan=subplan, step=step)
     assert chosen(plan, "/").command(event) == command
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from app.run_stories import group, plan_of, slices
+from stored_events import make_event
 from weft.app.run.status_files import LASTS, StatusMirror
-from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.events import Recorded
 from weft.runtime.status_files import StatusFiles, read_status, status_file
 
 PLAN = plan_of(group("g", *slices("a", "b")), group("dir", *slices("a"), isolation="dir"))
@@ -20,7 +21,7 @@ class Told:
         self.mirror = StatusMirror(StatusFiles(folder), "r1", PLAN)
 
     def happens(self, at: float, kind: str, path: str = "g/a", **more: object) -> None:
-        event = Event(kind=kind, subplan=path, **more)  # type: ignore[arg-type]
+        event = make_event(kind=kind, subplan=path, **more)  # type: ignore[arg-type]
         self.mirror.hears([Recorded(seq=1, at=at, run="r1", event=event)])
 
     def status(self, path: str = "g/a") -> dict[str, object] | None:

@@ -1,10 +1,20 @@
+import json
+
+from stored_events import make_event
 from weft.app.views.event_json import event_json, timestamp
-from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.events import Recorded
 from weft.engine.messages.facts import Woke
 
 
-def recorded(**event):
-    return Recorded(seq=7, at=1_700_000_000.1234, run="r1", event=Event(**event))
+def recorded(data=None, **event):
+    stored = json.dumps(data or {})
+    return Recorded(seq=7, at=1_700_000_000.1234, run="r1", event=make_event(data=data, **event), data=stored)
+
+
+def test_an_event_that_just_happened_has_the_data_that_the_journal_stores() -> None:
+    event = make_event(kind="merge_asked", data={"subplan": "store", "parts": ["store/model"]})
+    one = event_json(Recorded(seq=1, at=0.0, run="r1", event=event))
+    assert (one["subplan"], one["parts"]) == ("store", ["store/model"])
 
 
 def test_an_event_has_the_common_fields_first_and_then_its_own() -> None:

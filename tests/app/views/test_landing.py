@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from app.run_stories import Story, group, slices
-from weft.engine.messages.events import Event
+from stored_events import make_event
 from weft.engine.messages.facts import RunStarted
 from weft.engine.states import SubplanExecutionState as State
 
@@ -114,7 +114,7 @@ def test_what_failed_is_unmerged() -> None:
 
 def test_the_target_is_that_of_the_start_of_the_run() -> None:
     story = notes()
-    story.view.apply(Event(kind="run_started", fact=RunStarted(at=0.0, run="r1", target="main")), 0.0)
+    story.view.apply(make_event(kind="run_started", fact=RunStarted(at=0.0, run="r1", target="main")), 0.0)
     assert story.view.landings.target == "main"
 
 

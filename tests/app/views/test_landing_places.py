@@ -8,10 +8,11 @@ import pytest
 
 from app.books import Written, written
 from app.run_stories import Story, slices
+from stored_events import make_event
 from weft.app.inspect.overview import overview
 from weft.app.inspect.overview_model import Overview
 from weft.app.views.push import PushState
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import AnyEvent
 from weft.plan.display.show import record_plan
 from weft.plan.loader.load import load_plan
 
@@ -38,31 +39,33 @@ RED_BASE = (
 )
 
 
-def verify(outcome: str, *entries: str, **data: Any) -> Event:
+def verify(outcome: str, *entries: str, **data: Any) -> AnyEvent:
     given = {"entries": list(entries), "commands": ["make check"], "commit": "abc1234", **data}
-    return Event(kind="verify", step="@land", outcome=outcome, data=given)
+    return make_event(kind="verify", step="@land", outcome=outcome, data=given)
 
 
-def land(path: str) -> Event:
+def land(path: str) -> AnyEvent:
     data = {"firing": NAMES.index(path) + 1, "execution": 1}
-    return Event(kind="step_started", subplan=path, step="@land", attempt=1, data=data)
+    return make_event(kind="step_started", subplan=path, step="@land", attempt=1, data=data)
 
 
-def end(path: str, outcome: str = "done", **data: Any) -> list[Event]:
+def end(path: str, outcome: str = "done", **data: Any) -> list[AnyEvent]:
     """The end of a landing, and what it says of the merge."""
     firing = NAMES.index(path) + 1
     merge = "merged" if outcome == "done" else outcome
     return [
-        Event(
+        make_event(
             kind="step_finished", subplan=path, step="@land", outcome=outcome, data={"firing": firing, **data}
         ),
-        Event(kind="merge", subplan=path, step="@land", outcome=merge, data=data),
+        make_event(kind="merge", subplan=path, step="@land", outcome=merge, data=data),
     ]
 
 
-def completed(*paths: str) -> list[Event]:
+def completed(*paths: str) -> list[AnyEvent]:
     states = ("running", "completed")
-    return [Event(kind="subplan_state", subplan=path, outcome=state) for path in paths for state in states]
+    return [
+        make_event(kind="subplan_state", subplan=path, outcome=state) for path in paths for state in states
+    ]
 
 
 @pytest.fixture
@@ -78,7 +81,7 @@ class Seen:
         self.book = book
         self.story = Story(*slices(*NAMES))
 
-    def tell(self, *events: Event) -> None:
+    def tell(self, *events: AnyEvent) -> None:
         self.book.tell(*events)
         for event in events:
             self.story.view.apply(event, 1.0)
@@ -164,10 +167,10 @@ def test_the_last_push_counts_until_another_result_lands(seen: Seen) -> None:
     seen.tell(*completed("a"), land("a"), *end("a", moves=MOVES))
     assert (seen.overview().push, seen.story.view.landings.push) == (None, None)
     data = {"remote": "origin", "commit": "", "message": "no", "command": "git push", "final": True}
-    seen.tell(Event(kind="push", outcome="failed", data=data))
+    seen.tell(make_event(kind="push", outcome="failed", data=data))
     failed = PushState(remote="origin", message="no", command="git push", is_final=True)
     assert (seen.overview().push, seen.story.view.landings.push) == (failed, failed)
-    seen.tell(Event(kind="push", outcome="pushed", data={"remote": "origin", "commit": "abc"}))
+    seen.tell(make_event(kind="push", outcome="pushed", data={"remote": "origin", "commit": "abc"}))
     pushed = PushState(remote="origin", commit="abc")
     assert (seen.overview().push, seen.story.view.landings.push) == (pushed, pushed)
     seen.tell(*completed("b"), land("b"), *end("b", moves=MOVES))

@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.run_stories import Story, group, plan_of, slices
+from stored_events import make_event
 from weft.app.views.run_view import OUTPUT_KEPT, RunView
-from weft.engine.messages.events import Event
+from weft.engine.messages.event_codec import to_plain
 from weft.engine.states import SubplanExecutionState as State
 from weft.ids import SubplanPath
 
@@ -540,5 +541,5 @@ def test_a_view_can_be_made_of_what_a_journal_holds() -> None:
     story.run("store/model", cost=5)
     again = RunView(plan_of(group("store", *slices("model", "disk")), *slices("cli")))
     for event in story.told:
-        again.apply(Event(**{name: getattr(event, name) for name in event.__struct_fields__}), 0.0)
+        again.apply(make_event(**to_plain(event) | {"fact": event.fact}), 0.0)
     assert (again.counts, again.row("").cost) == (story.view.counts, 5)

@@ -10,22 +10,25 @@ import pytest
 from click.testing import CliRunner, Result
 
 from app.books import Written, written
+from stored_events import make_event
 from weft.cli.main import cli
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import AnyEvent
 from weft.store.sqlite import open_reader
 
 LATER = 4e9
 """Seconds since 1970: in the year 2096."""
 
 
-def limited(*agents: str, until: float = LATER) -> Event:
-    return Event(kind="limited", subplan="docs", step="write", data={"agents": list(agents), "until": until})
+def limited(*agents: str, until: float = LATER) -> AnyEvent:
+    return make_event(
+        kind="limited", subplan="docs", step="write", data={"agents": list(agents), "until": until}
+    )
 
 
 @pytest.fixture
 def book(tmp_path: Path) -> Iterator[Written]:
     """A run whose coordinator has died."""
-    with written(tmp_path, [Event(kind="run_started")]) as book:
+    with written(tmp_path, [make_event(kind="run_started")]) as book:
         book.die()
         yield book
 
@@ -70,7 +73,7 @@ def test_to_ask_twice_is_to_ask_once(book: Written) -> None:
 
 
 def test_limits_that_a_person_has_ended_are_over(book: Written) -> None:
-    book.tell(limited("coder"), Event(kind="limits_ended"))
+    book.tell(limited("coder"), make_event(kind="limits_ended"))
     assert resume(book).stdout == "no agent of run r1 has a usage limit\n"
 
 
@@ -93,7 +96,7 @@ def test_it_returns_when_the_coordinator_has_taken_it_up(book: Written) -> None:
     person = threading.Thread(target=lambda: answers.append(resume(book)))
     person.start()
     coordinator.join()
-    book.journal.append("r1", [(1.0, Event(kind="limits_ended"))], taken=taken)
+    book.journal.append("r1", [(1.0, make_event(kind="limits_ended"))], taken=taken)
     person.join()
     assert answers[0].stdout == "the usage limit of coder is ended; what waited for it continues\n"
     assert answers[0].stderr == ""

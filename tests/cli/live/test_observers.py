@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from stored_events import make_event
 from weft.app.project.places import project_of
 from weft.app.run.session import RunSetup
 from weft.cli.live.observers import LineObserver
-from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.events import Recorded
 from weft.engine.states import SubplanExecutionState as State
 from weft.hosts.local import LocalHost
 from weft.plan.loader.load import load_plan
@@ -32,7 +33,10 @@ class Journal:
         self.read = 0
         self.events = [
             Recorded(
-                seq=seq, at=0.0, run="r", event=Event(kind="subplan_state", subplan=path, outcome=outcome)
+                seq=seq,
+                at=0.0,
+                run="r",
+                event=make_event(kind="subplan_state", subplan=path, outcome=outcome),
             )
             for seq, (path, outcome) in enumerate(STATES, 1)
         ]

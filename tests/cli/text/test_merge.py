@@ -1,11 +1,12 @@
 """What `weft merge` says while it merges."""
 
+from stored_events import make_event
 from weft.cli.text.merge import MergeObserver
-from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.events import Recorded
 
 
 def heard(teller: MergeObserver, step: str, outcome: str, **data: object) -> None:
-    event = Event(kind="step_finished", subplan="cli", step=step, outcome=outcome, data=data)
+    event = make_event(kind="step_finished", subplan="cli", step=step, outcome=outcome, data=data)
     teller.hears([Recorded(seq=1, at=0.0, run="r1", event=event)])
 
 

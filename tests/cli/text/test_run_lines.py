@@ -6,9 +6,10 @@ from datetime import UTC
 import pytest
 
 from app.run_stories import Story, group, slices
+from stored_events import make_event
 from weft.cli.text.run_lines import lines_of
 from weft.cli.text.run_summary import summary_lines
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import AnyEvent
 from weft.engine.messages.facts import RunStarted
 
 
@@ -28,7 +29,7 @@ def heard(story: Story, *happenings) -> list[str]:
     return lines
 
 
-def line(story: Story, event: Event, *, quiet: bool = False) -> str:
+def line(story: Story, event: AnyEvent, *, quiet: bool = False) -> str:
     """What the event says, without the time; empty if nothing."""
     lines = lines_of(event, story.at, story.view, quiet=quiet, zone=UTC)
     return "".join(lines).removeprefix("12:03:04 ")
@@ -186,14 +187,16 @@ IN_THE_WAY = {
 }
 
 
-def held(story: Story, path: str, step: str, **why) -> Event:
+def held(story: Story, path: str, step: str, **why) -> AnyEvent:
     story.step(path, step)
     return story.end(path, step, "held", **why)
 
 
 def test_the_first_line_says_where_results_land() -> None:
     story = notes()
-    event = Event(kind="run_started", data={"run": "r1"}, fact=RunStarted(at=0.0, run="r1", target="main"))
+    event = make_event(
+        kind="run_started", data={"run": "r1"}, fact=RunStarted(at=0.0, run="r1", target="main")
+    )
     story.view.apply(event, 0.0)
     assert line(story, event) == "notes  run r1 started; lands on main"
     assert line(story, held(story, "cli", "@land", message="it is ready", asks=True)) == (
@@ -396,6 +399,7 @@ def test_why_a_slice_failed_is_said_once() -> None:
     step = story.end("cli", "check", "failed", exit_code=1, attempt=1)
     assert line(story, step) == "cli  check failed: exit code 1 (pytest -q)"
     failure = {"step": "check", "attempt": 1, "command": "pytest -q", "exit_code": 1, "reason": "error"}
+    failure |= {"message": ""}
     state = story.fail("cli", message="check: exit code 1 (pytest -q)", failure=failure)
     assert line(story, state) == "cli  failed"
     assert line(story, state, quiet=True) == "cli  failed in step check: exit code 1 (pytest -q)"
@@ -447,15 +451,15 @@ def test_changes_outside_of_worktrees_are_told_without_blame_also_to_a_quiet_rea
 )
 def test_a_verify_before_a_landing_is_a_line(outcome: str, data: dict[str, object], text: str) -> None:
     story = notes()
-    story.view.landings.target = "main"
+    story.view.landings_by_path.target = "main"
     event = story.tell("verify", "", "@land", outcome=outcome, **data)
     assert line(story, event) == f"{story.view.plan.id}  {text}"
 
 
 def test_a_push_is_a_line_and_a_quiet_reader_hears_only_that_it_failed() -> None:
     story = notes()
-    pushed = Event(kind="push", outcome="pushed", data={"remote": "origin", "commit": "0123456789"})
-    failed = Event(kind="push", outcome="failed", data={"remote": "origin", "message": "no\nreally"})
+    pushed = make_event(kind="push", outcome="pushed", data={"remote": "origin", "commit": "0123456789"})
+    failed = make_event(kind="push", outcome="failed", data={"remote": "origin", "message": "no\nreally"})
     assert line(story, pushed) == "notes  landed, pushed to origin (0123456)"
     assert line(story, failed) == "notes  landed, not pushed: no  | really"
     assert (line(story, pushed, quiet=True), line(story, failed, quiet=True)) == ("", line(story, failed))

@@ -235,7 +235,7 @@ To settle it, merge the other way round, in the worktree of the subplan:
 
 
 def lands_on(story: Story, target: str) -> None:
-    story.view.landings.target = target
+    story.view.landings_by_path.target = target
 
 
 def test_a_conflict_is_explained_and_what_to_type_comes_last() -> None:

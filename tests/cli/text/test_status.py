@@ -9,7 +9,8 @@ import pytest
 from weft.app.inspect.overview_model import CoordinatorProcess, Overview, SubplanNow
 from weft.app.views.landing_places import VERIFY_FAILED
 from weft.app.views.push import PushState
-from weft.app.views.signals import ConflictAhead, FailedVerify, OutsideWarning, Rejection, UsageLimit
+from weft.app.views.rows import Rejection
+from weft.app.views.signals import ConflictAhead, FailedVerify, OutsideWarning, UsageLimit
 from weft.cli.terminal import folded
 from weft.cli.text.status import MOST_ROWS, data, lines, worktrees_of
 from weft.cli.text.status_next import next_commands

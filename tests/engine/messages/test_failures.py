@@ -4,6 +4,7 @@ import pytest
 
 from engine.run.stories import DONE, SLOW, agent, branch, ends, fails, group, join, leaf, plan, run, tell
 from weft.engine.engine import Engine
+from weft.engine.messages.event_codec import kind_of
 from weft.engine.messages.facts import Ended, RunStarted, StepOutcome
 from weft.errors import StateError
 
@@ -241,7 +242,7 @@ def test_an_end_that_is_told_twice_or_of_nothing_is_noted_and_ignored() -> None:
     prepared = Ended(at=1.0, firing=1, execution=1, how=StepOutcome.DONE)
     for fact in (prepared, prepared, Ended(at=1.0, firing=9, execution=1, how=StepOutcome.DONE)):
         engine.apply(fact)
-    kinds = [event.kind for event in engine.take_messages()[0] if event.fact is not None]
+    kinds = [kind_of(event) for event in engine.take_messages()[0] if event.fact is not None]
     assert kinds == ["step_finished", "ignored", "ignored"]
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from engine.run.stories import begun, group, leaf, plan, run, tell
 from weft.engine.engine import Engine
+from weft.engine.messages.event_codec import kind_of, outcome_of
 from weft.engine.messages.facts import (
     Controlled,
     ControlState,
@@ -202,7 +203,7 @@ def test_what_people_want_is_told() -> None:
     told = []
     for wanted in (ControlState.PAUSE, ControlState.FREEZE, ControlState.STOP, ControlState.GO):
         engine.apply(Controlled(at=1.0, subplan="a", wanted=wanted))
-        told += [(event.kind, event.subplan, event.outcome) for event in engine.take_messages()[0]]
+        told += [(kind_of(event), event.subplan, outcome_of(event)) for event in engine.take_messages()[0]]
     assert told == [
         ("paused", "a", "pause"),
         ("paused", "a", "freeze"),

@@ -23,6 +23,7 @@ from engine.run.stories import (
     tell,
 )
 from weft.engine.engine import Engine
+from weft.engine.messages.event_codec import data_of, kind_of, outcome_of
 from weft.engine.messages.facts import Ended, Resumed, Spent, StepOutcome, StopAsked, Woke
 from weft.engine.messages.orders import WakeAt
 from weft.engine.simulate import Interruptions, SimulatedEnd
@@ -63,7 +64,9 @@ def test_an_agent_that_met_a_limit_is_given_nothing_until_it_ends() -> None:
 def test_only_so_many_slices_begin_during_a_limit_as_there_are_slots() -> None:
     slices = [leaf(f"s{number}", agent("work")) for number in range(9)]
     story = tell(plan(*slices, max_parallel=2), {"s0:work": [LIMITED, DONE], "s1:work": [LIMITED, DONE]})
-    early = [event.subplan for at_, event in story.run.events if event.outcome == "running" and at_ < 50.0]
+    early = [
+        event.subplan for at_, event in story.run.events if outcome_of(event) == "running" and at_ < 50.0
+    ]
     assert early == ["s0", "s1"]
     assert set(story.states.values()) == {"completed"}
 
@@ -137,7 +140,7 @@ def limited(engine: Engine, at: float, *, execution: int, until: float | None) -
     engine.apply(Ended(at=at, firing=1, execution=execution, how=StepOutcome.LIMITED, until=until))
     events, orders = engine.take_messages()
     (wake,) = [order.at for order in orders if isinstance(order, WakeAt)]
-    assert [event.data["until"] for event in events if event.kind == "limited"] == [wake]
+    assert [data_of(event)["until"] for event in events if kind_of(event) == "limited"] == [wake]
     engine.apply(Woke(at=wake))
     assert [(order.firing, order.execution) for order in engine.in_flight] == [(1, execution + 1)]
     return wake
@@ -504,7 +507,7 @@ def test_what_is_heard_too_late_is_ignored() -> None:
         Spent(at=2.0, firing=77, execution=1, cost=90),
     ):
         engine.apply(fact)
-    assert [event.kind for event in engine.take_messages()[0]] == ["ignored"] * 3
+    assert [kind_of(event) for event in engine.take_messages()[0]] == ["ignored"] * 3
     assert engine._state.budget.spent[0] == 5
 
 
@@ -561,8 +564,8 @@ def test_what_is_cancelled_for_want_of_money_as_the_run_goes_on_is_not_begun_aga
     engine.apply(Resumed(at=4.0, epoch=2))
     assert engine.tracker.failures() == {"a": "budget"}
     events, orders = engine.take_messages()
-    assert [event.step for event in events if event.kind == "step_cancelled"] == ["dear", "beside"]
-    assert ([event for event in events if event.kind == "step_started"], orders) == ([], [])
+    assert [event.step for event in events if kind_of(event) == "step_cancelled"] == ["dear", "beside"]
+    assert ([event for event in events if kind_of(event) == "step_started"], orders) == ([], [])
 
 
 # At a ceiling commands continue

@@ -7,6 +7,7 @@ import pytest
 
 from engine.run.stories import DONE, Story, agent, ends, fails, group, leaf, plan, run, tell
 from weft.engine.engine import Engine
+from weft.engine.messages.event_codec import kind_of, outcome_of
 from weft.engine.messages.facts import Ended, Foreseen, MergeAsked, RefMove, Resumed, RunStarted, StepOutcome
 from weft.engine.messages.orders import AnyOrder, Freeze, Halt, Land, Merge, Ordered, WakeAt
 from weft.engine.simulate import SimulatedReply
@@ -40,7 +41,7 @@ class Driver:
         while waiting:
             self.engine.apply(waiting.pop(0))
             events, orders = self.engine.take_messages()
-            self.kinds += [(event.kind, event.subplan, event.outcome) for event in events]
+            self.kinds += [(kind_of(event), event.subplan, outcome_of(event)) for event in events]
             self.orders += orders
             waiting += [
                 self.ended(order) for order in orders if not isinstance(order, Freeze | Halt | WakeAt)

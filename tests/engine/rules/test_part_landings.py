@@ -5,8 +5,8 @@ import json
 import pytest
 
 from engine.run.stories import group, leaf, run
+from stored_events import StoredEvent, all_stored
 from weft.engine.engine import Engine
-from weft.engine.messages.events import Event
 from weft.engine.messages.facts import (
     AnyFact,
     Ended,
@@ -35,7 +35,7 @@ class Driver:
             compile_plan(load_plan(json.dumps(head | {"merge": settings, "subplans": subplans})))
         )
         self.waits, self.fails = waits.split(), fails.split()
-        self.events: list[Event] = []
+        self.events: list[StoredEvent] = []
         self.orders: list[AnyOrder] = []
         self.open: dict[str, Launch] = {}
         self.tell(RunStarted(at=0.0, run="r"))
@@ -45,7 +45,7 @@ class Driver:
         while waiting:
             self.engine.apply(waiting.pop(0))
             events, orders = self.engine.take_messages()
-            self.events += events
+            self.events += all_stored(events)
             self.orders += orders
             waiting += [fact for order in orders if (fact := self.end(order)) is not None]
 

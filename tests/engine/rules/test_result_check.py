@@ -17,7 +17,7 @@ from engine.run.stories import (
     steps,
     tell,
 )
-from weft.engine.messages.events import Event
+from stored_events import StoredEvent
 from weft.engine.simulate import SimulatedReply
 
 SCORE = {"type": "object", "properties": {"score": {"type": "integer"}}, "required": ["score"]}
@@ -25,7 +25,7 @@ TOO_LOW = [{"when": "step.look.score < 5", "action": "fail"}]
 BACK = {"retry_from": "work", "max": 1}
 
 
-def finished(story: Story, step: str) -> list[Event]:
+def finished(story: Story, step: str) -> list[StoredEvent]:
     return story.of("step_finished", "a", step)
 
 

@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from stored_events import StoredEvent, all_stored
 from weft.engine.engine import Engine
-from weft.engine.messages.events import Event
 from weft.engine.messages.facts import RunStarted, StepOutcome
 from weft.engine.messages.orders import AgentTask, Halt, Launch, Ordered
 from weft.engine.simulate import Interruptions, SimulatedEnd, SimulatedReply, SimulatedRun, Simulator
@@ -88,11 +88,11 @@ class Story:
 
     def __init__(self, done: SimulatedRun) -> None:
         self.run = done
-        self.events: list[Event] = [event for _, event in done.events]
+        self.events = all_stored(event for _, event in done.events)
         self.state = done.state
         self.last = self.events[-1]
 
-    def of(self, kind: str, subplan: str = "", step: str = "") -> list[Event]:
+    def of(self, kind: str, subplan: str = "", step: str = "") -> list[StoredEvent]:
         return [
             event
             for event in self.events
@@ -155,13 +155,13 @@ class Story:
     def span(self, name: str) -> tuple[float, float]:
         times = [
             at
-            for at, event in self.run.events
+            for (at, _), event in zip(self.run.events, self.events, strict=True)
             if event.kind in {"step_started", "step_finished"} and _name(event) == name
         ]
         return times[0], times[-1]
 
 
-def _name(event: Event) -> str:
+def _name(event: StoredEvent) -> str:
     return f"{event.subplan}:{event.step}"
 
 

@@ -3,8 +3,9 @@
 import pytest
 
 from engine.run.stories import agent, group, leaf, plan, run, says
+from stored_events import StoredEvent, all_stored
 from weft.engine.engine import Engine
-from weft.engine.messages.events import Event
+from weft.engine.messages.event_codec import kind_of, outcome_of
 from weft.engine.messages.facts import (
     EarlierSpending,
     Ended,
@@ -22,14 +23,14 @@ from weft.plan.compile.plan_net import CompiledPlan
 WORK = agent("work", max_cost=0.45)
 
 
-def play(compiled: CompiledPlan, *earlier: EarlierSpending, cost: int = 450_000) -> list[Event]:
+def play(compiled: CompiledPlan, *earlier: EarlierSpending, cost: int = 450_000) -> list[StoredEvent]:
     simulator = Simulator(
         compiled, lambda order: says("", cost=cost) if isinstance(order, Launch) else SimulatedEnd()
     )
-    return [event for _, event in simulator.play(earlier=earlier).events]
+    return all_stored(event for _, event in simulator.play(earlier=earlier).events)
 
 
-def failures(events: list[Event]) -> dict[str, str]:
+def failures(events: list[StoredEvent]) -> dict[str, str]:
     return {
         event.subplan: event.data["message"]
         for event in events
@@ -118,14 +119,14 @@ def test_a_run_that_is_resumed_has_spent_what_it_had_spent() -> None:
     engine = stopped()
     engine.apply(Resumed(at=4.0, epoch=2))
     events, _ = engine.take_messages()
-    assert list(failures(events)) == ["b"]
+    assert list(failures(all_stored(events))) == ["b"]
 
 
 def test_a_reset_lets_it_continue_and_count_from_zero() -> None:
     engine = stopped()
     engine.apply(Resumed(at=4.0, epoch=2, fresh_budget=True))
     events, orders = engine.take_messages()
-    assert [event.outcome for event in events if event.kind == "budget"] == ["reset"]
+    assert [outcome_of(event) for event in events if kind_of(event) == "budget"] == ["reset"]
     assert [order.step for order in orders if isinstance(order, Launch)] == ["work"]
     budget = engine._state.budget
     assert (budget.spent[0], budget.own(0)) == (0, 1_150_000)

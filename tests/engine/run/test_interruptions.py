@@ -15,6 +15,7 @@ from engine.run.stories import (
     run,
     tell,
 )
+from weft.engine.messages.event_codec import kind_of, outcome_of
 from weft.engine.messages.facts import Answered, Ended, Resumed, StepOutcome, StopAsked
 from weft.engine.messages.orders import Halt, Launch
 from weft.engine.simulate import Interruptions, SimulatedReply
@@ -39,7 +40,7 @@ def test_nothing_starts_while_a_run_is_stopping_and_it_is_stopped_when_all_has_e
     engine.apply(Ended(at=2.0, firing=1, execution=1, how=StepOutcome.DONE))
     events, orders = engine.take_messages()
     assert (engine.state, orders) == ("stopped", [])
-    assert (events[-1].kind, events[-1].outcome) == ("run_finished", "stopped")
+    assert (kind_of(events[-1]), outcome_of(events[-1])) == ("run_finished", "stopped")
     engine.apply(Resumed(at=3.0, epoch=2))
     assert [order.step for order in engine.take_messages()[1] if isinstance(order, Launch)] == ["two"]
 
@@ -178,7 +179,7 @@ def test_an_answer_that_nobody_asked_for_is_noted_and_ignored() -> None:
     engine = begun(plan(leaf("a", ask()), isolation="none"))
     engine.apply(Answered(at=1.0, subplan="b", step="", accepted=True))
     engine.apply(Answered(at=1.0, subplan="a", step="other", accepted=True))
-    assert [event.kind for event in engine.take_messages()[0]] == ["ignored", "ignored"]
+    assert [kind_of(event) for event in engine.take_messages()[0]] == ["ignored", "ignored"]
     engine.apply(Answered(at=2.0, subplan="a", step="", accepted=True))
     assert engine.state == "completed"
 

@@ -2,6 +2,7 @@
 
 from engine.run.stories import agent, begun, leaf, plan, run
 from weft.engine.engine import Engine
+from weft.engine.messages.event_codec import kind_of
 from weft.engine.messages.facts import AnyFact, Ended, LimitsEnded, Resumed, StepOutcome, StopAsked, Woke
 from weft.engine.messages.orders import Launch
 
@@ -24,7 +25,7 @@ def test_what_waits_for_a_usage_limit_continues_when_a_person_ends_it() -> None:
     engine, _ = limited()
     engine.apply(LimitsEnded(at=60.0))
     events, orders = engine.take_messages()
-    assert (events[0].kind, events[0].fact) == ("limits_ended", LimitsEnded(at=60.0))
+    assert (kind_of(events[0]), events[0].fact) == ("limits_ended", LimitsEnded(at=60.0))
     assert [(order.path, order.execution) for order in orders if isinstance(order, Launch)] == [("a", 2)]
 
 

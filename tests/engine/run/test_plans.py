@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from engine.run.stories import DONE, agent, ends, fails, group, leaf, plan, run, says, tell
 from weft.engine.engine import Engine
+from weft.engine.messages.event_codec import data_of
 from weft.engine.messages.facts import RunStarted, StepOutcome
 from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.compile.wait_graph import Wiring
@@ -166,14 +167,14 @@ def test_a_token_that_waits_for_ever_is_told_by_its_place() -> None:
     engine._state.allocator._pools[0].free = 0
     engine.apply(RunStarted(at=0.0, run="r"))
     assert engine.state == "failed"
-    assert engine.take_messages()[0][-1].data["stuck"][0] == "a: ready"
+    assert data_of(engine.take_messages()[0][-1])["stuck"][0] == "a: ready"
 
 
 def test_a_step_that_waits_for_ever_for_a_pool_is_told_by_its_place() -> None:
     engine = Engine(plan(leaf("a", run("work", pool="db")), isolation="none", pools={"db": 1}))
     engine._state.allocator._pools[engine._state.limits.named["pool:db"]].free = 0
     engine.apply(RunStarted(at=0.0, run="r"))
-    assert engine.take_messages()[0][-1].data["stuck"] == ["a: started"]
+    assert data_of(engine.take_messages()[0][-1])["stuck"] == ["a: started"]
 
 
 # Things of pools

@@ -4,7 +4,8 @@ import pytest
 
 from engine.run.stories import agent, begun, leaf, plan, run
 from weft.engine.engine import Engine
-from weft.engine.messages.events import Event
+from weft.engine.messages.event_codec import kind_of, outcome_of
+from weft.engine.messages.events import AnyEvent
 from weft.engine.messages.facts import Controlled, ControlState, Ended, Resumed, RunStarted, StepOutcome
 from weft.engine.messages.orders import AnyOrder, Freeze, Halt, Launch, Merge, Prepare
 
@@ -27,7 +28,7 @@ def settle(engine: Engine, *ends: str) -> list[AnyOrder]:
 
 def end(
     engine: Engine, firing: int, how: StepOutcome = StepOutcome.DONE
-) -> tuple[list[Event], list[AnyOrder]]:
+) -> tuple[list[AnyEvent], list[AnyOrder]]:
     engine.apply(Ended(at=2.0, firing=firing, execution=1, how=how))
     return engine.take_messages()
 
@@ -41,7 +42,7 @@ def test_an_agent_comes_to_its_end_and_nothing_follows() -> None:
     assert settle(engine) == []
     assert engine.state == "running"
     events, orders = end(engine, firings["a"])
-    assert [event.outcome for event in events if event.kind == "step_finished"] == ["done"]
+    assert [outcome_of(event) for event in events if kind_of(event) == "step_finished"] == ["done"]
     assert (orders, engine.state) == ([], "stopped")
 
 
@@ -91,7 +92,7 @@ def test_what_stands_still_continues_to_the_end_of_its_step_and_is_paused_then()
     engine.apply(Resumed(at=1.0, epoch=2, settles=True))
     events, orders = engine.take_messages()
     assert orders == [Freeze(firing=firings["a"], execution=1, thaw=True)]
-    assert [(event.kind, event.subplan, event.outcome) for event in events] == [
+    assert [(kind_of(event), event.subplan, outcome_of(event)) for event in events] == [
         ("recovered", "", ""),
         ("paused", "a", "pause"),
     ]
@@ -102,6 +103,6 @@ def test_what_was_paused_before_stays_paused_in_the_run_that_replaces_it() -> No
     engine.apply(RunStarted(at=0.0, run="r", paused=("b",)))
     events, orders = engine.take_messages()
     assert steps(orders) == ["a:work"]
-    assert [event.subplan for event in events if event.kind == "paused"] == ["b"]
+    assert [event.subplan for event in events if kind_of(event) == "paused"] == ["b"]
     engine.apply(Controlled(at=1.0, subplan="", wanted=ControlState.GO))
     assert steps(engine.take_messages()[1]) == ["b:work"]

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.run.stories import agent, begun, group, join, leaf, plan, run
+from stored_events import StoredEvent, all_stored
 from weft.app.history.ledger import Ledger
 from weft.engine.engine import Engine
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import AnyEvent
 from weft.engine.messages.facts import Ended, Resumed, RunStarted, Spent, StepOutcome, StopAsked, Woke
 from weft.engine.messages.orders import Halt, Launch, Ordered, WakeAt
 from weft.plan.compile.plan_net import CompiledPlan
@@ -32,10 +33,10 @@ def at_work(engine: Engine) -> list[Launch]:
     return [order for order in engine.in_flight if isinstance(order, Launch)]
 
 
-def stopped_by(signal: int, **more: object) -> list[Event]:
+def stopped_by(signal: int, **more: object) -> list[StoredEvent]:
     """A step for which 5 of 10 cents are reserved is stopped and resumed until nothing is left."""
     engine = begun(plan(leaf("a", agent("work", max_cost=0.05)), budget=0.1))
-    heard: list[Event] = []
+    heard: list[StoredEvent] = []
     for round_ in range(1, 8):
         if not at_work(engine):
             break
@@ -46,11 +47,11 @@ def stopped_by(signal: int, **more: object) -> list[Event]:
         )
         engine.apply(end if not more else Ended(**{**_fields(end), **more}))  # type: ignore[arg-type]
         engine.apply(Resumed(at=round_, epoch=round_ + 1))
-        heard += engine.take_messages()[0]
+        heard += all_stored(engine.take_messages()[0])
     return heard
 
 
-def ends_of(events: list[Event]) -> list[Event]:
+def ends_of(events: list[StoredEvent]) -> list[StoredEvent]:
     return [event for event in events if event.kind == "step_finished" and event.step == "work"]
 
 
@@ -134,7 +135,7 @@ class World:
         self.at = 0.0
         self.epoch = 1
         self.ledger = Ledger()
-        self.events: list[Event] = []
+        self.events: list[AnyEvent] = []
         self.wakes: list[float] = []
         self.engine = self.begin()
 

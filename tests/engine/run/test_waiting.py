@@ -19,7 +19,8 @@ from engine.run.stories import (
     says,
     tell,
 )
-from weft.engine.messages.events import Event
+from stored_events import StoredEvent
+from weft.engine.messages.event_codec import kind_of, outcome_of
 from weft.engine.messages.facts import Controlled, ControlState, StepOutcome
 from weft.engine.simulate import Interruptions, SimulatedReply
 
@@ -28,7 +29,7 @@ LIMITED = ends(StepOutcome.LIMITED, wait=3600.0)
 
 def begun_before(story: Story, time: float) -> list[str]:
     """The slices that began before that."""
-    return [event.subplan for at, event in story.run.events if event.outcome == "running" and at < time]
+    return [event.subplan for at, event in story.run.events if outcome_of(event) == "running" and at < time]
 
 
 def most_at_once(story: Story) -> int:
@@ -191,14 +192,28 @@ def workspaces_at_once(story: Story) -> int:
     return most
 
 
-def test_a_slice_has_its_place_until_it_is_merged() -> None:
-    names = [f"s{number}" for number in range(12)]
+@pytest.mark.parametrize(("limit", "workspaces"), [(1, 1), (2, 3), (3, 4), (8, 12)])
+def test_slices_that_wait_for_their_merge_are_at_most_half_a_limit_more(limit: int, workspaces: int) -> None:
+    names = [f"s{number}" for number in range(40)]
     story = tell(
-        plan(*map(leaf, names), max_parallel=3),
+        plan(*map(leaf, names), max_parallel=limit),
         {f"{name}:@merge": says("", seconds=10.0) for name in names},
     )
     assert set(story.states.values()) == {"completed"}
-    assert workspaces_at_once(story) == 3
+    assert workspaces_at_once(story) == workspaces
+
+
+def test_slices_start_while_those_before_them_are_merged() -> None:
+    """Ten slices end together; the next five do not wait for the merges of the first ten."""
+    names = [f"s{number}" for number in range(15)]
+    story = tell(
+        plan(*[leaf(name, run("work")) for name in names], max_parallel=10),
+        {
+            **{f"{name}:work": says("", seconds=100.0) for name in names},
+            **{f"{name}:@merge": says("", seconds=10.0) for name in names},
+        },
+    )
+    assert len(begun_before(story, story.span("s0:@merge")[1])) == len(names)
 
 
 def test_in_the_limit_of_a_group_too() -> None:
@@ -210,7 +225,23 @@ def test_in_the_limit_of_a_group_too() -> None:
     inside = Story(story.run)
     inside.events = [event for event in story.events if event.subplan.startswith("g/")]
     assert set(story.states.values()) == {"completed"}
-    assert workspaces_at_once(inside) == 2
+    assert workspaces_at_once(inside) == 3
+
+
+@pytest.mark.parametrize("part", ["@merge", "@land"])
+@pytest.mark.parametrize("how", [StepOutcome.INFRA, StepOutcome.LOST])
+def test_what_the_machine_cannot_bring_together_is_held_and_tried_again(part: str, how: StepOutcome) -> None:
+    """The work is complete and paid for: a full disk must not make it fail for good."""
+    unable = ends(how, message="no space left")
+    story = tell(
+        plan(leaf("a"), infra_retries=1, merge={"mode": "auto", "when": "slice"}),
+        {f"a:{part}": [unable, unable, DONE]},
+        replies={f"a:{part}": SimulatedReply(after=1000.0)},
+    )
+    tries = [(event.kind, event.outcome) for event in story.events if event.step == part]
+    assert [outcome for kind, outcome in tries if kind == "step_finished"] == [how, "held", "done"]
+    assert story.states["a"] == "completed"
+    assert story.run.seconds > 1000.0
 
 
 def test_a_merge_that_waits_for_a_person_takes_no_place() -> None:
@@ -241,9 +272,9 @@ def test_a_merge_that_a_person_has_frozen_holds_up_no_new_slice() -> None:
     )
     story = tell(compiled, slow, interruptions=Interruptions(says=frozen))
     assert set(story.states.values()) == {"completed"}
-    thawed = next(at for at, event in story.run.events if event.kind == "resumed")
+    thawed = next(at for at, event in story.run.events if kind_of(event) == "resumed")
     assert len(begun_before(story, thawed)) == len(names)
 
 
-def facts_of(story: Story) -> list[Event]:
+def facts_of(story: Story) -> list[StoredEvent]:
     return [event for event in story.events if event.fact is not None]

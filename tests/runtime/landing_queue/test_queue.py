@@ -7,7 +7,7 @@ from anyio import from_thread
 
 from runtime.memory_target import MemoryTarget, tree_of
 from runtime.theatre import Deed, NoWorkspaces, Theatre
-from weft.engine.messages.events import Event
+from stored_events import StoredEvent
 from weft.engine.messages.facts import Ended
 from weft.errors import WeftError
 from weft.ports.host import Job
@@ -52,7 +52,7 @@ class Scene:
     def jobs(self) -> list[Job]:
         return [job for job in self.theatre.machine.started.values() if job.env["WEFT_STEP"] == "@land"]
 
-    def told(self, kind: str) -> list[Event]:
+    def told(self, kind: str) -> list[StoredEvent]:
         return [event for event in self.theatre.events() if event.kind == kind]
 
     def verifies(self) -> list[tuple[str, list[str]]]:
@@ -189,15 +189,15 @@ async def test_a_red_target_may_be_allowed(tmp_path: Path, allowed: str, landed:
 async def test_a_verify_that_cannot_be_run_says_nothing_about_the_result(tmp_path: Path) -> None:
     scene = Scene(tmp_path, plan("[run nothing]"), "land a")
     await scene.theatre.run()
-    assert scene.theatre.outcomes("@land") == ["infra"]
+    assert scene.theatre.outcomes("@land") == ["held"]
     assert "it could not be started: there is no nothing" in scene.theatre.ends("@land")[0]["message"]
 
 
 @pytest.mark.parametrize(
     ("error", "outcome", "text"),
     [
-        (OSError(28, "No space", "/f"), "infra", "/f: No space"),
-        (InfraError("git is gone"), "infra", "git is gone"),
+        (OSError(28, "No space", "/f"), "held", "/f: No space"),
+        (InfraError("git is gone"), "held", "git is gone"),
         (WeftError("no"), "failed", "no"),
         (HeldError("do it", ["f"]), "held", "do it"),
         (HeldError("a rebase is unfinished there"), "held", "a rebase is unfinished there"),

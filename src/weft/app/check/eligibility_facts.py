@@ -112,12 +112,11 @@ class _Held:
         last = next(iter(runs), None)
         if last is None or last[0].state in FINISHED:
             return
-        from weft.app.control.holds import Holds  # noqa: PLC0415 - of no use where no run is unfinished
+        from weft.app.views.run_fold import RunFold  # noqa: PLC0415 - of no use where no run is unfinished
 
-        holds = Holds()
-        for recorded in journal.events(last[0].run):
-            holds.hear(recorded)
-        self._keys = holds.found.keys()
+        fold = RunFold()
+        fold.apply_all(journal.events(last[0].run))
+        self._keys = fold.holds.known.keys()
         self._options = _run_option(last[0], journal)
         is_same = last[0].digest == plan_digest(plan)
         unmerged = (path for path, step in self._keys if step == InternalStep.MERGE)

@@ -12,6 +12,9 @@ from msgspec import Struct
 
 from weft.app.record.journal import RecordedRun
 from weft.app.record.run_record import recorded_plan
+from weft.app.views.run_fold import RunFold
+from weft.engine.messages.event_codec import kinds_of
+from weft.engine.messages.events import PausedEvent, RecoveredEvent, ResumedEvent
 from weft.engine.messages.facts import ControlState
 from weft.engine.messages.run_status import UNFINISHED
 from weft.engine.state.control_requests import ControlRequests
@@ -19,6 +22,7 @@ from weft.errors import InputError, WeftError
 from weft.plan.text.problems import suggestion
 from weft.ports.journal import JournalReader
 
+_CONTROL = kinds_of(PausedEvent, ResumedEvent, RecoveredEvent)
 PATIENCE = 10.0
 """Seconds within which a healthy coordinator takes up a request."""
 LOOKS_EVERY = 0.05
@@ -80,13 +84,11 @@ def wishes_of(book: RecordedRun) -> ControlRequests:
 
 def wishes_in(journal: JournalReader, run: str) -> ControlRequests:
     """Returns the control requests that a run of the journal has taken up."""
-    requests = ControlRequests()
+    fold = RunFold()
     for glimpse in journal.glance(run):
-        if glimpse.kind in {"paused", "resumed"}:
-            requests.says(glimpse.subplan, ControlState(glimpse.outcome))
-        elif glimpse.kind == "recovered":
-            requests.forget_stops()
-    return requests
+        if glimpse.kind in _CONTROL:
+            fold.apply(glimpse.event(), glimpse.at, glimpse.seq)
+    return fold.wishes
 
 
 def steer(
@@ -168,13 +170,12 @@ def under_way(book: RecordedRun, subplans: Sequence[str] = ()) -> tuple[str, ...
     running = [
         path for path, state in states.items() if state == "running" and _is_within(path, subplans or ("",))
     ]
-    steps: dict[tuple[str, str], None] = {}
+    fold = RunFold()
     for glimpse in book.journal.lives(book.run.run, running):
-        if glimpse.kind == "step_started":
-            steps[glimpse.subplan, glimpse.step] = None
-        elif glimpse.kind == "step_finished":
-            steps.pop((glimpse.subplan, glimpse.step), None)
-    return tuple(f"{path}:{step}" for path, step in steps)
+        fold.apply(glimpse.event(), glimpse.at, glimpse.seq)
+    steps = [(step, path) for path, row in fold.by_path.items() for step in row.steps.values()]
+    steps.sort(key=lambda each: (each[0].started_at, each[0].firing))
+    return tuple(f"{path}:{step.step}" for step, path in steps)
 
 
 def _is_within(path: str, subplans: Sequence[str]) -> bool:

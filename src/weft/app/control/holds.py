@@ -4,102 +4,25 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 
-from msgspec import Struct, field
-
 from weft.app.record.journal import RecordedRun
 from weft.app.record.run_plan import plan_of
-from weft.app.views.landing import LandingCourse, held_of
+from weft.app.views.holds import Holds, Key, key_of
+from weft.app.views.landing import LandingCourse
 from weft.app.views.rows import HeldWork
-from weft.engine.messages.events import Event, Recorded
-from weft.engine.messages.facts import ControlState
+from weft.app.views.run_fold import RunFold
 from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.run_status import FINISHED, RunState
-from weft.engine.state.control_requests import ControlRequests
 from weft.engine.states import SubplanExecutionState as State
 from weft.errors import InputError
 from weft.plan.model import Plan
 from weft.plan.text.problems import suggestion
 
-_ENDS = frozenset({"completed", "failed"})
-MERGES = frozenset({InternalStep.MERGE, InternalStep.LAND})
-"""Steps that can be retried on request even if their subplan is paused."""
 
-Key = tuple[str, str]
-"""The path of a subplan, and its step that is held."""
-
-
-def key_of(hold: HeldWork) -> Key:
-    return hold.subplan, hold.step
-
-
-class Holds(Struct):
-    """The holds of a run, as its events report them."""
-
-    found: dict[Key, HeldWork] = field(default_factory=dict[Key, HeldWork])
-    trying: set[Key] = field(default_factory=set[Key])
-    """The holds that are being retried."""
-    merged: set[Key] = field(default_factory=set[Key])
-    """The merges and landings that are done."""
-    wishes: ControlRequests = field(default_factory=ControlRequests)
-    frozen: set[Key] = field(default_factory=set[Key])
-    """The retries in flight that are frozen."""
-    seq: int = 0
-    at: float = 0.0
-    """The number and the time of the last event."""
-
-    def hear(self, recorded: Recorded) -> None:
-        self.seq, self.at = recorded.seq, recorded.at
-        self._note(recorded.event)
-
-    def _note(self, event: Event) -> None:
-        key = (event.subplan, event.step)
-        match event.kind:
-            case "step_started" if key in self.found:
-                self.trying.add(key)
-            case "step_finished" | "step_cancelled":
-                self._forget(key)
-                if event.outcome == "held":
-                    self.found[key] = held_of(event)
-                elif event.outcome == "done" and event.step in MERGES:
-                    self.merged.add(key)
-            case "subplan_state" if event.outcome in _ENDS:  # a landing can still be held after this end
-                for step in (InternalStep.WORKSPACE, InternalStep.VERIFY, InternalStep.MERGE):
-                    self._forget((event.subplan, step))
-            case "paused" | "resumed" | "recovered":
-                self._steer(event)
-            case _:
-                pass
-
-    def _forget(self, key: Key) -> None:
-        self.found.pop(key, None)
-        self.trying.discard(key)
-        self.frozen.discard(key)
-
-    def _steer(self, event: Event) -> None:
-        """Updates the frozen retries: freezing a subplan freezes its retries, except landings."""
-        if event.kind == "recovered":
-            self.wishes.forget_stops()
-        else:
-            self.wishes.says(event.subplan, ControlState(event.outcome))
-        self.frozen = {
-            (path, step)
-            for path, step in self.trying
-            if step != InternalStep.LAND and self.wishes.of(path) is ControlState.FREEZE
-        }
-
-    def is_paused(self, key: Key) -> bool:
-        """Returns whether a hold is not retried until people resume its subplan."""
-        path, step = key
-        if key in self.trying:
-            return key in self.frozen
-        return step not in MERGES and self.wishes.of(path) is not ControlState.GO
-
-
-def look(book: RecordedRun) -> Holds:
-    holds = Holds()
-    for recorded in book.events():
-        holds.hear(recorded)
-    return holds
+def look(book: RecordedRun) -> RunFold:
+    """Returns the state of the run, folded from all its events."""
+    fold = RunFold()
+    fold.apply_all(book.events())
+    return fold
 
 
 def held(book: RecordedRun) -> list[HeldWork]:
@@ -107,27 +30,31 @@ def held(book: RecordedRun) -> list[HeldWork]:
     return list_held(book, look(book), tried=False)
 
 
-def list_held(book: RecordedRun, holds: Holds, *, tried: bool = True) -> list[HeldWork]:
+def list_held(book: RecordedRun, fold: RunFold, *, tried: bool = True) -> list[HeldWork]:
     if book.state() in FINISHED:
         return []
     # A coordinator that died during a retry has left the work held, or done; another retry finds out which.
-    left_out = holds.trying if not tried and is_run(book, holds) else ()
-    return [hold for key, hold in holds.found.items() if key not in left_out]
+    left_out = fold.holds.trying if not tried and is_run(book, fold) else ()
+    return [hold for key, hold in fold.holds.known.items() if key not in left_out]
 
 
 def paused(book: RecordedRun, requested: Iterable[HeldWork]) -> list[str]:
     """Returns the subplans of these holds that must be resumed before they are retried."""
-    holds = look(book)
+    fold = look(book)
     keys = (key_of(hold) for hold in requested)
-    return list(dict.fromkeys(key[0] for key in keys if key in holds.found and holds.is_paused(key)))
+    return list(
+        dict.fromkeys(
+            key[0] for key in keys if key in fold.holds.known and fold.holds.is_paused(key, fold.wishes)
+        )
+    )
 
 
-def is_run(book: RecordedRun, holds: Holds) -> bool:
+def is_run(book: RecordedRun, fold: RunFold) -> bool:
     """Returns whether another process works on this run. A coordinator writes to its run as soon as it starts."""
     holder = book.journal.holder()
     if holder is None or holder.pid == os.getpid():  # this process ran it before, and no longer does
         return False
-    return book.is_run_by_somebody() and holds.at >= holder.since
+    return book.is_run_by_somebody() and fold.at >= holder.since
 
 
 def chosen(book: RecordedRun, names: Sequence[str]) -> list[HeldWork]:
@@ -135,14 +62,14 @@ def chosen(book: RecordedRun, names: Sequence[str]) -> list[HeldWork]:
 
     A subplan that has merged already has no hold; naming it is no error.
     """
-    holds = look(book)
-    held_work = list_held(book, holds)
+    fold = look(book)
+    held_work = list_held(book, fold)
     if not names:
         return held_work
     selected: set[Key] = set()
     for name in names:
         inside = {key_of(hold) for hold in held_work if f"{hold.subplan}/".startswith(f"{name}/")}
-        if not inside and not _is_merged(plan_of(book), name, holds):
+        if not inside and not _is_merged(plan_of(book), name, fold.holds):
             raise InputError(_unknown(book, name, held_work))
         selected |= inside
     return [hold for hold in held_work if key_of(hold) in selected]

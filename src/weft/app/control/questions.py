@@ -9,11 +9,10 @@ import time
 from msgspec import Struct, structs
 
 from weft.app.record.journal import RecordedRun
+from weft.app.views.run_fold import RunFold
 from weft.engine.messages.run_status import FINISHED
 from weft.errors import InputError
 from weft.plan.text.problems import suggestion
-
-_ENDS = frozenset({"completed", "failed"})
 
 
 class OpenQuestion(Struct, frozen=True):
@@ -32,21 +31,17 @@ def open_questions(book: RecordedRun) -> list[OpenQuestion]:
     """Returns the open questions of the run, the oldest first."""
     if book.run.state in FINISHED:
         return []
-    questions: dict[tuple[str, str], OpenQuestion] = {}
-    for recorded in book.events():
-        event = recorded.event
-        key = (event.subplan, event.step)
-        match event.kind:
-            case "ask":
-                questions[key] = OpenQuestion(event.subplan, event.step, str(event.data.get("question", "")))
-            case "answered" | "step_cancelled":
-                questions.pop(key, None)
-            case "subplan_state" if event.outcome in _ENDS:
-                questions = {
-                    key: question for key, question in questions.items() if question.subplan != event.subplan
-                }
-            case _:
-                pass
+    fold = RunFold()
+    fold.apply_all(book.events())
+    asked = (
+        (question, path, step)
+        for path, row in fold.by_path.items()
+        for step, question in row.questions.items()
+    )
+    oldest_first = sorted(asked, key=lambda each: (each[0].asked_at, each[0].firing))
+    questions = {
+        (path, step): OpenQuestion(path, step, question.text) for question, path, step in oldest_first
+    }
     for request in book.journal.requests(book.run.run):
         key = (request.subplan, request.step)
         if (

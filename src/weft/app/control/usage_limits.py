@@ -11,10 +11,13 @@ from msgspec import Struct
 
 from weft.app.control.control import Sign, await_taken, no_sign
 from weft.app.record.journal import RecordedRun
-from weft.app.views.signals import RunSignals
+from weft.app.views.run_fold import RunFold
+from weft.engine.messages.event_codec import kinds_of
+from weft.engine.messages.events import LimitedEvent, LimitsEndedEvent
 from weft.engine.messages.run_status import UNFINISHED
 
 _KIND = "limits"
+_LIMITS = kinds_of(LimitedEvent, LimitsEndedEvent)
 
 
 class EndedLimits(Struct, frozen=True, kw_only=True):
@@ -54,7 +57,8 @@ def end_limits(book: RecordedRun, *, sign: Sign = no_sign) -> EndedLimits:
 
 
 def _limited_agents(book: RecordedRun) -> tuple[str, ...]:
-    signals = RunSignals()
+    fold = RunFold()
     for glimpse in book.journal.glance(book.run.run):
-        signals.hear(glimpse)
-    return tuple(sorted({name for limit in signals.limits(time.time()) for name in limit.agents}))
+        if glimpse.kind in _LIMITS:
+            fold.apply(glimpse.event(), glimpse.at, glimpse.seq)
+    return tuple(sorted({name for limit in fold.signals.limits(time.time()) for name in limit.agents}))

@@ -18,6 +18,7 @@ from weft.app.project.plans import load
 from weft.app.record.journal import RecordedRun
 from weft.app.views.landing import move_of
 from weft.app.views.rows import HeldWork
+from weft.engine.messages.events import MergeEvent, StepFinishedEvent
 from weft.engine.messages.facts import RunStarted
 from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.run_status import FINISHED
@@ -166,10 +167,12 @@ class DoctorContext:
     def last_landing(self, run: KnownRun) -> str:
         """Returns the commit of the target after the run's last landing, or at its start; empty if unknown."""
         with self._opened(run) as book:
+            ends = (recorded.event for recorded in book.events())
             landings = [
                 move
-                for recorded in book.events()
-                if recorded.event.step == InternalStep.LAND and (move := move_of(recorded.event))
+                for event in ends
+                if isinstance(event, StepFinishedEvent | MergeEvent) and event.step == InternalStep.LAND
+                if (move := move_of(event.moves))
             ]
         if landings:
             return landings[-1].commit

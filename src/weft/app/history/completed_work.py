@@ -6,14 +6,17 @@ before it decides about the others, and so on, back to a run of the whole plan o
 
 from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from typing import assert_never
 
 from msgspec import Struct, field
 
 from weft.app.history.earlier_runs import Earlier
 from weft.app.history.slice_progress import SliceProgress, progress_of
-from weft.engine.messages.events import Event
+from weft.engine.messages import events as kinds
+from weft.engine.messages.events import AnyEvent
 from weft.engine.messages.facts import EarlierSlice, RunStarted
 from weft.engine.messages.internal_steps import InternalStep
+from weft.engine.states import SubplanExecutionState as State
 from weft.plan.digests import subplan_digests
 from weft.plan.loader.load import Surroundings, load_plan
 from weft.plan.model import Plan
@@ -114,25 +117,58 @@ class _RunResult(Struct):
         groups = self.landed & undone
         self.landed |= {path for path in self.completed if any(_is_in(path, group) for group in groups)}
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: AnyEvent) -> None:  # noqa: C901 - one case for each class
         path = event.subplan
-        if event.kind == "subplan_state" and event.outcome == "completed":
+        is_completed = isinstance(event, kinds.SubplanStateEvent) and event.outcome is State.COMPLETED
+        if is_completed:
             self.slices.pop(path, None)
         elif path and path not in self.completed:
             if path not in self.slices:
                 self.slices[path] = progress_of(self.started.run, path, None)
             self.slices[path].hear(event)
-        match event.kind, event.outcome, event.step:
-            case "subplan_state", "completed", _ if event.subplan not in self.completed:
-                self.completed[event.subplan] = _HERE
-            case "step_finished", "done", InternalStep.LAND:
-                self.landed.add(event.subplan)
-            case "parts", "landed", _:
-                self.landed.update(event.data["parts"])
-            case "left_out", _, _:
-                self.left_out.add(event.subplan)
-            case _:
+        match event:
+            case kinds.SubplanStateEvent():
+                if is_completed and path not in self.completed:
+                    self.completed[path] = _HERE
+            case kinds.StepFinishedEvent():
+                if event.step == InternalStep.LAND and event.outcome is kinds.StepEnd.DONE:
+                    self.landed.add(path)
+            case kinds.PartsEvent():
+                if event.outcome is kinds.PartsOutcome.LANDED:
+                    self.landed.update(event.parts or ())
+            case kinds.LeftOutEvent():
+                self.left_out.add(path)
+            case (
+                kinds.RunStartedEvent()
+                | kinds.RunFinishedEvent()
+                | kinds.StoppingEvent()
+                | kinds.PausedEvent()
+                | kinds.ResumedEvent()
+                | kinds.RecoveredEvent()
+                | kinds.CoordinatorLeftEvent()
+                | kinds.WokeEvent()
+                | kinds.IgnoredEvent()
+                | kinds.SpentEvent()
+                | kinds.CostUnknownEvent()
+                | kinds.BudgetEvent()
+                | kinds.LimitedEvent()
+                | kinds.LimitsEndedEvent()
+                | kinds.StepStartedEvent()
+                | kinds.StepSkippedEvent()
+                | kinds.StepCancelledEvent()
+                | kinds.AskEvent()
+                | kinds.AnsweredEvent()
+                | kinds.OutsideChangedEvent()
+                | kinds.MergeEvent()
+                | kinds.MergeAskedEvent()
+                | kinds.VerifyEvent()
+                | kinds.PushEvent()
+                | kinds.ConflictAheadEvent()
+                | kinds.UnknownEvent()
+            ):
                 pass
+            case _:
+                assert_never(event)
 
 
 def _is_in(path: str, group: str) -> bool:

@@ -7,12 +7,14 @@ current at the time: everything before it, in that run and in earlier runs, does
 """
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from weft.app.history.earlier_runs import Earlier, earlier_runs, started_of
-from weft.engine.messages.events import Event
+from weft.engine.messages import events as kinds
+from weft.engine.messages.events import AnyEvent, StepFinishedEvent, execution_of
 from weft.engine.messages.facts import EarlierSpending, Ended
 from weft.ports.journal import JournalReader
 
@@ -46,7 +48,7 @@ class Ledger(Struct):
             assumed_tokens=before.assumed_tokens + spending.assumed_tokens,
         )
 
-    def add_run(self, events: Iterable[Event]) -> None:
+    def add_run(self, events: Iterable[AnyEvent]) -> None:
         """Adds the spending of a run. An agent that never ended, as its run was abandoned, has an unknown cost."""
         run = Ledger()
         for event in events:
@@ -57,27 +59,57 @@ class Ledger(Struct):
             self.add(spending)
         self.is_reset = run.is_reset
 
-    def _hear(self, event: Event) -> None:
-        data = event.data
-        key = (data.get("firing", 0), data.get("execution", 1))
-        match event.kind:
-            case "step_started" if "agent" in data:
-                self._open[key] = _Execution(
-                    event.subplan, data.get("reserved", 0), data.get("reserved_tokens", 0)
-                )
-            case "spent" if key in self._open:
-                execution = self._open[key]
-                execution.cost = execution.cost if event.cost is None else event.cost
-                execution.tokens = execution.tokens if event.tokens is None else event.tokens
-            case "step_finished":
-                self._finish(event, self._open.pop(key, None))
-            case "budget" if event.outcome == "reset":
-                self.entries.clear()
-                self.is_reset = True
-            case _:
+    def _hear(self, event: AnyEvent) -> None:  # noqa: C901 - one case for each class
+        match event:
+            case kinds.StepStartedEvent():
+                if event.agent is not None:
+                    self._open[execution_of(event)] = _Execution(
+                        event.subplan, event.reserved, event.reserved_tokens
+                    )
+            case kinds.StepFinishedEvent():
+                self._finish(event, self._open.pop(execution_of(event), None))
+            case kinds.SpentEvent():
+                execution = self._open.get(execution_of(event))
+                if execution is not None:
+                    execution.cost = execution.cost if event.cost is None else event.cost
+                    execution.tokens = execution.tokens if event.tokens is None else event.tokens
+            case kinds.BudgetEvent():
+                if event.outcome == "reset":
+                    self.entries.clear()
+                    self.is_reset = True
+            case (
+                kinds.RunStartedEvent()
+                | kinds.RunFinishedEvent()
+                | kinds.StoppingEvent()
+                | kinds.PausedEvent()
+                | kinds.ResumedEvent()
+                | kinds.RecoveredEvent()
+                | kinds.CoordinatorLeftEvent()
+                | kinds.WokeEvent()
+                | kinds.IgnoredEvent()
+                | kinds.CostUnknownEvent()
+                | kinds.LimitedEvent()
+                | kinds.LimitsEndedEvent()
+                | kinds.SubplanStateEvent()
+                | kinds.LeftOutEvent()
+                | kinds.StepSkippedEvent()
+                | kinds.StepCancelledEvent()
+                | kinds.AskEvent()
+                | kinds.AnsweredEvent()
+                | kinds.OutsideChangedEvent()
+                | kinds.MergeEvent()
+                | kinds.MergeAskedEvent()
+                | kinds.PartsEvent()
+                | kinds.VerifyEvent()
+                | kinds.PushEvent()
+                | kinds.ConflictAheadEvent()
+                | kinds.UnknownEvent()
+            ):
                 pass
+            case _:
+                assert_never(event)
 
-    def _finish(self, event: Event, execution: _Execution | None) -> None:
+    def _finish(self, event: StepFinishedEvent, execution: _Execution | None) -> None:
         if execution is not None:
             execution.cost = max(execution.cost, event.cost or 0)
             execution.tokens = max(execution.tokens, event.tokens or 0)
@@ -87,15 +119,13 @@ class Ledger(Struct):
             self.add(EarlierSpending(subplan=event.subplan, cost=event.cost or 0, tokens=event.tokens or 0))
 
 
-def _reported(event: Event) -> tuple[int | None, int | None]:
+def _reported(event: StepFinishedEvent) -> tuple[int | None, int | None]:
     """Returns the cost and tokens of an ended execution; None where only a lower bound is known."""
     # The event, but not the fact, contains an amount that was reported only while the agent ran. Journals of older
     # versions do not mark tokens.
     fact = event.fact if isinstance(event.fact, Ended) else None
-    cost_is_open = event.data.get("cost_at_least") or (fact is not None and fact.cost is None and event.cost)
-    tokens_are_open = event.data.get("tokens_at_least") or (
-        fact is not None and fact.tokens is None and event.tokens
-    )
+    cost_is_open = event.cost_at_least or (fact is not None and fact.cost is None and event.cost)
+    tokens_are_open = event.tokens_at_least or (fact is not None and fact.tokens is None and event.tokens)
     return None if cost_is_open else event.cost, None if tokens_are_open else event.tokens
 
 

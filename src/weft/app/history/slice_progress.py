@@ -6,11 +6,13 @@ from its first step.
 """
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from weft.engine.messages.events import Event
+from weft.engine.messages import events as kinds
+from weft.engine.messages.events import AnyEvent
 from weft.engine.messages.facts import Answered, EarlierSlice, EarlierStep, Ended, RefMove, StepOutcome
 from weft.engine.messages.internal_steps import InternalStep, is_internal
 from weft.workspaces.git.base.names import dotted
@@ -37,21 +39,53 @@ class SliceProgress(Struct):
     _has_workspace: bool = False
     """Whether the slice got a workspace; without one, the state of its work is unknown."""
 
-    def hear(self, event: Event) -> None:
-        match event.kind, event.step:
-            case "subplan_state", _:
-                self._is_cut_off = event.outcome != "failed" or event.data.get("reason") in _CUT_OFF
-            case "step_finished", InternalStep.WORKSPACE if event.outcome == "done":
-                self._begin(event.fact)
-            case "step_started", InternalStep.MERGE:
-                self.slice = replace(self.slice, merging=True)
-            case "step_finished", step if step == InternalStep.RESOLVE and isinstance(event.fact, Ended):
-                if event.fact.how in _ENDS:
-                    self.slice = replace(self.slice, resolved=True)
-            case _, step if step and not is_internal(step):
-                self._hear_of_step(event)
-            case _:
+    def hear(self, event: AnyEvent) -> None:  # noqa: C901 - one case for each class
+        match event:
+            case kinds.SubplanStateEvent():
+                self._is_cut_off = event.outcome != "failed" or event.reason in _CUT_OFF
+            case kinds.StepStartedEvent():
+                if event.step == InternalStep.MERGE:
+                    self.slice = replace(self.slice, merging=True)
+                elif _is_planned(event.step):
+                    self._launch((event.step, event.attempt, False), event.inputs)
+            case kinds.StepFinishedEvent():
+                self._step_finished(event)
+            case kinds.AskEvent():
+                if _is_planned(event.step):
+                    self._launch((event.step, event.attempt, True), event.question)
+            case kinds.AnsweredEvent():
+                if _is_planned(event.step):
+                    self._answered(event)
+            case (
+                kinds.RunStartedEvent()
+                | kinds.RunFinishedEvent()
+                | kinds.StoppingEvent()
+                | kinds.PausedEvent()
+                | kinds.ResumedEvent()
+                | kinds.RecoveredEvent()
+                | kinds.CoordinatorLeftEvent()
+                | kinds.WokeEvent()
+                | kinds.IgnoredEvent()
+                | kinds.SpentEvent()
+                | kinds.CostUnknownEvent()
+                | kinds.BudgetEvent()
+                | kinds.LimitedEvent()
+                | kinds.LimitsEndedEvent()
+                | kinds.LeftOutEvent()
+                | kinds.StepSkippedEvent()
+                | kinds.StepCancelledEvent()
+                | kinds.OutsideChangedEvent()
+                | kinds.MergeEvent()
+                | kinds.MergeAskedEvent()
+                | kinds.PartsEvent()
+                | kinds.VerifyEvent()
+                | kinds.PushEvent()
+                | kinds.ConflictAheadEvent()
+                | kinds.UnknownEvent()
+            ):
                 pass
+            case _:
+                assert_never(event)
 
     def _begin(self, fact: object) -> None:
         """Records that the workspace is ready: an earlier run's, or a new one."""
@@ -68,22 +102,32 @@ class SliceProgress(Struct):
     def _recorded(self) -> dict[Key, EarlierStep]:
         return {_key(step): step for step in self.slice.steps}
 
-    def _hear_of_step(self, event: Event) -> None:
-        key = (event.step, event.attempt, event.kind in {"ask", "answered"})
-        match event.kind:
-            case "step_started":
-                self._launch(key, event.data.get("inputs", ""))
-            case "ask":
-                self._launch(key, event.data.get("question", ""))
-            case "step_finished" | "answered" if "earlier_run" in event.data:
-                self._waiting.pop(key, None)
-                self._steps[key] = self._recorded()[key]
-            case "step_finished" if isinstance(event.fact, Ended) and event.fact.how in _ENDS:
+    def _step_finished(self, event: kinds.StepFinishedEvent) -> None:
+        key = (event.step, event.attempt, False)
+        ended = isinstance(event.fact, Ended) and event.fact.how in _ENDS
+        if event.step == InternalStep.WORKSPACE:
+            if event.outcome is kinds.StepEnd.DONE:
+                self._begin(event.fact)
+        elif event.step == InternalStep.RESOLVE:
+            if ended:
+                self.slice = replace(self.slice, resolved=True)
+        elif _is_planned(event.step):
+            if event.earlier_run:
+                self._take_over(key)
+            elif ended and isinstance(event.fact, Ended):
                 self._end(key, event.fact)
-            case "answered" if isinstance(event.fact, Answered):
-                self._end(key, event.fact)
-            case _:
-                pass
+
+    def _answered(self, event: kinds.AnsweredEvent) -> None:
+        key = (event.step, event.attempt, True)
+        if event.earlier_run:
+            self._take_over(key)
+        elif isinstance(event.fact, Answered):
+            self._end(key, event.fact)
+
+    def _take_over(self, key: Key) -> None:
+        """Records that this run has taken over the end of a step from an earlier run."""
+        self._waiting.pop(key, None)
+        self._steps[key] = self._recorded()[key]
 
     def _launch(self, key: Key, inputs: str) -> None:
         """Follows the engine's rule, except for steps that wait for room: `weft.engine.state.continuation`."""
@@ -110,6 +154,11 @@ class SliceProgress(Struct):
         if not self._is_cut_off or not self._has_workspace or not steps:
             return None
         return replace(self.slice, steps=tuple(steps.values()), open=tuple(self._open))
+
+
+def _is_planned(step: str) -> bool:
+    """Returns whether a step is part of the plan."""
+    return bool(step) and not is_internal(step)
 
 
 def progress_of(run: str, subplan: str, earlier: EarlierSlice | None) -> SliceProgress:

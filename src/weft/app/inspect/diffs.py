@@ -21,6 +21,7 @@ from weft.app.isolation.plan_repository import names_of
 from weft.app.record.journal import RecordedRun
 from weft.app.record.run_plan import plan_of
 from weft.app.record.step_selection import WHOLE, chosen
+from weft.engine.messages.events import StepStartedEvent
 from weft.engine.messages.facts import Ended, RunStarted
 from weft.engine.messages.internal_steps import InternalStep
 from weft.errors import InputError
@@ -257,7 +258,7 @@ def _branch_record(book: RecordedRun, ref: str, path: str) -> _BranchRecord:
     record = _BranchRecord()
     for recorded in book.journal.events(book.run.run):
         event = recorded.event
-        record.begun |= event.kind == "step_started" and _is_in(event.subplan, path)
+        record.begun |= isinstance(event, StepStartedEvent) and _is_in(event.subplan, path)
         match event.fact:
             case RunStarted(carried=carried):
                 record.begun |= any(_is_in(completed, path) for completed in carried)

@@ -8,6 +8,7 @@ own. Whether there was a process follows from these outputs, or from the end of 
 import re
 from collections.abc import Iterator
 from enum import Enum, auto
+from typing import assert_never
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -17,7 +18,17 @@ from weft.app.record.journal import Alone, RecordedRun, ignore_absence
 from weft.app.record.output import chunks, size
 from weft.app.record.run_plan import plan_of
 from weft.app.record.step_selection import VERIFIED, WHOLE, StepSelection, chosen
-from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages import events as kinds
+from weft.engine.messages.events import (
+    AnyEvent,
+    Recorded,
+    StepEnd,
+    StepFinishedEvent,
+    StepStartedEvent,
+    VerifyEvent,
+    VerifyOutcome,
+    execution_of,
+)
 from weft.engine.messages.facts import Ended
 from weft.engine.messages.internal_steps import InternalStep
 from weft.errors import InputError
@@ -28,14 +39,12 @@ STREAMS = ("out", "err")
 _TAILS = {"out": OutputPart.OUT_TAIL, "err": OutputPart.ERR_TAIL}
 _ROUND = re.compile(r"(?:\.(\d+))?")
 """The rest of the name of an output after the name of the execution."""
-_AGAIN = Event(
-    kind="step_finished",
-    outcome="done",
-    data={"message": "the branch had moved meanwhile, so it was merged and verified again"},
+_AGAIN = StepFinishedEvent(
+    outcome=StepEnd.DONE, message="the branch had moved meanwhile, so it was merged and verified again"
 )
-_NO_FAILURE = frozenset({"done", "cancelled", "stopped"})
-_PROCESS = ("exit_code", "signal")
-"""The end of a process has one of these keys."""
+_NO_FAILURE = frozenset({StepEnd.DONE, StepEnd.CANCELLED, StepEnd.STOPPED})
+
+EndEvent = StepFinishedEvent | VerifyEvent
 
 
 class StepLog(Struct, kw_only=True, eq=False):
@@ -54,7 +63,7 @@ class StepLog(Struct, kw_only=True, eq=False):
     """The number of this verify among those of the same merge; 0 for other steps."""
     read: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STREAMS, 0))
     """How many bytes of each stream have been reported."""
-    end: Event | None = None
+    end: EndEvent | None = None
 
     @property
     def name(self) -> str:
@@ -126,25 +135,67 @@ def _chosen(book: RecordedRun, name: str) -> StepSelection:
         raise InputError(f"{error} (run {book.run.run} was for {', '.join(only)} only)") from None
 
 
-def _apply(event: Event, under_way: "dict[Key, _Execution]", steps: StepSelection, book: RecordedRun) -> None:
+def _apply(
+    event: AnyEvent, under_way: "dict[Key, _Execution]", steps: StepSelection, book: RecordedRun
+) -> None:
     """Updates the executions under way with an event."""
-    key = _key(event)
-    if event.kind == "verify":
-        _apply_verify(event, under_way, steps, book)
-    elif event.kind == "step_started" and (command := steps.command(event)):
-        is_internal = event.step == InternalStep.WORKSPACE or event.step in VERIFIED
-        attempt = 1 if is_internal else event.attempt
-        log = StepLog(
-            subplan=event.subplan,
-            step=event.step,
-            attempt=attempt,
-            command=command,
-            records=records_of(book.places, book.run.run),
-            output=output_name(event.subplan, event.step, (attempt, *key)),
-        )
-        under_way[key] = _Rounds(log) if event.step in VERIFIED else _Execution(log)
-    elif event.kind == "step_finished" and key in under_way:
-        under_way[key].end = event
+    match event:
+        case kinds.VerifyEvent():
+            _apply_verify(event, under_way, steps, book)
+        case kinds.StepStartedEvent():
+            command = steps.command(event)
+            if command:
+                log = _new_log(event, command, book)
+                under_way[execution_of(event)] = _Rounds(log) if event.step in VERIFIED else _Execution(log)
+        case kinds.StepFinishedEvent():
+            key = execution_of(event)
+            if key in under_way:
+                under_way[key].end = event
+        case (
+            kinds.RunStartedEvent()
+            | kinds.RunFinishedEvent()
+            | kinds.StoppingEvent()
+            | kinds.PausedEvent()
+            | kinds.ResumedEvent()
+            | kinds.RecoveredEvent()
+            | kinds.CoordinatorLeftEvent()
+            | kinds.WokeEvent()
+            | kinds.IgnoredEvent()
+            | kinds.SpentEvent()
+            | kinds.CostUnknownEvent()
+            | kinds.BudgetEvent()
+            | kinds.LimitedEvent()
+            | kinds.LimitsEndedEvent()
+            | kinds.SubplanStateEvent()
+            | kinds.LeftOutEvent()
+            | kinds.StepSkippedEvent()
+            | kinds.StepCancelledEvent()
+            | kinds.AskEvent()
+            | kinds.AnsweredEvent()
+            | kinds.OutsideChangedEvent()
+            | kinds.MergeEvent()
+            | kinds.MergeAskedEvent()
+            | kinds.PartsEvent()
+            | kinds.PushEvent()
+            | kinds.ConflictAheadEvent()
+            | kinds.UnknownEvent()
+        ):
+            pass
+        case _:
+            assert_never(event)
+
+
+def _new_log(event: StepStartedEvent, command: str, book: RecordedRun) -> StepLog:
+    is_internal = event.step == InternalStep.WORKSPACE or event.step in VERIFIED
+    attempt = 1 if is_internal else event.attempt
+    return StepLog(
+        subplan=event.subplan,
+        step=event.step,
+        attempt=attempt,
+        command=command,
+        records=records_of(book.places, book.run.run),
+        output=output_name(event.subplan, event.step, (attempt, *execution_of(event))),
+    )
 
 
 _QUEUE = -1
@@ -152,11 +203,11 @@ _QUEUE = -1
 
 
 def _apply_verify(
-    event: Event, under_way: "dict[Key, _Execution]", steps: StepSelection, book: RecordedRun
+    event: VerifyEvent, under_way: "dict[Key, _Execution]", steps: StepSelection, book: RecordedRun
 ) -> None:
     """Updates the verifies of the landing queue. One verify can be for several subplans."""
     verifies = {key: verify for key, verify in under_way.items() if key[0] == _QUEUE}
-    if event.outcome != "started":
+    if event.outcome is not VerifyOutcome.STARTED:
         for verify in verifies.values():  # the queue runs one verify at a time
             verify.end = verify.end or event
         return
@@ -164,15 +215,16 @@ def _apply_verify(
         subplan=steps.entry_of(event) or "",
         step=event.step,
         attempt=1,
-        command=" && ".join(event.data["commands"]),
+        command=" && ".join(event.commands),
         records=records_of(book.places, book.run.run),
-        output=event.data["log"],
+        output=event.log,
     )
     under_way[_QUEUE, max((number for _, number in verifies), default=0) + 1] = _Execution(log)
 
 
-def _key(event: Event) -> Key:
-    return event.data.get("firing", 0), event.data.get("execution", 1)
+def _key(event: AnyEvent) -> Key | None:
+    """Returns the execution that an event starts or ends; None for other events."""
+    return execution_of(event) if isinstance(event, StepStartedEvent | StepFinishedEvent) else None
 
 
 # --- failed and running executions ---
@@ -192,15 +244,15 @@ class _Selection(Struct, frozen=True, kw_only=True):
 
 def _failed_or_running(book: RecordedRun) -> _Selection:
     """Selects executions that have not ended, and the last failed ones of subplans that did not succeed."""
-    running: dict[Key, Event] = {}
+    running: dict[Key, StepStartedEvent] = {}
     last: dict[tuple[str, str], tuple[Key, str]] = {}
     last_seq = 0
     for recorded in book.journal.events(book.run.run):
         event, last_seq = recorded.event, recorded.seq
-        if event.kind == "step_started":
-            running[_key(event)] = event
-        elif event.kind == "step_finished" and running.pop(_key(event), None) is not None:
-            last[event.subplan, event.step] = (_key(event), event.outcome)
+        if isinstance(event, StepStartedEvent):
+            running[execution_of(event)] = event
+        elif isinstance(event, StepFinishedEvent) and running.pop(execution_of(event), None) is not None:
+            last[event.subplan, event.step] = (execution_of(event), event.outcome)
     states = book.journal.states(book.run.run)
     failed = {
         key
@@ -215,7 +267,7 @@ class _Execution:
 
     def __init__(self, log: StepLog) -> None:
         self._log = log
-        self.end: Event | None = None
+        self.end: EndEvent | None = None
 
     def new_pieces(self) -> Iterator[Piece]:
         """Yields the pieces since the last call."""
@@ -242,8 +294,9 @@ class _Rounds(_Execution):
     def _find_rounds(self) -> None:
         for number in _numbers(self._log):
             self._add_round(number)
-        if self.end is not None and not self._rounds and any(key in self.end.data for key in _PROCESS):
-            self._add_round(0)  # a process that writes nothing has no output
+        end = self.end
+        if end is not None and not self._rounds and (end.exit_code is not None or end.signal is not None):
+            self._add_round(0)  # a process without output leaves no files
 
     def _add_round(self, number: int) -> None:
         output = f"{self._log.output}.{number}" if number else self._log.output
@@ -314,6 +367,6 @@ def _earlier(book: RecordedRun, steps: StepSelection) -> str | None:
     runs = [record.run for record in book.journal.runs(book.run.plan)]
     for run in runs[runs.index(book.run.run) + 1 :]:
         events = (recorded.event for recorded in book.journal.events(run))
-        if any(event.kind == "step_started" and steps.has(event) for event in events):
+        if any(isinstance(event, StepStartedEvent) and steps.has(event) for event in events):
             return run
     return None

@@ -4,30 +4,29 @@ A run of ten thousand slices is shown nearly as fast as one of ten: the states o
 and steps only for subplans that are under way.
 """
 
-import json
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, cast
+
+from msgspec.structs import replace
 
 from weft.app.history.ledger import spent_before, total
 from weft.app.inspect.overview_model import CoordinatorProcess, Overview, SubplanNow
-from weft.app.inspect.overview_sources import StepNow, rare_events
+from weft.app.inspect.overview_sources import rare_events
 from weft.app.inspect.requests import requested
 from weft.app.project.hosts import records_of
 from weft.app.record.journal import RecordedRun
 from weft.app.record.run_record import RecordedPlan, RecordedSubplan, dollars_of, recorded_plan, tokens_of
-from weft.app.views.landing_places import VERIFY_FAILED, LandingPlaces, landed_place
-from weft.app.views.rows import BECAUSE_OF_OTHERS
-from weft.app.views.signals import (
-    RunSignals,
-)
-from weft.app.views.totals import Totals
-from weft.engine.messages.facts import ControlState, EarlierSpending
-from weft.engine.messages.internal_steps import InternalStep, is_internal
+from weft.app.views.landing import MergeResult, is_ahead
+from weft.app.views.rows import BECAUSE_OF_OTHERS, RowView
+from weft.app.views.run_fold import PLAN, RunFold
+from weft.app.views.signals import ConflictAhead
+from weft.engine.messages.event_codec import kinds_of
+from weft.engine.messages.events import StepFinishedEvent
+from weft.engine.messages.facts import EarlierSpending
+from weft.engine.messages.internal_steps import is_internal
 from weft.engine.messages.run_status import AT_REST
-from weft.engine.state.control_requests import ControlRequests
 from weft.ports.host import Sighting
 from weft.ports.journal import Glimpse, JournalReader
 from weft.runtime.job_ids import JobId
@@ -36,8 +35,9 @@ from weft.workspaces.git.base.names import RefNames
 
 STATES = ("pending", "running", "completed", "failed", *sorted(BECAUSE_OF_OTHERS))
 """States for counting slices. A slice that failed because of another one counts as blocked or cancelled."""
-_PLAN = ""
-"""The path of the whole plan."""
+_STEP_ENDS = kinds_of(StepFinishedEvent)
+_NO_ROW = RowView()
+_NO_RESULT = MergeResult()
 
 
 def overview(book: RecordedRun, *, everything: bool = False, now: float | None = None) -> Overview:
@@ -48,11 +48,13 @@ def overview(book: RecordedRun, *, everything: bool = False, now: float | None =
     now = time.time() if now is None else now
     record, journal = book.run, book.journal
     plan, states = recorded_plan(record), journal.states(record.run)
-    fold = _RunFold(plan, states)
+    fold = _StatusFold(plan, states)
     requests = requested(journal, record.run)
     rare = journal.glance(record.run) if everything else rare_events(journal, record.run)
-    for glimpse in (*rare, *requests):
-        fold.apply(glimpse)
+    for glimpse in rare:
+        fold.apply_glimpse(glimpse)
+    for at, event in requests:
+        fold.apply(event, at)
     if not everything:
         fold.set_landed(journal.landed(record.run))
     paths = [path for path in plan.paths if book.sees(path)]
@@ -63,9 +65,9 @@ def overview(book: RecordedRun, *, everything: bool = False, now: float | None =
     state = book.state()
     under_way = state not in AT_REST
     landing = [path for path in paths if under_way and fold.may_be_queued(path)]
-    for glimpse in journal.lives(record.run, [*dict.fromkeys((*active, *landing)), _PLAN]):
+    for glimpse in journal.lives(record.run, [*dict.fromkeys((*active, *landing)), PLAN]):
         fold.apply_life(glimpse)
-    queued = {path for path in landing if fold.places.is_queued(path)}
+    queued = {path for path in landing if fold.landings_by_path.places.is_queued(path)}
     shown = queued.union(listed)
     listed = [path for path in paths if path in shown] if queued else listed
     sightings = records_of(book.places, record.run).running()
@@ -80,21 +82,21 @@ def overview(book: RecordedRun, *, everything: bool = False, now: float | None =
         created_at=record.created_at,
         coordinator=None if holder is None else CoordinatorProcess(holder.pid, alive, holder.since),
         counts={state: counts[state] for state in STATES},
-        cost=sum(fold.costs.values()),
+        cost=fold.cost,
         tokens=fold.tokens,
-        unknown=fold.unknown,
+        unknown=fold.unknown_costs,
         ceiling=dollars_of(plan.budget),
         token_ceiling=tokens_of(plan.budget),
         reserved=fold.reserved,
-        unreported=fold.unreported,
+        unreported=fold.charges.unreported[0],
         earlier=EarlierSpending() if fold.is_reset else total(spent_before(journal, record.plan, record.run)),
-        uncounted=fold.uncounted,
-        wants=fold.wants_something,
+        uncounted=fold.charges.uncounted,
+        wants=bool(fold.wishes),
         limits=fold.signals.limits(now) if under_way else (),
         verifies=fold.signals.verifies(),
-        ahead=fold.signals.ahead(states, fold.held()),
+        ahead=fold.ahead(),
         outside=fold.signals.outside(),
-        push=fold.signals.push,
+        push=fold.landings_by_path.push,
         is_asked=bool(requests),
         plan_words=(*book.plan_words(), *book.chosen()),
         is_last=newest is None or newest.run == record.run,
@@ -102,63 +104,27 @@ def overview(book: RecordedRun, *, everything: bool = False, now: float | None =
     )
 
 
-class _RunFold:
+class _StatusFold(RunFold):
     """The state of a run, folded from the events that were read."""
 
     def __init__(self, plan: RecordedPlan, states: Mapping[str, str]) -> None:
+        super().__init__()
         self._plan = plan
         self._states = states
-        self._changed: dict[str, Glimpse] = {}
-        """The last change of state of each subplan that was examined."""
-        self._steps: dict[str, dict[int, StepNow]] = {}
-        self._done: dict[str, set[str]] = {}
-        self._idle: dict[str, dict[str, None]] = {}
-        self._questions: dict[str, str] = {}
-        self._landings: dict[str, tuple[str, tuple[str, ...], str]] = {}
         self._landed: AbstractSet[str] = frozenset()
-        self._left_out: set[str] = set()
-        self._wishes = ControlRequests()
-        self._totals = Totals()
-        self.signals = RunSignals()
-        self.places = LandingPlaces()
-        self.costs: dict[str, int] = {}
-        self._tokens: dict[str, int] = {}
-        self._with_output: set[str] = set()
-        self.tokens = 0
-        self.unknown = self.unreported = 0
-        self.is_reset = False
-        self.uncounted = (0, 0)
 
-    def apply(self, glimpse: Glimpse) -> None:
-        """Applies an event of the run."""
-        match glimpse.kind:
-            case "step_finished" | "spent":
-                self._spend(glimpse)
-            case "ask":
-                self._questions[glimpse.subplan] = str(_data(glimpse).get("question", ""))
-            case "answered":
-                self._questions.pop(glimpse.subplan, None)
-            case "merge":
-                data = _data(glimpse)
-                self._landings[glimpse.subplan] = (
-                    glimpse.outcome
-                    if glimpse.step == InternalStep.LAND or glimpse.outcome != "merged"
-                    else "",
-                    tuple(data.get("files", ())) if glimpse.outcome == "conflict" else (),
-                    str(data.get("message", "")),
-                )
-                self._apply_landing(glimpse, data)
-            case _:
-                self._apply_to_run(glimpse)
+    # Sources
 
-    def _apply_landing(self, glimpse: Glimpse, data: Mapping[str, Any]) -> None:
-        if glimpse.step == InternalStep.LAND:
-            red, moves = bool(data.get("red")), data.get("moves")
-            place = landed_place(moves[-1]["after"] if moves else "") if glimpse.outcome == "merged" else ""
-            self.places.end(glimpse.subplan, VERIFY_FAILED if red else place)
-            self.signals.hold(glimpse.subplan, str(data.get("message", "")), red=red)
-            if moves:
-                self.signals.land(glimpse.seq)
+    def apply_glimpse(self, glimpse: Glimpse) -> None:
+        # Decoding is slow, and of the many steps with a cost only those need it that reported totals before.
+        if glimpse.kind in _STEP_ENDS and not self.totals:
+            self.add_spending(glimpse.subplan, glimpse.cost or 0, glimpse.tokens or 0)
+        else:
+            self.apply(glimpse.event(), glimpse.at, glimpse.seq)
+
+    def apply_life(self, glimpse: Glimpse) -> None:
+        """Applies a change of state, or the start or end of a step. Its spending was applied before."""
+        self.apply(replace(glimpse, cost=None, tokens=None).event(), glimpse.at, glimpse.seq)
 
     def set_landed(self, paths: AbstractSet[str]) -> None:
         """Sets the subplans that have landed. The events of most of them were not read."""
@@ -166,181 +132,122 @@ class _RunFold:
 
     def read_landings(self, journal: JournalReader, run: str, shown: Sequence[str]) -> None:
         """Reads the landings of listed subplans, and those after the last push."""
-        unread = [path for path in shown if path in self._landed and path not in self._landings]
+        landings = self.landings_by_path
+        unread = [path for path in shown if path in self._landed and path not in landings.results]
         for glimpse in journal.merges(run, unread):
-            self.apply(glimpse)
-        if self.signals.push is not None:
-            for glimpse in journal.merges_after(run, self.signals.pushed):
-                self.apply(glimpse)
+            self.apply_glimpse(glimpse)
+        if landings.push is not None:
+            for glimpse in journal.merges_after(run, landings.pushed):
+                self.apply_glimpse(glimpse)
 
-    def _spend(self, glimpse: Glimpse) -> None:
-        """Adds the cost of a step, or what it has spent so far."""
-        cost, tokens = glimpse.cost or 0, glimpse.tokens or 0
-        # Parsing the data is slow, and only running totals need it.
-        if glimpse.kind == "spent" or self._totals:
-            data = _data(glimpse)
-            execution = (int(data.get("firing", 0)), int(data.get("execution", 1)))
-            cost, tokens = self._totals.more(
-                execution, glimpse.cost, glimpse.tokens, ended=glimpse.kind != "spent"
-            )
-        self.costs[glimpse.subplan] = self.costs.get(glimpse.subplan, 0) + cost
-        self._tokens[glimpse.subplan] = self._tokens.get(glimpse.subplan, 0) + tokens
-        self.tokens += tokens
+    # Queries
 
     @property
     def reserved(self) -> int:
         """The reservations of running steps, less what these have already spent."""
-        steps = [step for steps in self._steps.values() for step in steps.values()]
+        steps = [step for row in self.by_path.values() for step in row.steps.values()]
         return sum(
-            max(0, step.reserved - self._totals.of((step.firing, step.execution))[0]) for step in steps
+            max(0, step.reserved[0] - self.totals.of((step.firing, step.execution))[0]) for step in steps
         )
-
-    def _apply_to_run(self, glimpse: Glimpse) -> None:
-        self.signals.hear(glimpse)
-        match glimpse.kind:
-            case "verify":
-                self.places.verify(_data(glimpse).get("entries", ()) if glimpse.outcome == "started" else ())
-            case "paused" | "resumed":
-                self._wishes.says(glimpse.subplan, ControlState(glimpse.outcome))
-            case "recovered":
-                self._wishes.forget_stops()
-            case "budget" if glimpse.outcome == "reset":
-                running_totals = self._totals.all()
-                self.is_reset = True
-                self.unreported = 0
-                self.uncounted = (
-                    sum(self.costs.values()) - running_totals[0],
-                    self.tokens - running_totals[1],
-                )
-            case "left_out":
-                self._left_out.add(glimpse.subplan)
-                self._landings[glimpse.subplan] = ("unmerged", (), str(_data(glimpse).get("message", "")))
-            case "cost_unknown":
-                self.unknown += 1
-                self.unreported += int(_data(glimpse).get("reserved", 0))
-            case "run_finished":
-                self.unknown = int(_data(glimpse).get("unknown_costs", 0))
-            case _:
-                pass
-
-    @property
-    def wants_something(self) -> bool:
-        """Whether people have paused or stopped any of it."""
-        return bool(self._wishes)
 
     def matters(self, path: str) -> bool:
         """Returns whether the subplan is under way, failed, or needs a person."""
-        state = self._states.get(path, "")
-        if state in {"running", "failed"}:
+        if self._states.get(path, "") in {"running", "failed"}:
             return True
-        return path in self._left_out or self._is_held(path)
+        return self._is_held(path) or self._row(path).left_out is not None
 
     def may_be_queued(self, path: str) -> bool:
         """Returns whether the steps are done and the result is to land but has not."""
         if self._states.get(path) != "completed" or path in self._landed:
             return False
-        if self._landings.get(path, ("",))[0] == "merged":
+        if self._result(path).landing == "merged":
             return False
-        subplan = self._plan.subplan(path)
-        return subplan.lands and subplan.has_branch
-
-    def _is_held(self, path: str) -> bool:
-        return self._landings.get(path, ("",))[0] in {"held", "conflict"}
+        return self._plan.may_land(path)
 
     def held(self) -> set[str]:
         """Returns the subplans that cannot be merged or land without a person."""
-        return {path for path in self._landings if self._is_held(path)}
+        return {path for path in self.landings_by_path.results if self._is_held(path)}
+
+    def ahead(self) -> tuple[ConflictAhead, ...]:
+        """Returns the conflicts that can still happen; held subplans are left out, as theirs has happened."""
+        held = self.held()
+        return tuple(
+            ConflictAhead(subplan=first, other=second, files=files)
+            for (first, second), files in self.landings_by_path.ahead.items()
+            if is_ahead([self._states.get(first), self._states.get(second)]) and not {first, second} & held
+        )
 
     def counted(self, path: str) -> str:
         """Returns the state that a slice counts as."""
-        changed = self._changed.get(path)
-        reason = str(_data(changed).get("reason", "")) if changed is not None else ""
-        state = self._states.get(path, "pending")
+        reason, state = self._row(path).reason, self._states.get(path, "pending")
         return reason if state == "failed" and reason in BECAUSE_OF_OTHERS else state
-
-    def apply_life(self, glimpse: Glimpse) -> None:
-        """Applies a change of state, or the start or end of a step."""
-        if glimpse.kind == "subplan_state":
-            self._changed[glimpse.subplan] = glimpse
-            return
-        self.signals.hear_step(glimpse)
-        data = _data(glimpse)
-        if glimpse.step == InternalStep.LAND:
-            (self.places.queue if glimpse.kind == "step_started" else self.places.leave)(glimpse.subplan)
-        steps = self._steps.setdefault(glimpse.subplan, {})
-        firing = int(data.get("firing", 0))
-        if glimpse.kind == "step_started":
-            execution, reserved = int(data.get("execution", 1)), int(data.get("reserved", 0))
-            self._with_output |= {glimpse.subplan} if data.get("command") or data.get("agent") else set()
-            steps[firing] = StepNow(glimpse.step, glimpse.attempt, glimpse.at, firing, execution, reserved)
-        else:
-            steps.pop(firing, None)
-            if glimpse.outcome == "done":
-                self._done.setdefault(glimpse.subplan, set()).add(glimpse.step)
-                idle = self._idle.setdefault(glimpse.subplan, {})
-                idle.pop(glimpse.step, None)
-                idle |= {glimpse.step: None} if data.get("changed") is False else {}
 
     def now(self, subplan: RecordedSubplan, sightings: Mapping[str, Sighting], run: str) -> SubplanNow:
         """Returns the present state of a subplan."""
-        path, state, changed = (
-            subplan.path,
-            self._states.get(subplan.path, "pending"),
-            self._changed.get(subplan.path),
-        )
+        path, state = subplan.path, self._states.get(subplan.path, "pending")
         if state == "pending":
             return SubplanNow(
                 path=path,
                 is_leaf=subplan.is_leaf,
                 state=state,
                 steps_total=subplan.steps,
-                wanted=self._wishes.of(path),
+                wanted=self.wishes.of(path),
                 blocked_by=tuple(dep for dep in subplan.depends_on if self._states.get(dep) != "completed"),
             )
-        data = {} if changed is None else _data(changed)
-        landing, conflict, message = self._landing(subplan, state)
-        step = next(iter(self._steps.get(path, {}).values()), None)
+        row = self._row(path)
+        result = self._landing(subplan, state)
+        step = next(iter(row.steps.values()), None)
         job = "" if step is None else str(JobId(run, step.firing, step.execution))
         sighting = sightings.get(job)
+        is_open = state in {"running", "failed"}
+        questions = [question.text for question in row.questions.values()]
         return SubplanNow(
             path=path,
             is_leaf=subplan.is_leaf,
             state=state,
-            reason=data.get("reason"),
-            message=message or data.get("message"),
-            landing=landing or None,
-            landing_place=self.places.of(path) or None,
-            conflict=conflict,
-            wanted=self._wishes.of(path),
+            reason=row.reason or None,
+            message=result.message or row.message or None,
+            landing=result.landing or None,
+            landing_place=self.landings_by_path.places.of(path) or None,
+            conflict=result.files,
+            wanted=self.wishes.of(path),
             step=None if step is None else step.step,
             attempt=None if step is None else step.attempt,
-            question=self._questions.get(path) if state == "running" else None,
-            steps_done=subplan.steps if state == "completed" else self._steps_done(path),
+            question=questions[-1] if questions and state == "running" else None,
+            steps_done=subplan.steps if state == "completed" else _count_planned(row.done),
             steps_total=subplan.steps,
             pid=None if sighting is None else sighting.pid,
             heartbeat_at=None if sighting is None else sighting.at,
-            since=step.since if step is not None else None if changed is None else changed.at,
-            cost=self.costs.get(path, 0),
-            tokens=self._tokens.get(path, 0),
-            has_output=path in self._with_output,
-            rejected=self.signals.rejection(path) if state in {"running", "failed"} else None,
+            since=row.changed_at if step is None else step.started_at,
+            cost=row.cost,
+            tokens=row.tokens,
+            has_output=row.has_output,
+            rejected=row.rejected if is_open else None,
             branch=RefNames(self._plan.id, subplan.branch_prefix).branch(path)
             if subplan.has_branch
             else None,
-            idle=tuple(self._idle.get(path, ())) if state in {"running", "failed"} else None,
+            idle=tuple(row.idle) if is_open else None,
         )
 
-    def _steps_done(self, path: str) -> int:
-        return sum(not is_internal(step) and "." not in step for step in self._done.get(path, ()))
+    def _row(self, path: str) -> RowView:
+        """Returns the row of a subplan; an empty row if no event of it was read."""
+        return self.by_path.get(path, _NO_ROW)
 
-    def _landing(self, subplan: RecordedSubplan, state: str) -> tuple[str, tuple[str, ...], str]:
-        landing = self._landings.get(subplan.path)
-        if landing is not None and landing[0]:
-            return landing if landing[0] != "merged" else ("merged", (), "")
+    def _result(self, path: str) -> MergeResult:
+        return self.landings_by_path.results.get(path, _NO_RESULT)
+
+    def _is_held(self, path: str) -> bool:
+        return self._result(path).landing in {"held", "conflict"}
+
+    def _landing(self, subplan: RecordedSubplan, state: str) -> MergeResult:
+        result = self._result(subplan.path)
+        if result.landing:
+            return result if result.landing != "merged" else MergeResult("merged")
         if not subplan.has_branch:
-            return "", (), ""
-        return ("merged" if state == "completed" and not subplan.lands else "unmerged"), (), ""
+            return _NO_RESULT
+        return MergeResult("merged" if state == "completed" and not subplan.lands else "unmerged")
 
 
-def _data(glimpse: Glimpse) -> dict[str, Any]:
-    return cast("dict[str, Any]", {} if glimpse.data == "{}" else json.loads(glimpse.data))
+def _count_planned(steps: Iterable[str]) -> int:
+    """Counts the steps of the pipeline itself."""
+    return sum(not is_internal(step) and "." not in step for step in steps)

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from weft.app.views.push import PushState
-from weft.app.views.signals import ConflictAhead, FailedVerify, OutsideWarning, Rejection, UsageLimit
+from weft.app.views.rows import Rejection
+from weft.app.views.signals import ConflictAhead, FailedVerify, OutsideWarning, UsageLimit
 from weft.engine.messages.facts import ControlState, EarlierSpending
 
 MICRO = 1_000_000

@@ -2,27 +2,18 @@
 
 from collections.abc import Sequence
 
-from msgspec import Struct
-
+from weft.engine.messages.event_codec import kinds_of
+from weft.engine.messages.events import MergeEvent
 from weft.ports.journal import Glimpse, JournalReader
 
-
-class StepNow(Struct):
-    """A step that is under way."""
-
-    step: str
-    attempt: int
-    since: float
-    firing: int
-    execution: int
-    reserved: int = 0
+_MERGES = kinds_of(MergeEvent)
 
 
 def rare_events(journal: JournalReader, run: str) -> Sequence[Glimpse]:
     """Returns events that an overview needs, without the merges of subplans where every merge succeeded."""
     unusual = journal.glance(run, merged=False)
-    troubled = {glimpse.subplan for glimpse in unusual if glimpse.kind == "merge"}
+    troubled = {glimpse.subplan for glimpse in unusual if glimpse.kind in _MERGES}
     if not troubled:
         return unusual
-    others = [glimpse for glimpse in unusual if glimpse.kind != "merge"]
+    others = [glimpse for glimpse in unusual if glimpse.kind not in _MERGES]
     return sorted((*others, *journal.merges(run, sorted(troubled))), key=lambda glimpse: glimpse.seq)

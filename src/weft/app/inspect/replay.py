@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator
 
-import msgspec
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from weft.app.record.journal import RecordedRun
 from weft.app.record.run_plan import plan_of
 from weft.engine.engine import Engine
-from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages.event_codec import to_plain
+from weft.engine.messages.events import AnyEvent, Recorded, StepEnd
 from weft.engine.messages.facts import AnyFact
-from weft.engine.messages.failures import REJECTED
 from weft.errors import WeftError
 from weft.garbage import without_gc
 from weft.plan.compile.compile import compile_plan
@@ -48,12 +47,12 @@ class _Replay:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.facts = self.events = 0
-        self._expected: Iterator[Event] = iter(())
+        self._expected: Iterator[AnyEvent] = iter(())
         self._last = 0
 
     def take(self, recorded: Recorded) -> ReplayDifference | None:
         """Compares a recorded event with the next derived one, after applying its fact."""
-        plain = _plain(recorded.event)
+        plain = to_plain(recorded.event, recorded.data)
         if recorded.event.fact is not None:
             missing = self.rest()
             if missing is not None:
@@ -62,7 +61,7 @@ class _Replay:
             if refusal:
                 return ReplayDifference(seq=recorded.seq, recorded=plain, refusal=refusal)
         event = next(self._expected, None)
-        derived = None if event is None else _plain(_as_written(event, recorded.event))
+        derived = None if event is None else _as_written(to_plain(event), plain)
         if derived != plain:
             return ReplayDifference(seq=recorded.seq, recorded=plain, derived=derived)
         self.events += 1
@@ -72,7 +71,7 @@ class _Replay:
     def rest(self) -> ReplayDifference | None:
         """Returns the difference if a derived event is missing from the journal."""
         event = next(self._expected, None)
-        return None if event is None else ReplayDifference(seq=self._last, derived=_plain(event))
+        return None if event is None else ReplayDifference(seq=self._last, derived=to_plain(event))
 
     def _apply(self, fact: AnyFact) -> str:
         """Applies the fact, and returns the engine's error, or an empty text."""
@@ -103,14 +102,8 @@ def replay(book: RecordedRun) -> ReplayResult:
     )
 
 
-def _as_written(derived: Event, recorded: Event) -> Event:
+def _as_written(derived: Plain, recorded: Plain) -> Plain:
     """Returns the derived event in the form of an older version, which had fewer outcomes."""
-    if derived.outcome == REJECTED and recorded.outcome in {"done", "failed"}:
-        return structs.replace(derived, outcome=recorded.outcome, data=recorded.data)
+    if derived.get("outcome") == StepEnd.REJECTED and recorded.get("outcome") in {"done", "failed"}:
+        return derived | {name: recorded[name] for name in ("outcome", "data") if name in recorded}
     return derived
-
-
-def _plain(event: Event) -> Plain:
-    """Returns the event as the journal stores it."""
-    plain: Plain = msgspec.json.decode(msgspec.json.encode(event))
-    return plain

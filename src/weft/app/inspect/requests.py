@@ -4,39 +4,32 @@ A view shows the run as the next coordinator will see it: an answered question i
 is not paused. A stop is left out, because it concerns only the coordinator that was running at that time.
 """
 
+from weft.engine.messages.events import (
+    AnsweredEvent,
+    AnyEvent,
+    LimitsEndedEvent,
+    PausedEvent,
+    ResumedEvent,
+)
 from weft.engine.messages.facts import ControlState
-from weft.ports.journal import ControlRequest, Glimpse, JournalReader
+from weft.ports.journal import ControlRequest, JournalReader
 
 
-def requested(journal: JournalReader, run: str) -> tuple[Glimpse, ...]:
-    """Returns the requests in the form of the events that they will become."""
-    glimpses = map(_glimpse, journal.requests(run))
-    return tuple(glimpse for glimpse in glimpses if glimpse is not None)
+def requested(journal: JournalReader, run: str) -> tuple[tuple[float, AnyEvent], ...]:
+    """Returns the requests in the form of the events that they will become, each with its time."""
+    events = ((request.at, _event(request)) for request in journal.requests(run))
+    return tuple((at, event) for at, event in events if event is not None)
 
 
-def _glimpse(request: ControlRequest) -> Glimpse | None:
+def _event(request: ControlRequest) -> AnyEvent | None:
     match request.kind:
         case "answer":
-            return _of(request, "answered")
+            return AnsweredEvent(subplan=request.subplan, step=request.step)
         case "limits":
-            return _of(request, "limits_ended")
+            return LimitsEndedEvent()
         case "control" if request.data["wanted"] != ControlState.STOP:
             state = ControlState(str(request.data["wanted"]))
-            return _of(request, "resumed" if state is ControlState.GO else "paused", state)
+            event_class = ResumedEvent if state is ControlState.GO else PausedEvent
+            return event_class(subplan=request.subplan, step=request.step, outcome=state)
         case _:
             return None
-
-
-def _of(request: ControlRequest, kind: str, outcome: str = "") -> Glimpse:
-    return Glimpse(
-        seq=0,
-        at=request.at,
-        kind=kind,
-        subplan=request.subplan,
-        step=request.step,
-        attempt=0,
-        outcome=outcome,
-        cost=None,
-        tokens=None,
-        data="{}",
-    )

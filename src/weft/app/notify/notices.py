@@ -6,7 +6,7 @@ and a coordinator that resumes a run first folds the earlier events without send
 """
 
 import shlex
-from typing import Any
+from typing import Any, assert_never
 
 from msgspec import Struct
 
@@ -14,9 +14,11 @@ from weft.agents.shared.text import one_line
 from weft.app.project.files import STDIN, InputSource
 from weft.app.project.places import PLAN_NAMES
 from weft.app.views.event_json import timestamp
-from weft.app.views.landing import held_of
+from weft.app.views.holds import held_of
 from weft.app.views.rows import BECAUSE_OF_OTHERS, HeldWork
-from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages import events as kinds
+from weft.engine.messages.events import AnyEvent, Recorded, StepEnd
+from weft.engine.states import SubplanExecutionState as State
 from weft.plan.model import Plan
 from weft.plan.prices import dollars
 
@@ -95,24 +97,54 @@ class Notices:
             at=recorded.at,
         )
 
-    def _message_for(self, event: Event) -> _Message | None:
-        match event.kind:
-            case "run_finished":
+    def _message_for(self, event: AnyEvent) -> _Message | None:
+        match event:
+            case kinds.RunFinishedEvent():
                 return self._run_finished(event)
-            case "subplan_state" if event.outcome == "failed":
-                return self._failed(event)
-            case "step_finished" | "step_cancelled":
-                return self._step_ended(event)
-            case "ask":
-                return self._asks(event)
-            case "budget":
-                return self._budget(event)
-            case _:
+            case kinds.SubplanStateEvent():
+                return self._failed(event) if event.outcome is State.FAILED else None
+            case kinds.StepFinishedEvent():
+                return self._step_finished(event)
+            case kinds.StepCancelledEvent():
+                self._held.pop((event.subplan, event.step), None)
                 return None
+            case kinds.AskEvent():
+                return self._asks(event)
+            case kinds.BudgetEvent():
+                return self._budget(event)
+            case (
+                kinds.RunStartedEvent()
+                | kinds.StoppingEvent()
+                | kinds.PausedEvent()
+                | kinds.ResumedEvent()
+                | kinds.RecoveredEvent()
+                | kinds.CoordinatorLeftEvent()
+                | kinds.WokeEvent()
+                | kinds.IgnoredEvent()
+                | kinds.SpentEvent()
+                | kinds.CostUnknownEvent()
+                | kinds.LimitedEvent()
+                | kinds.LimitsEndedEvent()
+                | kinds.LeftOutEvent()
+                | kinds.StepStartedEvent()
+                | kinds.StepSkippedEvent()
+                | kinds.AnsweredEvent()
+                | kinds.OutsideChangedEvent()
+                | kinds.MergeEvent()
+                | kinds.MergeAskedEvent()
+                | kinds.PartsEvent()
+                | kinds.VerifyEvent()
+                | kinds.PushEvent()
+                | kinds.ConflictAheadEvent()
+                | kinds.UnknownEvent()
+            ):
+                return None
+            case _:
+                assert_never(event)
 
     # Ends
 
-    def _run_finished(self, event: Event) -> _Message | None:
+    def _run_finished(self, event: kinds.RunFinishedEvent) -> _Message | None:
         name = self._plan.id
         match event.outcome:
             case "completed":
@@ -121,46 +153,46 @@ class Notices:
                 cost = f"; {dollars(event.cost)} spent" if event.cost else ""
                 return _Message("finished", f"{name} is completed", f"{ended} completed{cost}.")
             case "failed":
-                reason = event.data.get("message") or "; ".join(event.data.get("stuck", ()))
+                reason = event.message or "; ".join(event.stuck)
                 return _Message(
                     "failed", f"{name} has failed", reason or "Something failed.", self._run_command()
                 )
-            case _:  # the user has stopped it
+            case "stopped":  # by the user
                 return None
+            case _:
+                assert_never(event.outcome)
 
-    def _failed(self, event: Event) -> _Message | None:
+    def _failed(self, event: kinds.SubplanStateEvent) -> _Message | None:
         """Returns a message for a subplan that failed by itself; a group that failed by its contents has none."""
-        data = event.data
-        because_of_others = data.get("reason") in BECAUSE_OF_OTHERS
-        if because_of_others or (data.get("cause") and event.subplan in self._groups):
+        because_of_others = event.reason in BECAUSE_OF_OTHERS
+        if because_of_others or (event.cause and event.subplan in self._groups):
             return None
-        reason = data.get("message") or data.get("reason") or "Something failed."
+        reason = event.message or event.reason or "Something failed."
         return _Message("failed", self._title(event, "has failed"), reason, f"weft logs {event.subplan}")
 
     # What waits for people
 
-    def _asks(self, event: Event) -> _Message | None:
-        key = (event.subplan, event.data.get("firing", 0))
+    def _asks(self, event: kinds.AskEvent) -> _Message | None:
+        key = (event.subplan, event.firing)
         if key in self._asked:
             return None
         self._asked.add(key)
         command = f"weft answer {event.subplan}:{event.step} yes"
-        return _Message("gate", self._title(event, "asks"), event.data.get("question", ""), command)
+        return _Message("gate", self._title(event, "asks"), event.question, command)
 
-    def _step_ended(self, event: Event) -> _Message | None:
+    def _step_finished(self, event: kinds.StepFinishedEvent) -> _Message | None:
         key = (event.subplan, event.step)
-        if event.outcome != "held":
+        if event.outcome is not StepEnd.HELD:
             if event.outcome not in _TRIED_AGAIN:
                 self._held.pop(key, None)
             return None
-        held = held_of(event)
-        message = self._holds(event, held)
+        message = self._holds(event, held_of(event))
         if message is None or self._held.get(key) == message.event:
             return None
         self._held[key] = message.event
         return message
 
-    def _holds(self, event: Event, held: HeldWork) -> _Message | None:
+    def _holds(self, event: kinds.StepFinishedEvent, held: HeldWork) -> _Message | None:
         """Returns the message about a hold; None if it only waits for others, which have notices of their own."""
         if held.waits_for and not held.asks:
             return None
@@ -175,17 +207,16 @@ class Notices:
 
     # Money
 
-    def _budget(self, event: Event) -> _Message | None:
+    def _budget(self, event: kinds.BudgetEvent) -> _Message | None:
         if event.outcome == "reset":  # the user who typed the command needs no notice
             self._spent.clear()
             return None
-        percent, unit = int(event.data.get("percent") or 0), str(event.data.get("unit", "usd"))
+        percent, unit = event.percent or 0, event.unit or "usd"
         key = (event.subplan, unit, percent)
         if key in self._spent:
             return None
         self._spent.add(key)
-        spent, ceiling = event.data.get("spent") or 0, event.data.get("ceiling") or 0
-        text = f"{_amount(spent, unit)} of {_amount(ceiling, unit)} are spent"
+        text = f"{_amount(event.spent or 0, unit)} of {_amount(event.ceiling or 0, unit)} are spent"
         if event.outcome == "reached":
             return _Message(
                 "budget", self._title(event, "has used up its budget"), f"{text}; nothing new starts."
@@ -194,7 +225,7 @@ class Notices:
 
     # Words
 
-    def _title(self, event: Event, predicate: str) -> str:
+    def _title(self, event: AnyEvent, predicate: str) -> str:
         return (
             f"{self._plan.id}: {event.subplan} {predicate}"
             if event.subplan

@@ -18,6 +18,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.app.project.places import FOLDER, Places, absolute, project_of
+from weft.engine.messages.events import StepStartedEvent
 from weft.errors import InputError
 from weft.hosts.ancestry import EnclosingStep, find_enclosing_steps
 from weft.ports.journal import JournalReader
@@ -163,6 +164,7 @@ def _recorded_subplan(journal: JournalReader, step: EnclosingStep) -> str | None
     if job is None or job.run != step.run:
         return None
     for recorded in journal.events(step.run):
-        if recorded.event.kind == "step_started" and recorded.event.data.get("firing") == job.firing:
-            return recorded.event.subplan
+        event = recorded.event
+        if isinstance(event, StepStartedEvent) and event.firing == job.firing:
+            return event.subplan
     return None

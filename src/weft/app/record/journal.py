@@ -17,7 +17,14 @@ from weft.app.project.files import STDIN, InputSource
 from weft.app.project.places import PLAN_NAMES, Places, absolute, used_project
 from weft.app.project.step_limits import find_sight
 from weft.app.record.subplan_journal import SubplanJournal, is_inside
-from weft.engine.messages.events import Recorded
+from weft.engine.messages.event_codec import kinds_of
+from weft.engine.messages.events import (
+    CoordinatorLeftEvent,
+    Recorded,
+    RecoveredEvent,
+    RunFinishedEvent,
+    RunStartedEvent,
+)
 from weft.engine.messages.facts import RunStarted
 from weft.engine.messages.run_status import AT_REST
 from weft.errors import InputError
@@ -26,7 +33,8 @@ from weft.ports.journal import JournalReader, RunRecord
 from weft.store.lease import is_alive
 from weft.store.sqlite import open_reader
 
-_BEGINS, _LEAVES = frozenset({"run_started", "recovered"}), frozenset({"run_finished", "coordinator_left"})
+_BEGINS = kinds_of(RunStartedEvent, RecoveredEvent)
+_LEAVES = kinds_of(RunFinishedEvent, CoordinatorLeftEvent)
 """Kinds of events: a coordinator takes a run up; it leaves the run."""
 LOOKS_EVERY = 0.2
 """Seconds between two polls of the journal by a follower."""

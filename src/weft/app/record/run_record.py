@@ -13,6 +13,8 @@ from msgspec import Struct
 from weft.ports.journal import RunRecord
 
 _Data = Mapping[str, Any]
+_WITH_BRANCH = frozenset({"worktree", "clone"})
+"""Values of `isolation` with which a subplan has a branch."""
 
 
 class RecordedSubplan(Struct, frozen=True, kw_only=True):
@@ -35,6 +37,8 @@ class RecordedPlan:
         """The ceiling of the whole plan, as the plan file has it."""
         self._data = data
         self._subplans = dict(_walk(data))
+        self._landing_settings: dict[str, tuple[str, object]] = {}
+        """`merge.when` and `isolation` of each group that was asked for."""
 
     @property
     def paths(self) -> Mapping[str, _Data]:
@@ -50,19 +54,35 @@ class RecordedPlan:
         scopes = [own, *groups, self._data]
         is_leaf = "subplans" not in own
         depends_on = (name for subplan in (own, *groups) for name in subplan.get("depends_on", ()))
-        # As in the plan language, the innermost scope that has the setting decides.
-        when = next(
-            (scope["merge"]["when"] for scope in scopes if "when" in scope.get("merge", {})), "milestone"
-        )
+        when, isolation = self._settings_of(path)
         return RecordedSubplan(
             path=path,
             is_leaf=is_leaf,
             depends_on=tuple(dict.fromkeys(name.removeprefix("/") for name in depends_on)),
             steps=self._length(own) if is_leaf else 0,
             lands=is_leaf if when == "slice" else not groups,
-            has_branch=_first(scopes, "isolation") in {"worktree", "clone"},
+            has_branch=isolation in _WITH_BRANCH,
             branch_prefix=str(_first(scopes, "branch_prefix") or "weft/"),
         )
+
+    def may_land(self, path: str) -> bool:
+        """Returns whether a subplan has a branch whose result lands by itself.
+
+        Views ask for each of thousands of slices, so this costs less than `subplan`.
+        """
+        when, isolation = self._settings_of(path)
+        return isolation in _WITH_BRANCH and (self.is_leaf(path) if when == "slice" else "/" not in path)
+
+    def _settings_of(self, path: str) -> tuple[str, object]:
+        """Returns `merge.when` and `isolation`. As in the plan language, the innermost scope decides."""
+        scope = self._subplans[path] if path else self._data
+        if path and "merge" not in scope and "isolation" not in scope:
+            group = path.rpartition("/")[0]
+            if group not in self._landing_settings:
+                self._landing_settings[group] = self._settings_of(group)
+            return self._landing_settings[group]
+        when, isolation = self._settings_of(path.rpartition("/")[0]) if path else ("milestone", None)
+        return scope.get("merge", {}).get("when", when), scope.get("isolation", isolation)
 
     def _length(self, subplan: _Data) -> int:
         pipelines: _Data = self._data.get("pipelines", {})

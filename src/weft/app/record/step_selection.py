@@ -6,7 +6,7 @@ from itertools import chain, islice
 
 from msgspec import Struct
 
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import AnyEvent, StepStartedEvent, VerifyEvent
 from weft.engine.messages.internal_steps import MERGES, InternalStep
 from weft.engine.states import SubplanTracker
 from weft.errors import InputError
@@ -37,30 +37,29 @@ class StepSelection(Struct, frozen=True):
     typed: str
     """The argument as the user typed it."""
 
-    def has(self, event: Event) -> bool:
-        if event.kind == "verify":
+    def has(self, event: AnyEvent) -> bool:
+        if isinstance(event, VerifyEvent):
             return self.step in {"", InternalStep.LAND} and self.entry_of(event) is not None
         return event.subplan in self.rows and self.step in {"", event.step}
 
-    def entry_of(self, event: Event) -> str | None:
+    def entry_of(self, event: VerifyEvent) -> str | None:
         """Returns the first selected subplan that a verify of the landing queue is for.
 
         Returns the plan, whose path is empty, if it is selected and no other entry is; otherwise None.
         """
-        entries: Iterable[str] = event.data["entries"] or [""]
+        entries: Iterable[str] = event.entries or [""]
         return next((path for path in entries if path in self.rows), "" if "" in self.rows else None)
 
-    def command(self, event: Event) -> str:
+    def command(self, event: StepStartedEvent) -> str:
         """Returns the command line or agent that a step started; empty if the step has no process."""
         if event.step == InternalStep.WORKSPACE or event.step in VERIFIED:
             commands = self._ours(event)
             return " && ".join(
                 command if isinstance(command, str) else shlex.join(command) for command in commands
             )
-        agent = event.data.get("agent")
-        return f"agent {agent}" if agent else str(event.data.get("command", ""))
+        return f"agent {event.agent}" if event.agent else event.command or ""
 
-    def _ours(self, event: Event) -> tuple[Command, ...]:
+    def _ours(self, event: StepStartedEvent) -> tuple[Command, ...]:
         """Returns the commands of a step that Weft has added."""
         row = self.rows[event.subplan]
         setup = self.plan.scopes[row].settings.setup_commands

@@ -6,12 +6,13 @@ Every view of a run reads the journal, so no view can show more to a step.
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from weft.engine.messages.events import Recorded
+from weft.engine.messages.event_codec import kinds_of
+from weft.engine.messages.events import PausedEvent, Recorded, RecoveredEvent, ResumedEvent, RunFinishedEvent
 from weft.engine.messages.facts import AnyFact
 from weft.errors import WeftError
 from weft.ports.journal import ControlRequest, Glimpse, Holder, JournalReader, RunRecord
 
-_OF_THE_RUN = frozenset({"paused", "resumed", "recovered", "run_finished"})
+_OF_THE_RUN = kinds_of(PausedEvent, ResumedEvent, RecoveredEvent, RunFinishedEvent)
 """Kinds of events of the whole run that change the state of each subplan."""
 
 

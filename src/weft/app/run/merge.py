@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import assert_never
 
 import anyio
 from msgspec import Struct
@@ -19,7 +20,7 @@ from msgspec.structs import replace
 
 from weft.app.control.control import PATIENCE as TAKEN_WITHIN
 from weft.app.control.control import deaf_error
-from weft.app.control.holds import MERGES, Holds, Key, ask, held, is_run, key_of, list_held, look
+from weft.app.control.holds import ask, held, is_run, list_held, look
 from weft.app.isolation.plan_repository import names_of, repository_of
 from weft.app.project.step_limits import refuse_inside_step
 from weft.app.record.journal import LOOKS_EVERY, RecordedRun
@@ -27,8 +28,11 @@ from weft.app.record.run_plan import plan_of
 from weft.app.run.session import RunObserver, RunSession, first_cause
 from weft.app.run.setup import resumed
 from weft.app.run.workspaces import WorkspaceFactory
+from weft.app.views.holds import MERGES, OPEN_BEFORE_THE_END, Key, key_of
 from weft.app.views.rows import HeldWork
-from weft.engine.messages.events import Event, Recorded
+from weft.app.views.run_fold import RunFold
+from weft.engine.messages import events as kinds
+from weft.engine.messages.events import PartsOutcome, Recorded, StepEnd
 from weft.engine.messages.facts import Resumed
 from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.run_status import RunState
@@ -47,8 +51,6 @@ _STANDS_STILL = frozenset({RunState.PAUSED, RunState.WAITING})
 """States in which a run does nothing until a person acts."""
 _PARTS = "@parts"
 """Takes the place of a step name and stands for the completed parts of a subplan."""
-_OPEN_BEFORE_THE_END = frozenset({InternalStep.WORKSPACE, InternalStep.VERIFY, InternalStep.MERGE})
-"""Steps that are no longer held once their subplan has ended."""
 _IDLE = 10
 """Number of polls without news after which the command checks that the coordinator is still there."""
 
@@ -66,10 +68,10 @@ def merge(
     refuse_inside_step(book.places.project, "weft merge", environ)
     keys = {key_of(hold) for hold in wanted}
     for _ in range(patience):
-        holds = look(book)
-        remaining = [hold for hold in list_held(book, holds) if key_of(hold) in keys]
+        fold = look(book)
+        remaining = [hold for hold in list_held(book, fold) if key_of(hold) in keys]
         command = MergeCommand(remaining, now)
-        if not (remaining or now) or _tried(book, holds, command, observer, environ):
+        if not (remaining or now) or _tried(book, fold, command, observer, environ):
             return [hold for hold in held(book) if key_of(hold) in keys]
         time.sleep(LOOKS_EVERY)
     raise WeftError(f"another Weft process works in {book.places.project}; try again later")
@@ -85,25 +87,25 @@ class MergeCommand(Struct, frozen=True):
 
 
 def _tried(
-    book: RecordedRun, holds: Holds, command: MergeCommand, observer: RunObserver, environ: Mapping[str, str]
+    book: RecordedRun, fold: RunFold, command: MergeCommand, observer: RunObserver, environ: Mapping[str, str]
 ) -> bool:
     """Executes the command and returns True; returns False if another process held the project meanwhile."""
     try:
-        _merge_here(book, holds, command, observer, environ)
+        _merge_here(book, fold, command, observer, environ)
     except BusyError:
-        if is_run(book, holds):
-            return _asked(book, holds, command, observer)
-        if _is_at_another(book, holds):
+        if is_run(book, fold):
+            return _asked(book, fold, command, observer)
+        if _is_at_another(book, fold):
             raise
         return False
     return True
 
 
-def _is_at_another(book: RecordedRun, holds: Holds) -> bool:
+def _is_at_another(book: RecordedRun, fold: RunFold) -> bool:
     """Returns whether the process that works in the project has written to a different run."""
     holder = book.journal.holder()
     other_runs = (record.run for record in book.journal.runs() if record.run != book.run.run)
-    newer = (recorded for run in other_runs for recorded in book.journal.events(run, after=holds.seq))
+    newer = (recorded for run in other_runs for recorded in book.journal.events(run, after=fold.seq))
     return holder is not None and any(recorded.at >= holder.since for recorded in newer)
 
 
@@ -125,10 +127,10 @@ def _changed(git: Git, start: str, head: str) -> int:
 # In the coordinator of the run
 
 
-def _asked(book: RecordedRun, holds: Holds, command: MergeCommand, observer: RunObserver) -> bool:
+def _asked(book: RecordedRun, fold: RunFold, command: MergeCommand, observer: RunObserver) -> bool:
     """Sends the command to the coordinator and returns whether it has handled it; if not, it has left the run."""
     ask(book, command.held, command.now)
-    waiting, idle = PendingMerges(command.held, holds, command.now), 0
+    waiting, idle = PendingMerges(command.held, fold, command.now), 0
     until = time.monotonic() + TAKEN_WITHIN
     for _ in book.looks(follow=True):
         # Read the state before the events: without new events, it is the state after the last event read.
@@ -165,12 +167,12 @@ def _is_free(book: RecordedRun) -> bool:
 class PendingMerges:
     """The requested holds that have not been retried yet."""
 
-    def __init__(self, wanted: Iterable[HeldWork], holds: Holds, now: Iterable[str] = ()) -> None:
-        """`holds` is the state before the request; `hear` keeps it up to date."""
+    def __init__(self, wanted: Iterable[HeldWork], fold: RunFold, now: Iterable[str] = ()) -> None:
+        """`fold` is the state before the request; `hear` keeps it up to date."""
         self._now = set(now)
         """Subplans whose completed parts are to land and whose request the coordinator has not taken up."""
         self.keys = {key_of(hold) for hold in wanted}
-        self._holds = holds
+        self._fold = fold
         self._asked: set[str] = set()
         self._later: dict[Key, Sequence[str]] = {}
         """Holds that were retried and wait for these other subplans to land."""
@@ -178,46 +180,79 @@ class PendingMerges:
     @property
     def seq(self) -> int:
         """The number of the last event."""
-        return self._holds.seq
+        return self._fold.seq
 
     @property
     def is_over(self) -> bool:
-        return not self._now and all(self._holds.is_paused(key) for key in self.keys)
+        holds, wishes = self._fold.holds, self._fold.wishes
+        return not self._now and all(holds.is_paused(key, wishes) for key in self.keys)
 
-    def hear(self, recorded: Recorded) -> None:
-        self._holds.hear(recorded)
+    def hear(self, recorded: Recorded) -> None:  # noqa: C901 - one case for each class
         event = recorded.event
+        self._fold.apply(event, recorded.at, recorded.seq)
         key = (event.subplan, event.step)
-        if event.kind == "merge_asked":
-            self._taken_up(event)
-        elif event.kind == "parts" and event.outcome != "started":
-            self.keys.discard((event.subplan, _PARTS))
-        elif event.kind == "step_finished" and key in self.keys:
-            self._finished(key, event)
-        elif event.kind == "step_started" and key in self._later:  # with others that hold its work
-            del self._later[key]
-            self.keys.add(key)
-        elif event.kind == "step_cancelled":
-            self.keys.discard(key)
-        elif event.kind == "subplan_state":  # of what has ended, only a landing is held
-            gone = {key for key in self.keys if key[0] == event.subplan and key[1] in _OPEN_BEFORE_THE_END}
-            self.keys -= gone - self._holds.found.keys()
+        match event:
+            case kinds.MergeAskedEvent():
+                self._taken_up(event)
+            case kinds.PartsEvent():
+                if event.outcome is not PartsOutcome.STARTED:
+                    self.keys.discard((event.subplan, _PARTS))
+            case kinds.StepFinishedEvent():
+                if key in self.keys:
+                    self._finished(key, event)
+            case kinds.StepStartedEvent():
+                if key in self._later:  # with others that hold its work
+                    del self._later[key]
+                    self.keys.add(key)
+            case kinds.StepCancelledEvent():
+                self.keys.discard(key)
+            case kinds.SubplanStateEvent():
+                gone = {key for key in self.keys if key[0] == event.subplan and key[1] in OPEN_BEFORE_THE_END}
+                self.keys -= gone - self._fold.holds.known.keys()
+            case (
+                kinds.RunStartedEvent()
+                | kinds.RunFinishedEvent()
+                | kinds.StoppingEvent()
+                | kinds.PausedEvent()
+                | kinds.ResumedEvent()
+                | kinds.RecoveredEvent()
+                | kinds.CoordinatorLeftEvent()
+                | kinds.WokeEvent()
+                | kinds.IgnoredEvent()
+                | kinds.SpentEvent()
+                | kinds.CostUnknownEvent()
+                | kinds.BudgetEvent()
+                | kinds.LimitedEvent()
+                | kinds.LimitsEndedEvent()
+                | kinds.LeftOutEvent()
+                | kinds.StepSkippedEvent()
+                | kinds.AskEvent()
+                | kinds.AnsweredEvent()
+                | kinds.OutsideChangedEvent()
+                | kinds.MergeEvent()
+                | kinds.VerifyEvent()
+                | kinds.PushEvent()
+                | kinds.ConflictAheadEvent()
+                | kinds.UnknownEvent()
+            ):
+                pass
+            case _:
+                assert_never(event)
 
-    def _taken_up(self, event: Event) -> None:
-        path = event.data["subplan"]
-        self._asked.add(path)
-        if "parts" in event.data and path in self._now:
-            self._now.remove(path)
-            self.keys.update((part, _PARTS) for part in event.data["parts"])
-            self.keys.update((result, InternalStep.LAND) for result in event.data["joins"])
+    def _taken_up(self, event: kinds.MergeAskedEvent) -> None:
+        self._asked.add(event.about)
+        if event.parts is not None and event.about in self._now:
+            self._now.remove(event.about)
+            self.keys.update((part, _PARTS) for part in event.parts)
+            self.keys.update((result, InternalStep.LAND) for result in event.joins or ())
 
-    def _finished(self, key: Key, event: Event) -> None:
-        if event.outcome == "held" and event.subplan not in self._asked:
+    def _finished(self, key: Key, event: kinds.StepFinishedEvent) -> None:
+        if event.outcome is StepEnd.HELD and event.subplan not in self._asked:
             return  # the retry belongs to an earlier request
         self.keys.discard(key)
-        if event.outcome == "held":
-            self._later[key] = event.data.get("waits_for", ())
-        elif event.step == InternalStep.LAND and event.outcome == "done":
+        if event.outcome is StepEnd.HELD:
+            self._later[key] = event.waits_for
+        elif event.step == InternalStep.LAND and event.outcome is StepEnd.DONE:
             unblocked = [key for key, waits_for in self._later.items() if event.subplan in waits_for]
             for unblocked_key in unblocked:
                 del self._later[unblocked_key]
@@ -233,9 +268,9 @@ class _Listener:
     Without a coordinator only merges and landings are retried.
     """
 
-    def __init__(self, command: MergeCommand, holds: Holds, observer: RunObserver) -> None:
+    def __init__(self, command: MergeCommand, fold: RunFold, observer: RunObserver) -> None:
         merges = (hold for hold in command.held if hold.step in MERGES)
-        self._waiting = PendingMerges(merges, holds, command.now)
+        self._waiting = PendingMerges(merges, fold, command.now)
         self._observer = observer
         self.begins = observer.begins
         self.looks = observer.looks
@@ -251,7 +286,7 @@ class _Listener:
 
 
 def _merge_here(
-    book: RecordedRun, holds: Holds, command: MergeCommand, observer: RunObserver, environ: Mapping[str, str]
+    book: RecordedRun, fold: RunFold, command: MergeCommand, observer: RunObserver, environ: Mapping[str, str]
 ) -> None:
     journal = open_journal(book.places.journal, now=time.time(), command="weft merge")
     try:
@@ -260,7 +295,7 @@ def _merge_here(
         ask(book, command.held, command.now)
         setup, engine, first = resumed(book.run, compiled, journal, workplaces)
         assert isinstance(first, Resumed)
-        listener = _Listener(command, holds, observer)
+        listener = _Listener(command, fold, observer)
         listener.begins(setup)
 
         def is_enough() -> bool:

@@ -20,7 +20,7 @@ from weft.app.run.session import LEFT, RunObserver, RunSession, RunSetup
 from weft.app.run.setup import resumed
 from weft.app.run.workspaces import WorkspaceFactory
 from weft.engine.engine import Engine
-from weft.engine.messages.events import Recorded
+from weft.engine.messages.events import Recorded, StoppingEvent
 from weft.engine.messages.facts import Resumed
 from weft.engine.messages.orders import Launch
 from weft.garbage import without_gc
@@ -98,7 +98,9 @@ class _Listener(Struct):
             self.observer.begins(setup)
 
     def hears(self, events: Sequence[Recorded]) -> None:
-        self.is_stopped = self.is_stopped or any(recorded.event.kind == "stopping" for recorded in events)
+        self.is_stopped = self.is_stopped or any(
+            isinstance(recorded.event, StoppingEvent) for recorded in events
+        )
         if self.observer is not None:
             self.observer.hears(events)
 

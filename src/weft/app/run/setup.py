@@ -27,7 +27,7 @@ from weft.app.run.selection import WHOLE, SubplanChoice
 from weft.app.run.session import RunSetup
 from weft.app.run.workspaces import RunWorkspaces, WorkspaceFactory
 from weft.engine.engine import Engine
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import BudgetEvent
 from weft.engine.messages.facts import AnyFact, BudgetReset, ControlState, Resumed, RunStarted
 from weft.engine.messages.run_status import UNFINISHED
 from weft.errors import InputError
@@ -253,4 +253,4 @@ def _paused_paths(request: RunRequest, journal: SqliteJournal, setup: RunSetup) 
 
 def _reset_budget(journal: SqliteJournal, run: str) -> None:
     at = time.time()
-    journal.append(run, [(at, Event(kind="budget", outcome="reset", fact=BudgetReset(at=at)))])
+    journal.append(run, [(at, BudgetEvent(outcome="reset", fact=BudgetReset(at=at)))])

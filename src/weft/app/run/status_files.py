@@ -5,13 +5,25 @@ cost a thousand files. A subplan that failed by itself, asks a question or is he
 """
 
 from collections.abc import Sequence
+from typing import assert_never
 
 from msgspec import Struct
 
 from weft.app.views.event_json import timestamp
-from weft.app.views.landing import LandingCourse, held_of
+from weft.app.views.landing import LandingCourse
 from weft.app.views.rows import HeldWork
-from weft.engine.messages.events import Event, Recorded
+from weft.app.views.run_fold import RunFold
+from weft.engine.messages import events as kinds
+from weft.engine.messages.events import (
+    AnsweredEvent,
+    AnyEvent,
+    AskEvent,
+    Recorded,
+    StepEnd,
+    StepFinishedEvent,
+    StepStartedEvent,
+    SubplanStateEvent,
+)
 from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.model import Plan
@@ -21,44 +33,44 @@ LASTS = 1.0
 """Seconds that a state must last before it is written."""
 _BY_OTHERS = frozenset({None, "blocked", "cancelled"})
 """Reasons of an end that needs no attention here: none, or a cause outside the subplan."""
-_STEPS = frozenset({"step_started", "step_finished", "ask", "answered"})
-_UNDER_WAY = frozenset({"step_started", "ask"})
-_RUNNING = Event(kind="subplan_state", outcome="running")
-_COMPLETED = Event(kind="subplan_state", outcome="completed")
-_STOPPED = Event(kind="subplan_state", outcome="stopped")
-"""Stand-ins for the state of a subplan when only an earlier coordinator has received the real event."""
+_STOPPED = "stopped"
+
+Activity = StepStartedEvent | StepFinishedEvent | AskEvent | AnsweredEvent
 
 
 class _SubplanStatus(Struct, eq=False):
     """The latest state of a subplan, as its events report it."""
 
     at: float
-    state: Event
-    step: Event | None = None
+    state: str
+    """A state of subplans, or `stopped`. Without news of it: the state in which such events happen."""
+    reason: str | None = None
+    message: str | None = None
+    step: Activity | None = None
     landing: str = ""
     held: HeldWork | None = None
 
     @property
     def question(self) -> str | None:
-        return None if self.step is None else self.step.data.get("question")
+        return self.step.question if isinstance(self.step, AskEvent) else None
 
     def record(self) -> dict[str, object]:
         """Returns the contents of the status file."""
         record: dict[str, object] = {"updated_at": timestamp(self.at), **self._state()}
         if self.step is not None:
-            step = self.step.step if self.step.kind in _UNDER_WAY else None
+            step = self.step.step if isinstance(self.step, StepStartedEvent | AskEvent) else None
             record |= {"step": step, "attempt": self.step.attempt, "question": self.question}
         return record
 
     def _state(self) -> dict[str, object]:
-        data, held = self.state.data, self.held
-        message, landing, conflict = data.get("message"), self.landing or None, list[str]()
+        held = self.held
+        message, landing, conflict = self.message, self.landing or None, list[str]()
         if held is not None:
             message, landing = held.message, "conflict" if held.conflict else "held"
             conflict = list(held.files) if held.conflict else []
         return {
-            "state": self.state.outcome,
-            "reason": data.get("reason"),
+            "state": self.state,
+            "reason": self.reason,
             "message": message,
             "landing": landing,
             "conflict": conflict,
@@ -71,6 +83,8 @@ class StatusMirror:
         self._run = run
         self._rows: dict[str, int] = {path: row for row, path in enumerate(plan.outline.paths)}
         self._course = LandingCourse(plan)
+        self._fold = RunFold()
+        """The state since this coordinator has started."""
         self._statuses: dict[str, _SubplanStatus] = {}
         """The subplans that have not ended."""
         self._waiting: dict[str, float] = {}
@@ -79,23 +93,59 @@ class StatusMirror:
 
     def hears(self, events: Sequence[Recorded]) -> None:
         for recorded in events:
-            event = recorded.event
-            if event.kind == "run_finished" and event.outcome == _STOPPED.outcome:
-                self._stop(recorded.at)
-            if not event.subplan:
-                continue
-            if event.kind == "subplan_state":
-                self._hear_state(event, recorded.at)
-            elif event.kind in _STEPS and event.step == InternalStep.LAND:
-                self._hear_landing(event, recorded.at)
-            elif event.kind in _STEPS:
-                self._hear_step(event, recorded.at)
+            self._fold.apply(recorded.event, recorded.at, recorded.seq)
+            self._hear(recorded.event, recorded.at)
+
+    def _hear(self, event: AnyEvent, at: float) -> None:
+        match event:
+            case kinds.RunFinishedEvent():
+                if event.outcome == _STOPPED:
+                    self._stop(at)
+            case kinds.SubplanStateEvent():
+                self._hear_state(event, at)
+            case (
+                kinds.StepStartedEvent()
+                | kinds.StepFinishedEvent()
+                | kinds.AskEvent()
+                | kinds.AnsweredEvent()
+            ):
+                self._hear_step(event, at)
+            case (
+                kinds.RunStartedEvent()
+                | kinds.StoppingEvent()
+                | kinds.PausedEvent()
+                | kinds.ResumedEvent()
+                | kinds.RecoveredEvent()
+                | kinds.CoordinatorLeftEvent()
+                | kinds.WokeEvent()
+                | kinds.IgnoredEvent()
+                | kinds.SpentEvent()
+                | kinds.CostUnknownEvent()
+                | kinds.BudgetEvent()
+                | kinds.LimitedEvent()
+                | kinds.LimitsEndedEvent()
+                | kinds.LeftOutEvent()
+                | kinds.StepSkippedEvent()
+                | kinds.StepCancelledEvent()
+                | kinds.OutsideChangedEvent()
+                | kinds.MergeEvent()
+                | kinds.MergeAskedEvent()
+                | kinds.PartsEvent()
+                | kinds.VerifyEvent()
+                | kinds.PushEvent()
+                | kinds.ConflictAheadEvent()
+                | kinds.UnknownEvent()
+            ):
+                pass
+            case _:
+                assert_never(event)
 
     def _stop(self, at: float) -> None:
         """Writes `stopped` into the files that say `running`, which would be wrong until the run is resumed."""
         for path, status in self._statuses.items():
             if status.question is None and status.held is None:
                 status.at, status.state, status.step = at, _STOPPED, None
+                status.reason = status.message = None
                 if self._has_file(path):
                     self._write(path)
                     self._waiting.pop(path, None)
@@ -114,7 +164,7 @@ class StatusMirror:
         A question or the reason of a hold stays in the file: both hold true while nothing runs.
         """
         status = self._files.read(path) if self._files.had(path) else None
-        if status is None or status.get("run") != self._run or status.get("state") != _RUNNING.outcome:
+        if status is None or status.get("run") != self._run or status.get("state") != State.RUNNING:
             return False
         return not status.get("question") and not status.get("message")
 
@@ -122,37 +172,45 @@ class StatusMirror:
         self._waiting.setdefault(path, at)
         if path not in self._statuses:
             landing = self._course.landing(self._rows[path], State.RUNNING)
-            self._statuses[path] = _SubplanStatus(at, state=_RUNNING, landing=landing)
+            self._statuses[path] = _SubplanStatus(at, state=State.RUNNING, landing=landing)
         self._statuses[path].at = at
         return self._statuses[path]
 
-    def _hear_state(self, event: Event, at: float) -> None:
-        path, state = event.subplan, State(event.outcome)
+    def _hear_state(self, event: SubplanStateEvent, at: float) -> None:
+        path, state = event.subplan, event.outcome
+        if not path:
+            return
         status = self._update(path, at)
-        status.state, status.held = event, None
+        status.state, status.reason, status.message = state, event.reason, event.message
+        status.held = None
         status.landing = self._course.landing(self._rows[path], state)
         if not state.terminal:
             return
-        if event.data.get("reason") not in _BY_OTHERS or self._has_file(path):
+        if event.reason not in _BY_OTHERS or self._has_file(path):
             self._write(path)
         del self._waiting[path], self._statuses[path]
 
-    def _hear_step(self, event: Event, at: float) -> None:
-        status = self._update(event.subplan, at)
-        status.step = event
-        status.held = held_of(event) if event.outcome == "held" else None
-        if status.held is not None:
-            self._write(event.subplan)
+    def _hear_step(self, event: Activity, at: float) -> None:
+        path = event.subplan
+        if not path:
+            return
+        held = self._fold.holds.open.get(path)
+        if event.step == InternalStep.LAND:
+            self._hear_landing(event, held, at)
+            return
+        status = self._update(path, at)
+        status.step, status.held = event, held
+        if held is not None:
+            self._write(path)
 
-    def _hear_landing(self, event: Event, at: float) -> None:
+    def _hear_landing(self, event: Activity, held: HeldWork | None, at: float) -> None:
         """Records a landing, which happens after the subplan has ended, if it is held or has a file already."""
         path = event.subplan
-        held = held_of(event) if event.outcome == "held" else None
         landing = self._course.landing(self._rows[path], State.COMPLETED)
-        if event.outcome == "done" and landing:
+        if isinstance(event, StepFinishedEvent) and event.outcome is StepEnd.DONE and landing:
             landing = "merged"
         if held is not None or self._has_file(path):
-            self._set(path, _SubplanStatus(at, state=_COMPLETED, landing=landing, held=held))
+            self._set(path, _SubplanStatus(at, state=State.COMPLETED, landing=landing, held=held))
 
     def looks(self, now: float) -> None:
         """Writes the files that are due. The session calls this regularly."""

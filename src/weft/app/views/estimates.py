@@ -7,6 +7,7 @@ have ended. It assumes that the rest takes as long per unit and that as many sli
 
 from collections.abc import Iterable
 
+from weft.engine.messages.internal_steps import is_internal
 from weft.plan.model import Nested, Plan, Step
 from weft.plan.pipelines.flow import effective
 from weft.plan.pipelines.unroll import most_runs
@@ -81,7 +82,7 @@ class Attempts:
     def most(self, row: int, step: str) -> int:
         """Returns the largest number of attempts; 0 for a step outside a pipeline, such as a merge."""
         plan = self._plan
-        if step.startswith("@") or not plan.outline.leaves[row]:
+        if is_internal(step) or not plan.outline.leaves[row]:
             return 0
         pipeline, retries = plan.pipeline_of(row), plan.scopes[row].settings.retries
         verifies = bool(plan.subplans[row].verify)

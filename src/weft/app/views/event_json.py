@@ -1,8 +1,10 @@
 """Events of a run as JSON."""
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
+from weft.engine.messages.event_codec import data_of, kind_of, outcome_of
 from weft.engine.messages.events import Recorded
 from weft.plan.report.costs import MICRO
 
@@ -13,19 +15,20 @@ def event_json(recorded: Recorded) -> dict[str, Any]:
     The fact is left out: it is internal to the engine.
     """
     event = recorded.event
+    data: dict[str, Any] = json.loads(recorded.data) if recorded.data else data_of(event)
     common = {
         "seq": recorded.seq,
         "ts": timestamp(recorded.at),
         "run": recorded.run,
-        "event": event.kind,
-        "subplan": event.subplan or event.data.get("subplan") or None,
+        "event": kind_of(event),
+        "subplan": event.subplan or data.get("subplan") or None,
         "step": event.step or None,
         "attempt": event.attempt or None,
-        "outcome": event.outcome or None,
+        "outcome": outcome_of(event) or None,
         "cost_usd": None if event.cost is None else event.cost / MICRO,
         "tokens": event.tokens,
     }
-    own = {name: _value(name, value) for name, value in event.data.items() if name not in common}
+    own = {name: _value(name, value) for name, value in data.items() if name not in common}
     return common | own
 
 

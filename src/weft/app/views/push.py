@@ -1,9 +1,8 @@
 """The state of the last push of the target, as `push` events report it."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from msgspec import Struct
+
+from weft.engine.messages.landing_events import PushEvent
 
 
 class PushState(Struct, frozen=True, kw_only=True):
@@ -35,12 +34,11 @@ class PushState(Struct, frozen=True, kw_only=True):
         }
 
 
-def push_state(data: Mapping[str, Any]) -> PushState:
-    """Returns the state that the data of a `push` event describes."""
+def push_state(event: PushEvent) -> PushState:
     return PushState(
-        remote=str(data.get("remote", "")),
-        commit=str(data.get("commit", "")),
-        message=str(data.get("message", "")),
-        command=str(data.get("command", "")),
-        is_final=bool(data.get("final", False)),
+        remote=event.remote,
+        commit=event.commit,
+        message=event.message,
+        command=event.command,
+        is_final=bool(event.final),
     )

@@ -18,6 +18,7 @@ from weft.app.views.rows import RowView
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT, Outline
 
+_ENDS = frozenset({State.COMPLETED, State.FAILED})
 RowList = dict[int, None]
 """An ordered set of rows."""
 
@@ -41,7 +42,7 @@ class RowIndex:
 
     def changed(self, row: int) -> None:
         """Marks a row for `tidied`, which moves it later: most rows change more often than a view is drawn."""
-        if self._rows[row].state.terminal:
+        if self._rows[row].state in _ENDS:
             self._changed.pop(row, None)  # ended rows are in the order of their ends, not of their starts
         self._changed[row] = None
 

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from weft.engine.messages.events import Event
+from weft.engine.messages.step_events import StepFinishedEvent
 from weft.engine.states import SubplanExecutionState as State
 
 BECAUSE_OF_OTHERS = frozenset({"blocked", "cancelled"})
@@ -19,6 +19,14 @@ class StepFailure(Struct, frozen=True, kw_only=True):
     tail: str = ""
     """The end of the output."""
     how: str = "failed"
+
+
+class Rejection(Struct, frozen=True, kw_only=True):
+    """A step that ran without error and had its result rejected."""
+
+    step: str
+    attempt: int
+    reason: str
 
 
 class RunningStep(Struct, kw_only=True, eq=False):
@@ -85,6 +93,8 @@ class LeftOut(Struct, frozen=True, kw_only=True):
 class RowView(Struct, kw_only=True, eq=False):
     """The view of a subplan; row 0 is the whole plan."""
 
+    number: int = 0
+    """The row of the plan; 0 if the view has no plan."""
     state: State = State.PENDING
     reason: str = ""
     message: str = ""
@@ -96,18 +106,26 @@ class RowView(Struct, kw_only=True, eq=False):
     """The own step that caused the failure, if any."""
     trouble: StepFailure | None = None
     """The last step that failed, even if a later attempt succeeded."""
+    rejected: Rejection | None = None
+    """The last step whose result was rejected, until its next end."""
     idle: dict[str, None] = {}
     """Steps whose agent was to change files and changed none in its last attempt."""
     notes: dict[str, str] = {}
     """Oddities of finished steps, by step: an unreadable result file, processes left behind."""
     steps: dict[int, RunningStep] = {}
     """Running steps, by firing."""
+    done: set[str] = set()
+    """Steps that have ended as done."""
+    has_output: bool = False
+    """Whether a step with a process has started."""
     questions: dict[str, OpenStepQuestion] = {}
     """Open questions, by step."""
     limited_until: float | None = None
     """The end of the usage limit that the subplan waits for."""
     started_at: float | None = None
     ended_at: float | None = None
+    changed_at: float | None = None
+    """When its state changed last."""
     cost: int = 0
     """Reported cost of the subplan and its contents, in micro-dollars."""
     unknown_costs: int = 0
@@ -144,17 +162,16 @@ class LandedWork(Struct, frozen=True):
     commit: str
 
 
-def step_failure(event: Event, step: RunningStep | None) -> StepFailure:
+def step_failure(event: StepFinishedEvent, step: RunningStep | None) -> StepFailure:
     """Returns the failure that the end of a step reports; `step` is None for a step that never started."""
-    data = event.data
     agent = f"agent {step.agent}" if step is not None and step.agent else ""
     return StepFailure(
         step=event.step,
         attempt=event.attempt,
         command=(step.command if step is not None else "") or agent,
-        exit_code=data.get("exit_code"),
-        signal=data.get("signal"),
-        message=data.get("message") or "",
-        tail=data.get("tail") or "",
+        exit_code=event.exit_code,
+        signal=event.signal,
+        message=event.message,
+        tail=event.tail or "",
         how=event.outcome,
     )

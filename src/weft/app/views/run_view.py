@@ -1,96 +1,51 @@
-"""The view of a run, folded from its events.
+"""The view of a run: the fold of its events, with what follows from the plan."""
 
-The fold has no clock, no input and no output, and the cost of an event does not depend on the size of the plan.
-"""
+from collections.abc import Iterator, Sequence
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from msgspec import convert, to_builtins
 
-from msgspec import convert
-
-from weft.app.history.ledger import total
 from weft.app.views.estimates import Attempts, Pace
-from weft.app.views.landing import LandingFold
+from weft.app.views.landing import LandingCourse
+from weft.app.views.landing_view import LandingView
 from weft.app.views.row_index import RowIndex
-from weft.app.views.rows import (
-    BECAUSE_OF_OTHERS,
-    LeftOut,
-    OpenStepQuestion,
-    RowView,
-    RunningStep,
-    StepFailure,
-    step_failure,
-)
-from weft.app.views.signals import OutsideWarning, outside_warning
-from weft.app.views.totals import Charges, Totals
-from weft.engine.messages.events import Event
-from weft.engine.messages.facts import ControlState, RunStarted
-from weft.engine.messages.failures import REJECTED
-from weft.engine.state.control_requests import ControlRequests
+from weft.app.views.rows import BECAUSE_OF_OTHERS, RowView, RunningStep, StepFailure
+from weft.app.views.run_fold import RunFold
+from weft.app.views.signals import OutsideWarning
+from weft.engine.messages.failures import Failure
+from weft.engine.messages.run_events import RecoveredEvent, RunFinishedEvent, RunStartedEvent
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
 
 OUTPUT_KEPT = 500
 """Characters kept of a line of output; no terminal shows more."""
-_BAD_ENDS = frozenset({"failed", "timeout", "infra", "lost", "conflict", REJECTED})
 _ENDS = frozenset({State.COMPLETED, State.FAILED})
 
 Tally = dict[State, int]
 """Slices by state."""
 
 
-class RunView:
+class RunView(RunFold):
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.outline = plan.outline
-        self.run = ""
-        self.state = "pending"
-        """`pending`, `running`, `stopping`, or the final state of the run."""
-        self.rows = [RowView() for _ in plan.subplans]
+        self.rows = [RowView(number=row) for row, _ in enumerate(plan.subplans)]
+        super().__init__(dict(zip(map(str, self.outline.paths), self.rows, strict=True)))
         self.tallies: dict[int, Tally] = {}
         """For each group, the number of its slices by state."""
         self._shelves = RowIndex(self.outline, self.rows)
-        self.landings = LandingFold(plan, self.rows)
-        self.wishes = ControlRequests()
-        """The subplans that people have paused, frozen or stopped."""
-        self.totals = Totals()
-        """The spending that running steps have reported."""
-        self.charges = Charges()
-        self.version = 0
-        """Grows with each change."""
+        self.landings = LandingView(plan, self.landings_by_path, self.holds.open, self.rows)
         self.ended_at: float | None = None
-        self.outside: list[OutsideWarning] = []
-        self._last_at = 0.0
         self._since: float | None = None
         self._seconds_before = 0.0
         self._numbers: dict[str, int] = {path: row for row, path in enumerate(self.outline.paths)}
         self._met: dict[int, int] = {}
         self._pace = Pace(plan)
         self._attempts = Attempts(plan)
-        self._folds: dict[str, Callable[[Event, float], None]] = {
-            "run_started": self._run_started, "run_finished": self._run_finished,
-            "paused": self._steered, "resumed": self._steered,
-            "stopping": self._stopping, "recovered": self._recovered,
-            "subplan_state": self._subplan_state, "step_started": self._step_started,
-            "step_finished": self._step_finished, "step_cancelled": self._step_cancelled,
-            "ask": self._ask, "answered": self._answered, "spent": self._spent, "limited": self._limited,
-            "merge": self._merge, "conflict_ahead": self._conflict_ahead, "left_out": self._left_out,
-            "budget": self._budget, "cost_unknown": self._cost_unknown, "outside_changed": self._outside_changed,
-            "limits_ended": self._limits_ended, "push": self.landings.pushed, "parts": self.landings.parts,
-            "verify": self._verify,
-        }  # fmt: skip
+        self._course = LandingCourse(plan)
         self._count_slices()
 
     # Updates
-
-    def apply(self, event: Event, at: float) -> None:
-        """Folds an event into the view. Unknown kinds, and kinds that no view shows, change nothing."""
-        self.version += 1
-        fold = self._folds.get(event.kind)
-        if fold is not None:
-            fold(event, at)
-        self._last_at = at
 
     def note_output(self, path: str, step: str, line: str) -> None:
         for running_step in self.rows[self._numbers[path]].steps.values():
@@ -168,83 +123,65 @@ class RunView:
             self._met[row] = met
         return met
 
+    @property
+    def outside(self) -> Sequence[OutsideWarning]:
+        return self.signals.outside()
+
     # The run
 
-    def _run_started(self, event: Event, at: float) -> None:
-        self.run = event.data.get("run", "")
-        if isinstance(event.fact, RunStarted):
-            self.landings.target = event.fact.target
-            self.charges.earlier = total(event.fact.earlier or ())
-        self.state = "running"
+    def _run_started(self, event: RunStartedEvent, at: float) -> None:
+        super()._run_started(event, at)
         self._since = at
 
-    def _run_finished(self, event: Event, at: float) -> None:
-        self.state = event.outcome
+    def _run_finished(self, event: RunFinishedEvent, at: float) -> None:
         self._seconds_before = self.elapsed(at)
         self._since = None
         self.ended_at = at
-        if event.outcome in _ENDS:  # otherwise the run can be resumed
-            stuck = event.data.get("stuck") or ()
-            message = {"message": f"the run is stuck: {'; '.join(stuck)}"} if stuck else {}
-            self._change(ROOT, State(event.outcome), event.data | message, at)
+        super()._run_finished(event, at)
 
-    def _steered(self, event: Event, _at: float) -> None:
-        self.wishes.says(event.subplan, ControlState(event.outcome))
-
-    def _stopping(self, _event: Event, _at: float) -> None:
-        self.state = "stopping"
-
-    def _recovered(self, event: Event, at: float) -> None:
+    def _recovered(self, event: RecoveredEvent, at: float) -> None:
         """Resumes the clock of a run whose coordinator left at an unknown time.
 
         If steps kept running, the time in between counts; otherwise the run was alive until its last event.
         """
         if self.state in _ENDS:
             return
-        self.wishes.forget_stops()
+        super()._recovered(event, at)
         for row in self.shelves.running:
             if not self.rows[row].steps:
-                self.rows[row].pause(at - self._last_at)
-        self._seconds_before = self.elapsed(at if event.data.get("running") else self._last_at)
+                self.rows[row].pause(at - self.at)
+        self._seconds_before = self.elapsed(at if event.running else self.at)
         self._since = at
         self.state = "running"
         self.ended_at = None
 
     # Subplans
 
-    def _subplan_state(self, event: Event, at: float) -> None:
-        self._change(self._numbers[event.subplan], State(event.outcome), event.data, at)
+    def _moved(self, row: RowView) -> None:
+        self._shelves.changed(row.number)
 
-    def _change(self, row: int, state: State, data: dict[str, Any], at: float) -> None:
-        view = self.rows[row]
-        before, view.state = view.state, state
-        self.landings.state_changed(row, at)
-        if state.terminal:
-            self._end(row, data, at)
-        else:
-            view.started_at = at
-        if self.outline.leaves[row]:
-            self._count(row, before)
-        self._shelves.changed(row)
+    def _landing_of(self, row: RowView) -> str:
+        return self._course.landing(row.number, row.state)
 
-    def _end(self, row: int, data: dict[str, Any], at: float) -> None:
-        """Records the reason, message and cause of an end."""
-        view = self.rows[row]
-        view.reason, view.message = data.get("reason", ""), data.get("message", "")
-        view.cause, view.carried = data.get("cause", ""), data.get("carried", False)
-        view.ended_at = at
-        view.questions.clear()
-        is_leaf = self.outline.leaves[row]
-        view.failed_by_itself = (
-            view.state is State.FAILED
-            and view.reason not in BECAUSE_OF_OTHERS
-            and (is_leaf or (bool(view.message) and not view.cause))  # the cause of a group lies in it
+    def _change(self, row: RowView, state: State, at: float) -> None:
+        before = row.state
+        super()._change(row, state, at)
+        if self.outline.leaves[row.number]:
+            self._count(row.number, before)
+
+    def _end(self, row: RowView, failure: Failure | None, at: float) -> None:
+        super()._end(row, failure, at)
+        is_leaf = self.outline.leaves[row.number]
+        row.failed_by_itself = (
+            row.state is State.FAILED
+            and row.reason not in BECAUSE_OF_OTHERS
+            and (is_leaf or (bool(row.message) and not row.cause))  # the cause of a group lies in it
         )
-        if view.failed_by_itself:
-            view.failure = convert(data["failure"], StepFailure) if data.get("failure") else view.trouble
+        if row.failed_by_itself:
+            row.failure = row.trouble if failure is None else convert(to_builtins(failure), StepFailure)
         if is_leaf:
-            ran = not view.carried and view.reason not in BECAUSE_OF_OTHERS
-            self._pace.ended(row, view.seconds(at) if ran else None)
+            ran = not row.carried and row.reason not in BECAUSE_OF_OTHERS
+            self._pace.ended(row.number, row.seconds(at) if ran else None)
 
     def _around(self, row: int) -> Iterator[int]:
         """Yields the groups around a row, the innermost first."""
@@ -266,128 +203,10 @@ class RunView:
             tally[before] -= 1
             tally[after] += 1
 
-    # Steps
+    # Money
 
-    def _step_started(self, event: Event, at: float) -> None:
-        row, data = self._numbers[event.subplan], event.data
-        view = self.rows[row]
-        view.limited_until = None
-        self.landings.started(row, event.step, at)
-        view.steps[data["firing"]] = RunningStep(
-            step=event.step,
-            attempt=event.attempt,
-            firing=data["firing"],
-            execution=data.get("execution", 1),
-            started_at=at,
-            command=data.get("command") or "",
-            agent=data.get("agent") or "",
-            reserved=(data.get("reserved", 0), data.get("reserved_tokens", 0)),
-        )
-        self._shelves.changed(row)
-
-    def _step_finished(self, event: Event, at: float) -> None:
-        row, data = self._numbers[event.subplan], event.data
-        view = self.rows[row]
-        step = view.steps.pop(data.get("firing", 0), None)  # a join, or a nested pipeline, is no firing
-        self._add_cost(row, event, step)
-        if event.outcome in _BAD_ENDS and (step is not None or event.outcome == REJECTED):
-            view.trouble = step_failure(event, step)
-        if event.outcome == "limited":
-            view.limited_until = data.get("until")
-        if event.outcome == "done":
-            view.idle.pop(event.step, None)
-            view.idle |= {event.step: None} if data.get("changed") is False else {}
-            view.notes.pop(event.step, None)
-            view.notes |= {event.step: data["message"]} if data.get("message") and step is not None else {}
-        self.landings.finished(row, event, at)
-        self._shelves.changed(row)
-
-    def _add_cost(self, row: int, event: Event, step: RunningStep | None) -> None:
-        """Adds the cost of a step. It is unknown if an agent reports none, unless the agent never started."""
-        data = event.data
-        never_ran = event.outcome == "infra" and data.get("exit_code") is None and data.get("signal") is None
-        is_known = event.cost is not None and not data.get("cost_at_least")
-        is_unknown = not is_known and step is not None and bool(step.agent) and not never_ran
-        if step is not None or event.cost:
-            self._spend(row, event, unknown=is_unknown, ended=True)
-
-    def _spent(self, event: Event, _at: float) -> None:
-        self._spend(self._numbers[event.subplan], event)
-
-    def _spend(self, row: int, event: Event, *, unknown: bool = False, ended: bool = False) -> None:
-        execution = (event.data.get("firing", 0), event.data.get("execution", 1))
-        cost, tokens = self.totals.more(execution, event.cost, event.tokens, ended=ended)
-        if not cost and not tokens and not unknown:
-            return
-        for ancestor in (row, *self._around(row)):
-            self.rows[ancestor].cost += cost
-            self.rows[ancestor].tokens += tokens
-            self.rows[ancestor].unknown_costs += unknown
-
-    def _budget(self, event: Event, _at: float) -> None:
-        """Resets the budget. Running steps count in full, including the amounts they spent before the reset."""
-        if event.outcome == "reset":
-            cost, tokens = self.totals.all()
-            spent = self.rows[ROOT].cost - cost, self.rows[ROOT].tokens - tokens
-            self.charges = Charges(uncounted=spent)
-
-    def _cost_unknown(self, event: Event, _at: float) -> None:
-        self.charges.add_unreported(event.data)
-
-    def _limited(self, event: Event, _at: float) -> None:
-        self.rows[self._numbers[event.subplan]].limited_until = event.data["until"]
-
-    def _limits_ended(self, _event: Event, _at: float) -> None:
-        for row in self.rows:
-            row.limited_until = None
-
-    def _step_cancelled(self, event: Event, at: float) -> None:
-        row, firing = self._numbers[event.subplan], event.data["firing"]
-        view = self.rows[row]
-        if firing in view.steps:
-            view.steps[firing].cancelled_by = event.data.get("cause") or "the run"
-            return
-        if event.step in view.questions and view.questions[event.step].firing == firing:
-            del view.questions[event.step]
-        self.landings.cancelled(row, event.step, at)
-        self._shelves.changed(row)
-
-    def _merge(self, event: Event, _at: float) -> None:
-        self.landings.merged(self._numbers[event.subplan], event)
-
-    def _verify(self, event: Event, _at: float) -> None:
-        self.landings.verifying(event)
-
-    def _conflict_ahead(self, event: Event, _at: float) -> None:
-        row, other_row = self._numbers[event.subplan], self._numbers[event.data["other"]]
-        self.landings.foreseen(row, other_row, event.data.get("files", ()))
-
-    def _outside_changed(self, event: Event, _at: float) -> None:
-        self.outside.append(outside_warning(event.data))
-
-    def _left_out(self, event: Event, _at: float) -> None:
-        row, data = self._numbers[event.subplan], event.data
-        self.rows[row].left_out = LeftOut(
-            group=data["group"],
-            message=data.get("message", ""),
-            is_culprit=event.subplan in data.get("culprits", ()),
-        )
-        self.rows[row].landing = "unmerged"
-        self._shelves.changed(row)
-
-    # People
-
-    def _ask(self, event: Event, at: float) -> None:
-        row = self._numbers[event.subplan]
-        self.rows[row].questions[event.step] = OpenStepQuestion(
-            firing=event.data["firing"], text=event.data.get("question", ""), asked_at=at
-        )
-        self._shelves.changed(row)
-
-    def _answered(self, event: Event, at: float) -> None:
-        row = self._numbers[event.subplan]
-        view = self.rows[row]
-        question = view.questions.pop(event.step, None)
-        if question is not None and not view.questions and not view.steps:
-            view.pause(at - question.asked_at)
-        self._shelves.changed(row)
+    def _spend(self, row: RowView, cost: int, tokens: int, *, unknown: bool) -> None:
+        """Adds the spending of a subplan also to the groups around it."""
+        super()._spend(row, cost, tokens, unknown=unknown)
+        for group in self._around(row.number):
+            super()._spend(self.rows[group], cost, tokens, unknown=unknown)

@@ -1,20 +1,22 @@
-"""Signals of a run beyond the states of subplans: usage limits, failed verifies, conflicts ahead, rejections.
+"""Signals of a run beyond the states of subplans: usage limits, failed verifies, changes outside.
 
-`weft status` shows them below the table of subplans. They are folded from glimpses, in the order of the journal:
-first the rare events of the whole run (`hear`), then the steps of the subplans that are shown (`hear_step`).
+`weft status` shows them below the table of subplans.
 """
 
-import json
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from msgspec import Struct
 
-from weft.app.views.push import PushState, push_state
-from weft.engine.messages.failures import REJECTED
-from weft.ports.journal import Glimpse
+from weft.engine.messages.internal_steps import InternalStep
+from weft.engine.messages.landing_events import MergeEvent, VerifyEvent, VerifyOutcome
+from weft.engine.messages.run_events import LimitedEvent
+from weft.engine.messages.step_events import (
+    OutsideChangedEvent,
+    StepFinishedEvent,
+    StepStartedEvent,
+)
 
-VERIFY, LAND = "@verify", "@land"
+VERIFY, LAND = InternalStep.VERIFY, InternalStep.LAND
 _NO_VERDICT = frozenset({"done", "cancelled", "stopped", "lost", "held"})
 """Outcomes of a verify that do not blame the verified work."""
 _QUOTED = "  | "
@@ -60,14 +62,13 @@ class OutsideWarning(Struct, frozen=True, kw_only=True):
     during: tuple[str, ...]
 
 
-def outside_warning(data: Mapping[str, Any]) -> OutsideWarning:
-    """Returns the warning that the data of an `outside_changed` event describes."""
+def outside_warning(event: OutsideChangedEvent) -> OutsideWarning:
     return OutsideWarning(
-        place=str(data.get("place", "")),
-        directory=str(data.get("directory", "")),
-        files=tuple(data.get("files", ())),
-        more=int(data.get("more", 0)),
-        during=tuple(data.get("during", ())),
+        place=event.place,
+        directory=event.directory,
+        files=event.files,
+        more=event.more,
+        during=event.during,
     )
 
 
@@ -81,20 +82,19 @@ class FailedVerifies:
         self._last: FailedVerify | None = None
         """The last verify, if it failed."""
 
-    def hear(self, outcome: str, data: Mapping[str, Any]) -> None:
-        """Folds a `verify` event."""
-        self._commands |= dict.fromkeys(data.get("commands", ()))
-        if outcome == "started":
+    def verify(self, event: VerifyEvent) -> None:
+        self._commands |= dict.fromkeys(event.commands)
+        if event.outcome is VerifyOutcome.STARTED:
             return
         self._last = None
-        if outcome not in _NO_VERDICT | {"passed"}:
-            message = str(data.get("message") or outcome)
+        if event.outcome not in _NO_VERDICT | {VerifyOutcome.PASSED}:
+            message = event.message or event.outcome
             self._last = FailedVerify(
                 subplan="",
                 command=self._command_in(message),
                 message=message,
-                tail=str(data.get("tail", "")),
-                entries=tuple(data.get("entries", ())),
+                tail=event.tail,
+                entries=event.entries,
                 step=LAND,
             )
 
@@ -131,89 +131,48 @@ class FailedVerifies:
         return next((command for command in self._commands if f"({command})" in message), "")
 
 
-class Rejection(Struct, frozen=True, kw_only=True):
-    """A step that ran without error and had its result rejected."""
-
-    step: str
-    attempt: int
-    reason: str
-
-
 class RunSignals:
     def __init__(self) -> None:
         self._limits: dict[tuple[str, ...], float] = {}
-        self._ahead: dict[tuple[str, str], tuple[str, ...]] = {}
         self._commands: dict[str, str] = {}
         self._verifies: dict[str, FailedVerify] = {}
-        self._rejections: dict[str, Rejection] = {}
         self._outside: list[OutsideWarning] = []
-        self.push: PushState | None = None
-        """The last push; None if there was none since the last landing."""
-        self.pushed = 0
-        """The sequence number of that push."""
         self._landings = FailedVerifies()
 
     # Updates
 
-    def hear(self, glimpse: Glimpse) -> None:
-        """Folds one of the rare events of the run."""
-        if glimpse.kind == "limited":
-            data = _data(glimpse)
-            self._limits[tuple(data.get("agents", ()))] = float(data.get("until", 0.0))
-        elif glimpse.kind == "limits_ended":
-            self._limits.clear()
-        elif glimpse.kind == "conflict_ahead":
-            data = _data(glimpse)
-            first, second = sorted((glimpse.subplan, str(data.get("other", ""))))
-            self._ahead[first, second] = tuple(data.get("files", ()))
-        elif glimpse.kind == "push":
-            self.push, self.pushed = push_state(_data(glimpse)), glimpse.seq
-        elif glimpse.kind == "outside_changed":
-            self._outside.append(outside_warning(_data(glimpse)))
-        elif glimpse.kind == "verify":
-            self._landings.hear(glimpse.outcome, _data(glimpse))
+    def limited(self, event: LimitedEvent) -> None:
+        self._limits[event.agents] = event.until
 
-    def is_pushed_before(self, seq: int) -> bool:
-        """Returns whether the last push came before the event with this number."""
-        return self.push is not None and self.pushed < seq
+    def limits_ended(self) -> None:
+        self._limits.clear()
 
-    def land(self, seq: int) -> None:
-        """Records that the target has moved with this event; an earlier push does not include it."""
-        if self.is_pushed_before(seq):
-            self.push = None
+    def outside_changed(self, event: OutsideChangedEvent) -> None:
+        self._outside.append(outside_warning(event))
 
-    def hold(self, path: str, message: str, *, red: bool) -> None:
-        """Records that a landing is held or, unless `red`, that no failed verify holds it."""
-        self._landings.hold(path, message if red else "")
+    def verify(self, event: VerifyEvent) -> None:
+        """Records the start or end of a verify of the landing queue."""
+        self._landings.verify(event)
 
-    def hear_step(self, glimpse: Glimpse) -> None:
-        """Folds the start or the end of a step."""
-        if glimpse.kind == "step_started":
-            if glimpse.step == VERIFY:
-                self._commands[glimpse.subplan] = str(_data(glimpse).get("command", ""))
+    def land(self, event: MergeEvent) -> None:
+        """Records the end of a landing: whether a failed verify holds it."""
+        self._landings.hold(event.subplan, event.message if event.red else "")
+
+    def step_started(self, event: StepStartedEvent) -> None:
+        if event.step == VERIFY:
+            self._commands[event.subplan] = event.command or ""
+
+    def step_finished(self, event: StepFinishedEvent) -> None:
+        if event.step != VERIFY:
             return
-        if glimpse.step == VERIFY:
-            self._hear_verify(glimpse)
-        rejection = self._rejections.get(glimpse.subplan)
-        if glimpse.outcome == REJECTED:
-            reason = str(_data(glimpse).get("message", ""))
-            self._rejections[glimpse.subplan] = Rejection(
-                step=glimpse.step, attempt=glimpse.attempt, reason=reason
+        self._verifies.pop(event.subplan, None)
+        if event.outcome not in _NO_VERDICT:
+            self._verifies[event.subplan] = FailedVerify(
+                subplan=event.subplan,
+                command=self._commands.get(event.subplan, ""),
+                message=event.message or event.outcome,
+                tail=event.tail or "",
             )
-        elif rejection is not None and rejection.step == glimpse.step:
-            del self._rejections[glimpse.subplan]
-
-    def _hear_verify(self, glimpse: Glimpse) -> None:
-        self._verifies.pop(glimpse.subplan, None)
-        if glimpse.outcome in _NO_VERDICT:
-            return
-        data = _data(glimpse)
-        self._verifies[glimpse.subplan] = FailedVerify(
-            subplan=glimpse.subplan,
-            command=self._commands.get(glimpse.subplan, ""),
-            message=str(data.get("message") or glimpse.outcome),
-            tail=str(data.get("tail", "")),
-        )
 
     # Queries
 
@@ -232,22 +191,3 @@ class RunSignals:
 
     def outside(self) -> tuple[OutsideWarning, ...]:
         return tuple(self._outside)
-
-    def rejection(self, path: str) -> Rejection | None:
-        return self._rejections.get(path)
-
-    def ahead(self, states: Mapping[str, str], held: Collection[str]) -> tuple[ConflictAhead, ...]:
-        """Returns the conflicts that can still happen; held subplans are left out, as theirs has happened."""
-        return tuple(
-            ConflictAhead(subplan=first, other=second, files=files)
-            for (first, second), files in self._ahead.items()
-            if files
-            and "failed" not in (pair := {states.get(first), states.get(second)})
-            and pair != {"completed"}
-            and not {first, second} & {*held}
-        )
-
-
-def _data(glimpse: Glimpse) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(glimpse.data)
-    return data

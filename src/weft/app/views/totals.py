@@ -1,11 +1,9 @@
 """Sums of the spending of steps. Running steps report totals, so each report is turned into a difference."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from msgspec import Struct
 
 from weft.engine.messages.facts import EarlierSpending
+from weft.engine.messages.run_events import CostUnknownEvent
 
 Amounts = tuple[int, int]
 """Micro-dollars and tokens."""
@@ -23,10 +21,10 @@ class Charges(Struct):
     unreported: Amounts = (0, 0)
     """Reserved for agent calls of this run that did not report their cost."""
 
-    def add_unreported(self, data: Mapping[str, Any]) -> None:
-        """Adds the reservation that an event `cost_unknown` names."""
+    def add_unreported(self, event: CostUnknownEvent) -> None:
+        """Adds the reservation that stays for an agent call without a cost."""
         money, tokens = self.unreported
-        self.unreported = (money + data.get("reserved", 0), tokens + data.get("reserved_tokens", 0))
+        self.unreported = (money + event.reserved, tokens + event.reserved_tokens)
 
 
 class Totals:

@@ -24,7 +24,7 @@ from weft.cli.text.run_lines import lines_of
 from weft.cli.text.run_summary import next_lines, summary_lines
 from weft.cli.wording.cells import Style
 from weft.cli.wording.words import few
-from weft.engine.messages.events import Recorded
+from weft.engine.messages.events import Recorded, RecoveredEvent
 from weft.engine.states import FailureReason
 from weft.engine.states import SubplanExecutionState as State
 from weft.runtime.jobs import output_name
@@ -252,7 +252,9 @@ class Watcher(Observer):
         self._screen.show(self._view, self._clock())
 
     def _lines(self, recorded: Recorded, view: RunView) -> Sequence[str]:
-        return lines_of(recorded.event, recorded.at, view) if recorded.event.kind == "recovered" else ()
+        return (
+            lines_of(recorded.event, recorded.at, view) if isinstance(recorded.event, RecoveredEvent) else ()
+        )
 
     def _say(self, lines: Sequence[str]) -> None:
         if lines:

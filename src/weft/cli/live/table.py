@@ -20,8 +20,8 @@ from weft.cli.wording.words import (
     why_held,
     why_not,
 )
+from weft.engine.messages.events import StepEnd
 from weft.engine.messages.facts import ControlState
-from weft.engine.messages.failures import REJECTED
 from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT
@@ -184,7 +184,7 @@ def _why_again(row_view: RowView, steps: Sequence[RunningStep]) -> str:
     """Returns why a step is repeated, for the time until it has output of its own."""
     if row_view.trouble is None or all(step.attempt == 1 for step in steps):
         return ""
-    ended = "was rejected" if row_view.trouble.how == REJECTED else "failed"
+    ended = "was rejected" if row_view.trouble.how == StepEnd.REJECTED else "failed"
     return f"again, as {step_name(row_view.trouble.step)} {ended}: {what_failed(row_view.trouble)}"
 
 

@@ -15,6 +15,7 @@ import click
 from weft.app.inspect.logs import LogStreams, Piece, StepLog
 from weft.cli.output import clean, note, show_lines, write_bytes, write_text
 from weft.cli.terminal import takes_colours
+from weft.engine.messages.events import StepFinishedEvent
 
 _RULE = "──"
 _NOT_RUN = "infra"
@@ -131,6 +132,8 @@ class ForPrograms:
 
 def _end(log: StepLog) -> dict[str, Any]:
     assert log.end is not None
-    data = log.end.data
-    more: dict[str, Any] = {name: data[name] for name in ("changed", "session") if name in data}
-    return {"outcome": log.end.outcome, "message": data.get("message"), **more}
+    more: dict[str, Any] = {}
+    if isinstance(log.end, StepFinishedEvent):
+        details = {"changed": log.end.changed, "session": log.end.session}
+        more = {name: value for name, value in details.items() if value is not None}
+    return {"outcome": log.end.outcome, "message": log.end.message or None, **more}

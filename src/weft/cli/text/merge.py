@@ -1,6 +1,7 @@
 """Output of `weft merge`: merged results, and held results with the reason."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import assert_never
 
 from msgspec import Struct, to_builtins
 
@@ -8,7 +9,15 @@ from weft.app.run.session import RunSetup
 from weft.app.views.landing import move_of
 from weft.app.views.rows import HeldWork
 from weft.cli.wording.words import arrival, few
-from weft.engine.messages.events import Event, Recorded
+from weft.engine.messages import events as kinds
+from weft.engine.messages.events import (
+    AnyEvent,
+    PartsEvent,
+    PartsOutcome,
+    Recorded,
+    StepEnd,
+    StepFinishedEvent,
+)
 from weft.engine.messages.internal_steps import InternalStep
 
 _MERGES = frozenset({InternalStep.MERGE, InternalStep.LAND})
@@ -45,37 +54,73 @@ class MergeObserver:
         for recorded in events:
             self._handle(recorded.event)
 
-    def _handle(self, event: Event) -> None:
-        if event.kind == "run_finished" and event.outcome == "completed":
-            self.is_over = True
-        elif event.kind == "parts" and event.outcome != "started":
-            self._parts(event)
-        elif event.kind == "step_finished" and event.step in _MERGES and event.outcome == "done":
+    def _handle(self, event: AnyEvent) -> None:
+        match event:
+            case kinds.RunFinishedEvent():
+                self.is_over = self.is_over or event.outcome == "completed"
+            case kinds.PartsEvent():
+                if event.outcome is not PartsOutcome.STARTED:
+                    self._parts(event)
+            case kinds.StepFinishedEvent():
+                self._step_finished(event)
+            case (
+                kinds.RunStartedEvent()
+                | kinds.StoppingEvent()
+                | kinds.PausedEvent()
+                | kinds.ResumedEvent()
+                | kinds.RecoveredEvent()
+                | kinds.CoordinatorLeftEvent()
+                | kinds.WokeEvent()
+                | kinds.IgnoredEvent()
+                | kinds.SpentEvent()
+                | kinds.CostUnknownEvent()
+                | kinds.BudgetEvent()
+                | kinds.LimitedEvent()
+                | kinds.LimitsEndedEvent()
+                | kinds.SubplanStateEvent()
+                | kinds.LeftOutEvent()
+                | kinds.StepStartedEvent()
+                | kinds.StepSkippedEvent()
+                | kinds.StepCancelledEvent()
+                | kinds.AskEvent()
+                | kinds.AnsweredEvent()
+                | kinds.OutsideChangedEvent()
+                | kinds.MergeEvent()
+                | kinds.MergeAskedEvent()
+                | kinds.VerifyEvent()
+                | kinds.PushEvent()
+                | kinds.ConflictAheadEvent()
+                | kinds.UnknownEvent()
+            ):
+                pass
+            case _:
+                assert_never(event)
+
+    def _step_finished(self, event: StepFinishedEvent) -> None:
+        if event.step in _MERGES and event.outcome is StepEnd.DONE:
             self._arrived(event)
-        elif event.kind == "step_finished" and event.step in _PARTS and event.outcome not in _SILENT_OUTCOMES:
+        elif event.step in _PARTS and event.outcome not in _SILENT_OUTCOMES:
             self.failed = True
-            self._say(f"{event.subplan}: {event.data.get('message') or event.outcome}")
-            for line in str(event.data.get("tail", "")).splitlines():
+            self._say(f"{event.subplan}: {event.message or event.outcome}")
+            for line in (event.tail or "").splitlines():
                 self._say(f"  | {line}")
 
-    def _parts(self, event: Event) -> None:
+    def _parts(self, event: PartsEvent) -> None:
         """Records whether completed parts of a group landed or were refused."""
-        if event.outcome == "landed":
-            if event.data["parts"] and event.data["moves"]:
-                move = move_of(event)
-                assert move is not None
+        if event.outcome is PartsOutcome.LANDED:
+            move = move_of(event.moves)
+            if event.parts and move is not None:
                 self.merged.append(
                     MergedResult(subplan=event.subplan, branch=move.branch, commit=move.commit)
                 )
-                names = few(event.data["parts"])
-                self._say(f"{event.subplan}: {arrival(InternalStep.LAND, move)}, in part: {names}")
+                self._say(f"{event.subplan}: {arrival(InternalStep.LAND, move)}, in part: {few(event.parts)}")
             return
-        self.refused = event.outcome in {"held", "stopped"}
+        self.refused = event.outcome in {PartsOutcome.HELD, PartsOutcome.STOPPED}
         self.failed = self.failed or not self.refused
-        self._say(f"{event.subplan}: {event.data.get('message') or event.outcome}")
+        self._say(f"{event.subplan}: {event.message or event.outcome}")
 
-    def _arrived(self, event: Event) -> None:
-        move = move_of(event)
+    def _arrived(self, event: StepFinishedEvent) -> None:
+        move = move_of(event.moves)
         branch, commit = (move.branch, move.commit) if move is not None else (None, None)
         self.merged.append(MergedResult(subplan=event.subplan, branch=branch, commit=commit))
         nothing = f"there was nothing to {'land' if event.step == InternalStep.LAND else 'merge'}"

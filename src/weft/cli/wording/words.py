@@ -5,7 +5,7 @@ from math import ceil
 
 from weft.app.views.landing_places import VERIFY_FAILED
 from weft.app.views.rows import HeldWork, LandedWork, RowView, StepFailure
-from weft.engine.messages.failures import REJECTED
+from weft.engine.messages.events import StepEnd
 from weft.engine.messages.internal_steps import InternalStep
 from weft.plan.prices import dollars
 
@@ -62,7 +62,7 @@ def step_name(step: str, attempt: int = 0, most: int = 0) -> str:
 def what_failed(failure: StepFailure) -> str:
     """Returns a phrase such as `exit code 1 (pytest -q)`."""
     message = failure.message.removeprefix(f"{failure.step}: ")
-    if failure.how == REJECTED:
+    if failure.how == StepEnd.REJECTED:
         return message
     if message in {"", "failed", f"failed ({failure.command})"}:
         message = _ending(failure)

@@ -6,9 +6,6 @@ from msgspec import Struct, to_builtins
 
 from weft.engine.states import FailureReason
 
-REJECTED = "rejected"
-"""The outcome of a successful step whose result was rejected."""
-
 
 class Failure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a step or a subplan failed."""

@@ -1,12 +1,14 @@
 """The merge backlog: slices whose steps have ended and whose work is on its way to the branch around them.
 
-Finishing goes before starting. A slice gives its slots back when its steps end, but until it is merged it takes a
-place: a new slice begins only if there is a slot for it and one more for each slice of the backlog. So no more
-workspaces are under way than `max_parallel` says, however slow merges are. A merge itself needs no slot.
+Finishing comes before starting. A slice returns its slots when its steps end, and its merge needs none. But merges
+run one after the other, and each slice of the backlog has a workspace on disk. So the backlog counts: as many
+slices as half a limit are free, so that new slices start while those that ended together are merged, and each
+further slice takes a place. Thus at most one and a half times as many workspaces are under way as `max_parallel`
+says, however slow merges are.
 
-Only a slice that gets on by itself is in the backlog: its merge is under way or waits for its turn at the branch,
-or an agent resolves its conflict. A slice that waits for a person, a usage limit, a pool or the budget is not, nor
-is one whose merge waits behind a merge that a person has frozen.
+Only a slice that needs no person is in the backlog: its merge runs or waits for its turn at the branch, or an
+agent resolves its conflict. A slice that waits for a person, a usage limit, a pool or the budget is not in it, nor
+is a slice whose merge waits behind a merge that a person has frozen.
 """
 
 from weft.engine.state.engine_state import EngineState
@@ -47,18 +49,20 @@ class Backlog:
     # Questions
 
     def leaves_place(self, row: int) -> bool:
-        """Returns whether each limit around a slice has a slot for it and for each slice of the backlog."""
+        """Returns whether each limit around a slice has a place for it beside the backlog."""
         state = self._state
-        limits = [pool for pool, _ in state.limits.slots[row]]
-        free = {pool: state.allocator.free(pool) for pool in limits}
-        if not state.backlog or len(state.backlog) < min(free.values()):
+        allocator, limits = state.allocator, state.limits.slots
+        # As many slices of the backlog as take a place before one does not start, by limit.
+        most = {pool: allocator.free(pool) + allocator.size(pool) // 2 for pool, _ in limits[row]}
+        if not state.backlog or len(state.backlog) < min(most.values()):
             return True
         stuck = self._stuck_branches()
         for subplan in state.backlog:
             if self._outline.parents[subplan.row] not in stuck:
-                for pool, _ in state.limits.slots[subplan.row]:
-                    free[pool] = free.get(pool, 0) - 1
-        return all(free[pool] > 0 for pool in limits)
+                for pool, _ in limits[subplan.row]:
+                    if pool in most:
+                        most[pool] -= 1
+        return all(left > 0 for left in most.values())
 
     def _stuck_branches(self) -> set[int]:
         """Returns the groups whose integration branch is blocked by a frozen merge."""

@@ -8,9 +8,10 @@ steps that wait for it; a join that is certain to fail cancels its other branche
 from msgspec.structs import replace
 
 from weft.engine.messages.facts import Answered, Ended, StepOutcome
-from weft.engine.messages.failures import REJECTED, Failure
+from weft.engine.messages.failures import Failure
 from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.orders import Prepare
+from weft.engine.messages.step_events import StepEnd
 from weft.engine.rules.cancellation import Cancellation
 from weft.engine.rules.event_writer import EventWriter
 from weft.engine.rules.moves import Moves
@@ -121,7 +122,7 @@ class Completion:
         placed = subplan.steps[move.act.step]
         judgement = self._judge.judge(subplan, placed, failed(_FAILED, failure), failure)
         outcome = self._concluded(subplan, move, judgement)
-        self._events.concluded(subplan, move.act.step, "failed", message)
+        self._events.concluded(subplan, move.act.step, StepEnd.FAILED, message)
         self._moves.leads(firing, outcome)
 
     def part_ended(self, firing: StepFiring, how: StepOutcome, fact: Ended) -> None:
@@ -206,7 +207,7 @@ class Completion:
             judgement = self._judge.judge(subplan, placed, output, failure)
             outcome = self._concluded(subplan, move, judgement)
             if judgement.rejected_by:
-                self._events.concluded(subplan, placed.address, REJECTED, judgement.reason)
+                self._events.concluded(subplan, placed.address, StepEnd.REJECTED, judgement.reason)
         elif fact.accepted:
             subplan.outputs[placed.address] = replace(
                 subplan.outputs[placed.address], status="done", error=None
@@ -263,8 +264,8 @@ class Completion:
     ) -> None:
         """Of a step that is no process: a join, or a nested pipeline."""
         if judgement.rejected_by:
-            self._events.concluded(subplan, placed.address, REJECTED, judgement.reason)
+            self._events.concluded(subplan, placed.address, StepEnd.REJECTED, judgement.reason)
             return
         output = subplan.outputs.get(placed.address)
         message = "" if output is None or output.error is None else output.error.message
-        self._events.concluded(subplan, placed.address, outcome, message)
+        self._events.concluded(subplan, placed.address, StepEnd(outcome), message)

@@ -51,9 +51,11 @@ class EarlyEnds:
     def wakes(self, fact: Woke | LimitsEnded) -> None:
         """Retries firings whose usage limit has ended: those that are due, or all if a person says so."""
         state = self._state
-        self._events.noted("woke" if isinstance(fact, Woke) else "limits_ended", fact)
         if isinstance(fact, LimitsEnded):
+            self._events.limits_ended(fact)
             self._expenses.end_limits()
+        else:
+            self._events.woke(fact)
         for firing in list(state.firings.values()):
             if firing.parked == "limited" and (firing.until <= state.at or not state.limited):
                 firing.parked = "asking"

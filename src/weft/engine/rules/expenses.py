@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from weft.engine.messages.facts import BudgetReset, EarlierSpending, Ended, Spent, StepOutcome
 from weft.engine.messages.failures import Failure
 from weft.engine.messages.orders import Halt, WakeAt
+from weft.engine.messages.run_events import Unit
+from weft.engine.messages.step_events import StepEnd
 from weft.engine.rules.cancellation import Cancellation
 from weft.engine.rules.event_writer import EventWriter
 from weft.engine.rules.moves import Moves
@@ -50,7 +52,7 @@ class Expenses:
         self._moves = moves
         self._cancellation = cancellation
         self._events = events
-        self._units: tuple[tuple[str, Budget], ...] = (("usd", state.budget), ("tokens", state.token_budget))
+        self._units: tuple[tuple[Unit, Budget], ...] = (("usd", state.budget), ("tokens", state.token_budget))
         self._met: dict[str, int] = {}
         """By account: how many times in a row it has met its usage limit."""
 
@@ -105,7 +107,7 @@ class Expenses:
         state = self._state
         return bool(state.limited) and state.limited.get(account_of(agent), state.at) > state.at
 
-    def _over(self, row: int, amounts: Amounts) -> list[tuple[str, Budget, int, int]]:
+    def _over(self, row: int, amounts: Amounts) -> list[tuple[Unit, Budget, int, int]]:
         """Returns the ceilings that the amounts would exceed: unit, budget, row of the ceiling, amount."""
         return [
             (unit, budget, over, amount)
@@ -141,12 +143,12 @@ class Expenses:
         subplan, move = request.subplan, request.move
         if request.firing is not None:
             self._events.cancelled(request.firing, "the budget")
-        self._events.concluded(subplan, part_name(move), "failed", failure.message)
+        self._events.concluded(subplan, part_name(move), StepEnd.FAILED, failure.message)
         firing = request.firing or self._moves.begins(subplan, move, ())
         self._moves.ends(firing)
         self._moves.leads(firing, "failed")
 
-    def _used_up(self, unit: str, row: int, step: str, amount: int = 0) -> Failure:
+    def _used_up(self, unit: Unit, row: int, step: str, amount: int = 0) -> Failure:
         """Returns the failure, with a message that names the ceiling and the amounts."""
         budget = dict(self._units)[unit]
         format_amount = dollars if unit == "usd" else _in_tokens
@@ -215,7 +217,7 @@ class Expenses:
                 if percent >= ALL and self._state.settings(over).on_budget == "stop":
                     self._end_agents(unit, over, ended)
 
-    def _end_agents(self, unit: str, over: int, ended: StepFiring | None) -> None:
+    def _end_agents(self, unit: Unit, over: int, ended: StepFiring | None) -> None:
         state = self._state
         below = range(over, over + state.plan.outline.sizes[over])
         for firing in list(state.firings.values()):

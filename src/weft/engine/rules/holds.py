@@ -20,6 +20,8 @@ _UNFINISHED = frozenset(
     {StepOutcome.STOPPED, StepOutcome.LIMITED, StepOutcome.LOST, StepOutcome.INFRA, StepOutcome.HELD}
 )
 
+_NOT_DONE = frozenset({StepOutcome.LOST, StepOutcome.INFRA})
+
 
 class HoldRules:
     """Holds firings and decides when they are retried."""
@@ -32,9 +34,13 @@ class HoldRules:
     def outcome_of(self, firing: StepFiring, fact: Ended) -> StepOutcome:
         """Returns the outcome that counts for an end that is not a success.
 
-        A conflict that an agent will resolve is not held, unless only merges may start.
+        A conflict that an agent will resolve is not held, unless only merges may start. A merge or landing that
+        the machine could not do, however often it was retried, is held: its work is complete and paid for, and
+        when the disk has room again, the next try succeeds.
         """
         how = _outcome(firing, fact.how)
+        if how in _NOT_DONE and firing.move.act.role in MERGING and how in firing.move.final:
+            return StepOutcome.HELD
         way = firing.move.ways.get("conflict")
         is_resolved = way is not None and not way.ends and not self._state.merges_only
         if (
@@ -72,9 +78,11 @@ class HoldRules:
     def _waits(self, firing: StepFiring) -> bool:
         return bool(firing.waits_for) and not firing.asks and self._may_begin(firing)
 
-    def merge_asked(self, fact: MergeAsked, **details: Sequence[str]) -> None:
-        """Approves and retries the results in a subplan, or all, for a person. The event carries `details`."""
-        self._events.noted("merge_asked", fact, subplan=fact.subplan, **details)
+    def merge_asked(
+        self, fact: MergeAsked, *, joins: Sequence[str] | None = None, parts: Sequence[str] | None = None
+    ) -> None:
+        """Approves and retries the results in a subplan, or all, for a person. The event names joins and parts."""
+        self._events.merge_asked(fact, joins=joins, parts=parts)
         state = self._state
         inside = f"{fact.subplan}/"
 

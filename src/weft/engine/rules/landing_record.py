@@ -33,13 +33,15 @@ class LandingRecord:
         match fact:
             case VerifyStarted():
                 self.verifying = fact
+                self._events.verify_started(fact)
             case VerifyEnded():
                 self.verifying = None
                 self.verified.append(fact)
+                self._events.verify_ended(fact)
             case Pushed():
                 if not fact.message and fact.landing == self.unpushed:
                     self.unpushed = ""
-        self._events.queue(fact)
+                self._events.pushed(fact)
 
     def landed(self, fact: Ended) -> None:
         """Records a landing."""

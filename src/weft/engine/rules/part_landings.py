@@ -9,8 +9,8 @@ repeats the request.
 
 from collections.abc import Iterator
 
-from weft.engine.messages.events import Event
 from weft.engine.messages.facts import Ended, MergeAsked, StepOutcome
+from weft.engine.messages.landing_events import PartsEvent, PartsOutcome
 from weft.engine.messages.orders import Halt, Land
 from weft.engine.rules.holds import HoldRules
 from weft.engine.rules.scopes import Scopes
@@ -83,19 +83,29 @@ class PartLandings:
         )
         state.part_landings[order.firing] = order
         state.order(order)
-        state.emit(Event(kind="parts", subplan=order.path, outcome="started", data=_number(order)))
+        event = PartsEvent(
+            subplan=order.path, outcome=PartsOutcome.STARTED, firing=order.firing, execution=order.execution
+        )
+        state.emit(event)
 
     def ended(self, order: Land, fact: Ended) -> None:
         state = self._state
         del state.part_landings[order.firing]
-        outcome = "landed" if fact.how is StepOutcome.DONE else str(fact.how)
-        data = _number(order) | {"parts": list(fact.parts), "moves": [_move(fact)] if fact.moves else []}
-        data |= {"message": fact.message} if fact.message else {}
-        data |= {"red": True} if fact.red else {}
         if fact.how is StepOutcome.DONE:
             rows = {str(path): row for row, path in enumerate(self._outline.paths)}
             state.on_target.update(rows[path] for path in fact.parts if path in rows)
-        state.emit(Event(kind="parts", subplan=order.path, outcome=outcome, data=data, fact=fact))
+        event = PartsEvent(
+            subplan=order.path,
+            outcome=PartsOutcome.LANDED if fact.how is StepOutcome.DONE else PartsOutcome(fact.how),
+            firing=order.firing,
+            execution=order.execution,
+            parts=fact.parts,
+            moves=fact.moves[-1:],
+            message=fact.message,
+            red=fact.red,
+            fact=fact,
+        )
+        state.emit(event)
 
     def stops(self, *, now: bool) -> None:
         for order in self._state.part_landings.values():
@@ -105,12 +115,3 @@ class PartLandings:
 
 def _is_in(path: str, group: str) -> bool:
     return path == group or path.startswith(f"{group}/")
-
-
-def _number(order: Land) -> dict[str, object]:
-    return {"firing": order.firing, "execution": order.execution}
-
-
-def _move(fact: Ended) -> dict[str, str]:
-    move = fact.moves[-1]
-    return {"ref": move.ref, "before": move.before, "after": move.after}

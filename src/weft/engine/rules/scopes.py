@@ -24,7 +24,7 @@ from weft.engine.state.engine_state import EngineState
 from weft.engine.state.landing_order import LandingOrder
 from weft.engine.state.script import ShapeTransition
 from weft.engine.state.slice_state import SubplanState
-from weft.engine.states import FailureReason
+from weft.engine.states import FailureReason, SubplanExecutionState
 from weft.plan.compile.parts import READY
 from weft.plan.order.outline import ROOT
 
@@ -280,10 +280,8 @@ class Scopes:
             if state.tracker.is_pending(row - 1):
                 self.started(row)
             before = state.tracker.move(row - 1, states.COMPLETED)
-            if state.path(row) in state.carried:
-                self._events.state(row, "completed", before, carried=True)
-            else:
-                self._events.state(row, "completed", before)
+            carried = state.path(row) in state.carried
+            self._events.state(row, SubplanExecutionState.COMPLETED, before, carried=carried)
         elif not state.tracker.is_failed(row - 1):
             self._fail(row, failure)
             if failure.reason is not FailureReason.CANCELLED:
@@ -292,7 +290,8 @@ class Scopes:
     # States
 
     def started(self, row: int) -> None:
-        self._events.state(row, "running", self._state.tracker.move(row - 1, states.RUNNING))
+        before = self._state.tracker.move(row - 1, states.RUNNING)
+        self._events.state(row, SubplanExecutionState.RUNNING, before)
 
     def _fail(self, row: int, failure: Failure) -> None:
         state = self._state

@@ -6,6 +6,7 @@ room in pools request it and wait; all others fire at once.
 """
 
 from weft.engine.messages.failures import Failure
+from weft.engine.messages.step_events import StepEnd
 from weft.engine.rules.cancellation import Cancellation
 from weft.engine.rules.completion import Completion
 from weft.engine.rules.event_writer import EventWriter
@@ -148,7 +149,7 @@ class TokenRules:
         fault = subplan.faults.pop(placed.address, "") if subplan.faults else ""
         if fault:
             failure = step_failure(placed, subplan.attempts.get(placed.address, 0) + 1, fault)
-            self._events.concluded(subplan, placed.address, "failed", fault)
+            self._events.concluded(subplan, placed.address, StepEnd.FAILED, fault)
             self._completion.not_run(subplan, rules.stop, failure)
             return True
         if not placed.step.depends_on or isinstance(placed.step.body, Join):

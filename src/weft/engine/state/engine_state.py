@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from weft.engine.messages.events import Event
+from weft.engine.messages.events import AnyEvent
 from weft.engine.messages.facts import ControlState, EarlierSlice
 from weft.engine.messages.failures import Failure
 from weft.engine.messages.orders import AnyOrder, Land
@@ -116,7 +116,7 @@ class EngineState(Struct, eq=False, kw_only=True):
     """By group with an excluded part inside: why that part is missing."""
     arrivals: deque[tuple[SubplanState, int]] = field(default_factory=deque[tuple[SubplanState, int]])
     ended: deque[SubplanState] = field(default_factory=deque[SubplanState])
-    events: list[Event] = []
+    events: list[AnyEvent] = []
     orders: list[AnyOrder] = []
     moves: list[tuple[str, str]] | None = None
     """A trace of the net, if requested: transitions and outcomes. An empty outcome is a start."""
@@ -138,7 +138,7 @@ class EngineState(Struct, eq=False, kw_only=True):
     def settings(self, row: int) -> Settings:
         return self.compiled.plan.scopes[row].settings
 
-    def emit(self, event: Event) -> None:
+    def emit(self, event: AnyEvent) -> None:
         if not self.quiet:
             self.events.append(event)
 

@@ -18,7 +18,9 @@ from weft.workspaces.errors import shown
 from weft.workspaces.git.base.commit_object import signing_error
 from weft.workspaces.git.base.names import RefNames
 from weft.workspaces.git.base.program import Git
+from weft.workspaces.git.base.refs import is_ref, tip
 from weft.workspaces.git.base.repository import Ends, Repository
+from weft.workspaces.git.base.worktree_links import git_dir_at
 
 _SUBMODULE = re.compile(rb"^160000 commit [0-9a-f]+\t([^\0]+)", re.DOTALL)
 _UNFINISHED = {
@@ -29,6 +31,8 @@ _UNFINISHED = {
     "REVERT_HEAD": "revert",
 }
 """Files in the git directory of a checkout that show an unfinished operation."""
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*(/[A-Za-z0-9_][A-Za-z0-9_-]*)*")
+"""Names that git certainly allows for a branch."""
 _NAMED = 3
 """The number of files that a message names; the others are counted."""
 
@@ -83,13 +87,13 @@ def _of_names(git: Git, names: RefNames | None) -> Iterator[str]:
     if names is None:
         return
     branch = names.branch("")
-    if not git.says_yes("check-ref-format", f"refs/heads/{branch}"):
+    if not _PLAIN_NAME.fullmatch(branch) and not git.says_yes("check-ref-format", f"refs/heads/{branch}"):
         yield f"git allows no branch {branch!r}; write another `branch_prefix` in the plan, such as weft/"
         return
     parts = branch.split("/")
     for end in range(1, len(parts)):
         folder = "/".join(parts[:end])
-        if git.says_yes("show-ref", "--verify", "--quiet", f"refs/heads/{folder}"):
+        if is_ref(git, f"refs/heads/{folder}"):
             yield (
                 f"there is a branch {folder!r}, and git allows no {branch!r} beside it; "
                 f"write another `branch_prefix` in the plan, or type: git branch -m {folder} {folder}-old"
@@ -97,11 +101,16 @@ def _of_names(git: Git, names: RefNames | None) -> Iterator[str]:
 
 
 def _of_histories(git: Git, ends: Ends) -> Iterator[str]:
-    if not git.says_yes("merge-base", ends.base, ends.target_ref):
+    # Most plans start from the tip of their target; then there is no need to walk through the history.
+    if not _starts_at_target(git, ends) and not git.says_yes("merge-base", ends.base, ends.target_ref):
         yield (
             f"the base {ends.base[:12]} and the target {ends.target!r} have no commit in common, so what starts "
             f"from the one cannot land on the other; write another `base` or `target` in the plan"
         )
+
+
+def _starts_at_target(git: Git, ends: Ends) -> bool:
+    return tip(git, ends.target_ref) == ends.base
 
 
 def _of_directory(repository: Repository, ends: Ends, entries: Sequence[bytes]) -> Iterator[str]:
@@ -147,7 +156,7 @@ def _of_submodules(entries: Sequence[bytes], setup: Sequence[str]) -> Iterator[s
 
 
 def _of_case(git: Git, entries: Sequence[bytes]) -> Iterator[str]:
-    if not _is_set(git, "core.ignoreCase"):
+    if not git.settings.is_true("core.ignorecase"):
         return
 
     def folded(name: bytes) -> str:
@@ -175,6 +184,8 @@ def _of_identity(repository: Repository) -> Iterator[str]:
 
 
 def _of_commits(git: Git, ends: Ends) -> Iterator[str]:
+    if _starts_at_target(git, ends):
+        return
     count = git.line("rev-list", "--count", ends.base, f"^{ends.target_ref}")
     if count != "0":
         yield (
@@ -198,7 +209,7 @@ def _of_large_files(git: Git, base: str, entries: Sequence[bytes]) -> Iterator[s
 
 
 def _of_sparseness(repository: Repository) -> Iterator[str]:
-    if _is_set(repository.git, "core.sparseCheckout"):
+    if repository.git.settings.is_true("core.sparsecheckout"):
         yield (
             f"the checkout {repository.top} is sparse, and worktrees will have the same part of the files; "
             f"to have all of them, type: git sparse-checkout disable"
@@ -206,7 +217,8 @@ def _of_sparseness(repository: Repository) -> Iterator[str]:
 
 
 def _of_unfinished(repository: Repository) -> Iterator[str]:
-    folder = Path(repository.git.line("rev-parse", "--absolute-git-dir"))
+    git_dir = git_dir_at(repository.top)
+    folder = git_dir or Path(repository.git.line("rev-parse", "--absolute-git-dir"))
     for name, operation in _UNFINISHED.items():
         if (folder / name).exists():
             yield (
@@ -229,10 +241,6 @@ def uncommitted(repository: Repository) -> Iterator[str]:
             f"{len(untracked)} untracked in {repository.top} ({_some(untracked)}): {without}; "
             f"what they need all the same can be named in `copy` or `link`"
         )
-
-
-def _is_set(git: Git, key: str) -> bool:
-    return git.ask("config", "--type=bool", "--get", key).text == "true"
 
 
 def _some(names: Sequence[bytes]) -> str:

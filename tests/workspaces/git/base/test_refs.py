@@ -1,3 +1,4 @@
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Barrier, Thread
@@ -6,7 +7,7 @@ import pytest
 
 from weft.engine.messages.facts import RefMove
 from weft.workspaces.git.base.program import Git, GitError, GitOutput
-from weft.workspaces.git.base.refs import is_ancestor, move, tip, tips, tree_of
+from weft.workspaces.git.base.refs import is_ancestor, is_ref, move, tip, tips, tree_of
 from workspaces.git.repositories import grow, repository
 
 ONE, TWO = "refs/heads/one", "refs/weft/start/p/two"
@@ -217,3 +218,51 @@ def test_a_ref_that_is_made_while_it_is_asked_for_is_not_broken(git: Git) -> Non
     (git.directory / ".git" / "refs/heads/late").write_text("half of")
     late = LateGit(git.directory, environ=git._environ, works=True)
     assert tip(late, "refs/heads/late") == git.line("rev-parse", "HEAD")
+
+
+# The tree of a commit, with and without git
+
+
+def _object(git: Git, oid: str) -> Path:
+    return git.directory / ".git" / "objects" / oid[:2] / oid[2:]
+
+
+def test_the_tree_is_the_same_whether_the_commit_has_a_file_of_its_own_or_not(git: Git) -> None:
+    commit = grow(git, "one", {"a": "1"})
+    expected = git.line("rev-parse", f"{commit}^{{tree}}")
+    assert _object(git, commit).exists()
+    assert tree_of(git, commit) == expected
+    git.do("gc", "--quiet", "--prune=now")
+    assert not _object(git, commit).exists()
+    assert tree_of(git, commit) == expected
+
+
+def test_a_commit_that_is_longer_than_most_has_its_tree(git: Git) -> None:
+    tree = git.line("rev-parse", f"{grow(git, 'one', {'a': '1'})}^{{tree}}")
+    commit = git.do("commit-tree", tree, "-F", "-", stdin=os.urandom(100_000).hex().encode()).decode().strip()
+    assert tree_of(git, commit) == tree
+
+
+def test_a_planted_object_is_not_taken_for_the_commit(git: Git) -> None:
+    commit, other = grow(git, "one", {"a": "1"}), grow(git, "two", {"a": "2"})
+    _object(git, commit).chmod(0o644)
+    _object(git, commit).write_bytes(_object(git, other).read_bytes())
+    with pytest.raises(GitError):
+        tree_of(git, commit)
+
+
+@pytest.mark.parametrize("content", [b"", b"rubbish"])
+def test_a_damaged_object_is_left_to_git(git: Git, content: bytes) -> None:
+    commit = grow(git, "one", {"a": "1"})
+    _object(git, commit).chmod(0o644)
+    _object(git, commit).write_bytes(content)
+    with pytest.raises(GitError):
+        tree_of(git, commit)
+
+
+def test_a_ref_is_there_even_if_its_object_is_missing(git: Git) -> None:
+    grow(git, "one", {"a": "1"})
+    assert is_ref(git, ONE)
+    assert not is_ref(git, "refs/heads/none")
+    (git.directory / ".git" / ONE).write_text("1" * 40 + "\n")
+    assert is_ref(git, ONE)

@@ -25,7 +25,8 @@ from weft.ports.workspaces import InfraError
 from weft.workspaces.git.base.children import TIMED_OUT, Leavings, Record, can_lock, recorded
 from weft.workspaces.git.base.environment import PAGER, clean, kept
 from weft.workspaces.git.base.lock_files import lock_in_the_way
-from weft.workspaces.git.base.repository_programs import LISTING, NO_TRANSPORT, overrides, variables
+from weft.workspaces.git.base.repository_programs import LISTING, NO_TRANSPORT, variables
+from weft.workspaces.git.base.settings import GitSettings, settings_in
 from weft.workspaces.git.base.worktree_links import git_dir_at, place_of, shared_git_dir
 
 _CONFIG = {
@@ -122,9 +123,12 @@ class Git:
         """Returns git with the same settings in another directory."""
         return self._like(directory, signs=self.signs, works=self._works)
 
-    def signing(self, *, signs: bool) -> "Git":
-        """Returns git with the same settings, with or without signed commits."""
-        return self._like(self.directory, signs=signs, works=self._works)
+    def at_top(self, directory: Path, *, signs: bool) -> "Git":
+        """Returns git at the top of the same checkout, with or without signed commits."""
+        git = self._like(directory, signs=signs, works=self._works)
+        # The configuration of a checkout is the same in all of its directories.
+        git.settings = self.settings
+        return git
 
     def working(self) -> "Git":
         """Returns git with the filters, merge drivers, helpers and remotes that the repository configures."""
@@ -138,9 +142,14 @@ class Git:
         return Git(directory, environ=self._base_environ, signs=signs, works=works, patience=self.patience)
 
     @cached_property
+    def settings(self) -> GitSettings:
+        """Git's configuration in this directory, as it was when it was first asked for."""
+        return settings_in(self.directory, self._base_environ)
+
+    @property
     def replaced(self) -> Mapping[str, str]:
         """The repository's settings that are overridden here, with the values that replace them."""
-        return {} if self._works else overridden(self.directory, self._base_environ)
+        return {} if self._works else self.settings.replaced
 
     @cached_property
     def _environ(self) -> dict[str, str]:
@@ -223,11 +232,11 @@ class Git:
 
         `started` is called with the id of its process group, which the caller may kill earlier.
         """
-        if not self._works and "replaced" not in vars(self):
+        if not self._works and "settings" not in vars(self):
             listed = _run_within(seconds, LISTING, self.directory, self._base_environ)
             if listed.exit_code == TIMED_OUT:
                 return listed
-            self.replaced = overrides(listed.out)
+            self.settings = GitSettings(listed.out)
         environ = self._environ if env is None else {**self._environ, **env}
         arguments = (*self._options, *command)
         with self._recorded(command) as record:
@@ -339,23 +348,6 @@ def _run_within(  # noqa: PLR0913 - everything that defines a process
         out.seek(0)
         err.seek(0)
         return _answer(process.returncode, out.read(), err.read())
-
-
-def overridden(directory: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Returns the repository's settings that make git run programs, with harmless values; none without git."""
-    try:
-        listed = subprocess.run(  # noqa: S603 - an argv of our own
-            ("git", *LISTING),  # noqa: S607 - the git that the user has
-            cwd=directory,
-            env=dict(environ),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            start_new_session=True,
-        )
-    except OSError:  # git or the directory is missing; the next command reports that
-        return {}
-    return overrides(listed.stdout)
 
 
 def show(git: Git, *command: str, environ: Mapping[str, str], env: Mapping[str, str]) -> int:

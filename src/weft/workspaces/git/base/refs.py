@@ -5,15 +5,24 @@ succeeded is not read from git's message but from the refs afterwards. A move th
 happens once, and an interrupted one is completed.
 """
 
+import hashlib
 import os
+import re
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
 from weft.engine.messages.facts import RefMove
+from weft.safe_files import UnsafeFileError, read_file
 from weft.workspaces.git.base.lock_files import about_lock, lock_in_the_way
 from weft.workspaces.git.base.program import Git, GitError, GitOutput
 from weft.workspaces.git.base.ref_files import UnusualRefError, may_have_refs_below, read_refs
 
+_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_SHA1 = 40
+_COMMIT = re.compile(rb"commit \d+\0tree ([0-9a-f]+)\n")
+_LARGEST = 64 * 1024
+"""The size in bytes of a commit object that is read here; git reads larger ones."""
 _PATIENCE = "core.filesRefLockTimeout=1000"
 """The milliseconds that git waits for a ref that another git has locked."""
 
@@ -74,6 +83,15 @@ def tips_of(git: Git, *refs: str) -> dict[str, str]:
         return {ref: oid for ref, oid in tips(git, *refs).items() if ref in names}
 
 
+def is_ref(git: Git, ref: str) -> bool:
+    """Returns whether there is a ref of this full name, even if its object is missing."""
+    try:
+        return ref in read_refs(git.common, (ref,))
+    except UnusualRefError:
+        # Exit code 1 is for a ref that does not exist; a damaged ref gives another one.
+        return git.ask("show-ref", "--verify", "--quiet", ref).exit_code != 1
+
+
 def tips_below(git: Git, folder: str) -> dict[str, str]:
     """Returns all refs in a folder; fast if there are none."""
     return tips(git, folder) if may_have_refs_below(git.common, folder) else {}
@@ -99,6 +117,9 @@ def is_ancestor(git: Git, ancestor: str, descendant: str) -> bool:
 
 def tree_of(git: Git, commit: str) -> str:
     """Returns the tree of a commit."""
+    tree = _tree_of_loose(git.common / "objects", commit)
+    if tree is not None:
+        return tree
     command = ("rev-parse", "--quiet", "--verify", f"{commit}^{{tree}}")
     answer = git.ask(*command)
     if answer.exit_code:
@@ -106,6 +127,23 @@ def tree_of(git: Git, commit: str) -> str:
             command, answer.exit_code, f"{commit} is no commit of this repository {answer.message}"
         )
     return answer.text
+
+
+def _tree_of_loose(objects: Path, commit: str) -> str | None:
+    """Returns the tree of a commit that has a file of its own, as new ones have; None if only git can tell.
+
+    The contents are checked against the id, because a step may have written the file.
+    """
+    if not _OID.fullmatch(commit):
+        return None
+    try:
+        packed = read_file(objects / commit[:2] / commit[2:], most=_LARGEST)
+        content = zlib.decompressobj().decompress(packed, _LARGEST)
+    except (OSError, UnsafeFileError, zlib.error):
+        return None
+    digest = hashlib.new("sha1" if len(commit) == _SHA1 else "sha256", content, usedforsecurity=False)
+    header = _COMMIT.match(content)
+    return header[1].decode() if header and digest.hexdigest() == commit else None
 
 
 def move(git: Git, moves: Sequence[RefMove], *, reason: str) -> bool:

@@ -3,9 +3,11 @@
 This module checks both before a run creates anything, and raises errors that say what to type.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 from typing import NoReturn
 
@@ -16,6 +18,7 @@ from weft.system_errors import describe, is_shortage
 from weft.workspaces.git.base.damage import DOCTOR, broken_refs, remedy
 from weft.workspaces.git.base.discovery import repository_around
 from weft.workspaces.git.base.program import Git
+from weft.workspaces.git.base.refs import is_ref
 
 OLDEST = (2, 38)
 """The first git that merges without a checkout, with `merge-tree --write-tree`."""
@@ -23,6 +26,7 @@ OLDEST = (2, 38)
 _VERSION = re.compile(r"git version (\d+)\.(\d+)")
 _TRUST = re.compile(r"^\s*(git config .*safe\.directory .+)$", re.MULTILINE)
 _HEADS = "refs/heads/"
+_WORD = re.compile(r"[^\W_]")
 
 
 class Repository(Struct, frozen=True, kw_only=True):
@@ -60,14 +64,27 @@ def open_repository(folder: Path, *, environ: Mapping[str, str], sign: str | boo
     """
     git = Git(folder, environ=environ)
     _require_version(git)
-    _require_checkout(git)
-    git = git.signing(signs=_signs(git, sign))
-    top = Path(git.line("rev-parse", "--show-toplevel"))
-    common = Path(git.line("rev-parse", "--path-format=absolute", "--git-common-dir"))
-    inside = Path(git.line("rev-parse", "--show-prefix"))
-    repository = Repository(git=git.at(top), top=top, common=common, inside=inside, identity=_identity(git))
+    top, common, inside = _layout(git)
+    signs = git.settings.is_true("commit.gpgsign") if isinstance(sign, str) else sign
+    repository = Repository(
+        git=git.at_top(top, signs=signs), top=top, common=common, inside=inside, identity=_identity(git)
+    )
     _require_commit(repository)
     return repository
+
+
+def _layout(git: Git) -> tuple[Path, Path, Path]:
+    """Returns the top of the checkout, the shared git directory, and the way from the top to the directory."""
+    is_checkout = ("--is-bare-repository", "--is-inside-work-tree")
+    questions = (("--show-toplevel",), ("--path-format=absolute", "--git-common-dir"), ("--show-prefix",))
+    answer = git.ask("rev-parse", *is_checkout, *chain.from_iterable(questions))
+    lines = os.fsdecode(answer.out).split("\n")[:-1]
+    if answer.exit_code or lines[:2] != ["false", "true"]:
+        _require_checkout(git)
+    if len(lines) != len(is_checkout) + len(questions):  # a path has a line break
+        lines = ["", "", *(git.line("rev-parse", *question) for question in questions)]
+    top, common, inside = map(Path, lines[2:])
+    return top, common, inside
 
 
 def version_in(output: str) -> tuple[int, int] | None:
@@ -146,22 +163,28 @@ def _require_commit(repository: Repository) -> None:
         )
 
 
-def _signs(git: Git, sign: str | bool) -> bool:  # noqa: FBT001 - as it is written in the plan
-    if isinstance(sign, bool):
-        return sign
-    values = git.ask("config", "--type=bool", "--get-all", "commit.gpgSign").text.splitlines()
-    # The last value is Weft's own setting for every git that it starts; the one before it is the user's.
-    return values[:-1][-1:] == ["true"]
-
-
 def _identity(git: Git) -> dict[str, str]:
     """Returns a replacement identity for each role that `git commit` could not fill."""
+    if _is_configured(git):
+        return {}
     return {
         f"GIT_{role}_{part}": value
         for role in ("AUTHOR", "COMMITTER")
         if git.ask("var", f"GIT_{role}_IDENT").exit_code
         for part, value in (("NAME", "Weft"), ("EMAIL", "weft@localhost"))
     }
+
+
+def _is_configured(git: Git) -> bool:
+    """Returns whether the configuration alone names the user, so that git need not be asked for each role."""
+    keys = [f"{role}.{part}" for role in ("author", "committer") for part in ("name", "email")]
+    variables = [
+        f"GIT_{role}_{part}" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL", "DATE")
+    ]
+    if git.has_variable(*variables) or any(git.settings.value(key) is not None for key in keys):
+        return False
+    # git removes some characters from names, and refuses one of which nothing is left.
+    return all(_WORD.search(git.settings.value(f"user.{part}") or "") for part in ("name", "email"))
 
 
 # The ends
@@ -192,15 +215,10 @@ def resolve_ends(
 def _ref_of(git: Git, name: str) -> str | None:
     """Returns the full ref of a local branch, with a symbolic ref resolved; None if there is none."""
     ref = _HEADS + name.removeprefix(_HEADS)
-    if not _is_there(git, ref):
-        return None
     stands_for = git.ask("symbolic-ref", "--quiet", ref)
-    return ref if stands_for.exit_code else stands_for.text
-
-
-def _is_there(git: Git, ref: str) -> bool:
-    """Returns whether git has such a ref, even if its object is missing."""
-    return git.ask("show-ref", "--verify", "--quiet", ref).exit_code != 1
+    if stands_for.exit_code == 0:
+        return stands_for.text
+    return ref if is_ref(git, ref) else None
 
 
 def _checked_out(repository: Repository) -> str:
@@ -250,12 +268,12 @@ def _commit(repository: Repository, name: str, description: str) -> str:
 def _refuse_target(repository: Repository, target: str) -> NoReturn:
     git = repository.git
     subject = f"{target!r}, the `target` of the plan,"
-    if _is_there(git, f"refs/tags/{target}"):
+    if is_ref(git, f"refs/tags/{target}"):
         raise InputError(
             f"{subject} is a tag, and results land on branches: tags stay where they are; to make a branch of it, "
             f"type `git branch NAME {target}`, and write `target: NAME` in the plan"
         )
-    if _is_there(git, f"refs/remotes/{target}"):
+    if is_ref(git, f"refs/remotes/{target}"):
         local = target.partition("/")[2]
         hint = "" if _ref_of(git, local) else f" after you have typed: git branch --track {local} {target}"
         raise InputError(

@@ -39,7 +39,7 @@ def overrides(listing: bytes) -> dict[str, str]:
     """Returns the keys of the repository that make git run programs, each with its replacement value."""
     user_values: dict[str, str] = {}
     neutral_values: dict[str, str] = {}
-    for scope, key, value in _entries(listing):
+    for scope, key, value in entries(listing):
         neutral = _neutral(key)
         if scope not in _OF_REPOSITORY:
             user_values[key] = value
@@ -48,7 +48,8 @@ def overrides(listing: bytes) -> dict[str, str]:
     return {key: user_values.get(key, neutral) for key, neutral in neutral_values.items()}
 
 
-def _entries(listing: bytes) -> Iterator[tuple[str, str, str]]:
+def entries(listing: bytes) -> Iterator[tuple[str, str, str]]:
+    """Yields scope, key and value of each setting in a listing."""
     parts = listing.decode(errors="surrogateescape").split("\0")
     for scope, entry in zip(parts[::2], parts[1::2], strict=False):
         key, newline, value = entry.partition("\n")

@@ -1,0 +1,402 @@
+"""The fold: the state of a run, from its events. Status, live view, status files and `weft merge` derive from it.
+
+The fold knows no plan, so that `weft status` need not load one; `RunView` adds what follows from the plan. It has
+no clock, no input and no output, and the cost of an event does not depend on the size of the plan.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import assert_never
+
+from weft.app.history.ledger import total
+from weft.app.views.holds import Holds
+from weft.app.views.landing import Landings
+from weft.app.views.rows import (
+    LeftOut,
+    OpenStepQuestion,
+    Rejection,
+    RowView,
+    RunningStep,
+    step_failure,
+)
+from weft.app.views.signals import RunSignals
+from weft.app.views.totals import Charges, Totals
+from weft.engine.messages.events import AnyEvent, Recorded, UnknownEvent, execution_of
+from weft.engine.messages.facts import RunStarted
+from weft.engine.messages.failures import Failure
+from weft.engine.messages.internal_steps import InternalStep, is_internal
+from weft.engine.messages.landing_events import (
+    ConflictAheadEvent,
+    MergeAskedEvent,
+    MergeEvent,
+    PartsEvent,
+    PushEvent,
+    VerifyEvent,
+)
+from weft.engine.messages.run_events import (
+    BudgetEvent,
+    CoordinatorLeftEvent,
+    CostUnknownEvent,
+    IgnoredEvent,
+    LeftOutEvent,
+    LimitedEvent,
+    LimitsEndedEvent,
+    PausedEvent,
+    RecoveredEvent,
+    ResumedEvent,
+    RunFinishedEvent,
+    RunStartedEvent,
+    SpentEvent,
+    StoppingEvent,
+    SubplanStateEvent,
+    WokeEvent,
+)
+from weft.engine.messages.step_events import (
+    AnsweredEvent,
+    AskEvent,
+    OutsideChangedEvent,
+    StepCancelledEvent,
+    StepEnd,
+    StepFinishedEvent,
+    StepSkippedEvent,
+    StepStartedEvent,
+)
+from weft.engine.state.control_requests import ControlRequests
+from weft.engine.states import SubplanExecutionState as State
+
+PLAN = ""
+"""The path of the whole plan."""
+# Module names, since a look-up in the enumeration takes longer than the rest of most branches.
+_DONE, _HELD, _REJECTED = StepEnd.DONE, StepEnd.HELD, StepEnd.REJECTED
+_LIMITED, _INFRA = StepEnd.LIMITED, StepEnd.INFRA
+_BAD_ENDS = frozenset(
+    {
+        StepEnd.FAILED,
+        StepEnd.TIMEOUT,
+        StepEnd.INFRA,
+        StepEnd.LOST,
+        StepEnd.CONFLICT,
+        StepEnd.REJECTED,
+    }
+)
+
+
+class RunFold:
+    def __init__(self, rows: dict[str, RowView] | None = None) -> None:
+        """`rows` are the subplans by path; without a plan, a row is made when its first event arrives."""
+        self.by_path: dict[str, RowView] = defaultdict(RowView) if rows is None else rows
+        self.run = ""
+        self.state = "pending"
+        """`pending`, `running`, `stopping`, or the final state of the run."""
+        self.wishes = ControlRequests()
+        """The subplans that people have paused, frozen or stopped."""
+        self.holds = Holds()
+        self.landings_by_path = Landings()
+        self.signals = RunSignals()
+        self.totals = Totals()
+        """The spending that running steps have reported."""
+        self.charges = Charges()
+        self.is_reset = False
+        """Whether a person has reset the budget during this run."""
+        self.cost = self.tokens = 0
+        """Reported by the steps of this run, in micro-dollars and tokens."""
+        self.unknown_costs = 0
+        """Agent calls that did not report their cost."""
+        self.version: int = 0
+        """Grows with each change."""
+        self.seq = 0
+        self.at = 0.0
+        """The number and the time of the last event."""
+
+    def apply_all(self, events: Iterable[Recorded]) -> None:
+        for recorded in events:
+            self.apply(recorded.event, recorded.at, recorded.seq)
+
+    def apply(self, event: AnyEvent, at: float, seq: int | None = None) -> None:  # noqa: C901, PLR0912, PLR0915 - one case a class
+        """Folds an event. Without a number, the event follows the last one."""
+        self.seq = self.seq + 1 if seq is None else seq
+        self.version += 1
+        match event:  # the most frequent events first
+            case StepStartedEvent():
+                self._step_started(event, at)
+            case StepFinishedEvent():
+                self._step_finished(event, at)
+            case SubplanStateEvent():
+                self._subplan_state(event, at)
+            case SpentEvent():
+                self._spent(event)
+            case MergeEvent():
+                self._merge(event)
+            case StepCancelledEvent():
+                self._step_cancelled(event, at)
+            case AskEvent():
+                self._ask(event, at)
+            case AnsweredEvent():
+                self._answered(event, at)
+            case RunStartedEvent():
+                self._run_started(event, at)
+            case RunFinishedEvent():
+                self._run_finished(event, at)
+            case StoppingEvent():
+                self.state = "stopping"
+            case PausedEvent() | ResumedEvent():
+                self.wishes.says(event.subplan, event.outcome)
+                self.holds.steered(self.wishes)
+            case RecoveredEvent():
+                self._recovered(event, at)
+            case CostUnknownEvent():
+                self.unknown_costs += 1
+                self.charges.add_unreported(event)
+            case BudgetEvent():
+                self._budget(event)
+            case LimitedEvent():
+                self.signals.limited(event)
+                self.by_path[event.subplan].limited_until = event.until
+            case LimitsEndedEvent():
+                self._limits_ended()
+            case LeftOutEvent():
+                self._left_out(event)
+            case OutsideChangedEvent():
+                self.signals.outside_changed(event)
+            case PartsEvent():
+                self.landings_by_path.parts(event, self.seq)
+            case VerifyEvent():
+                self.landings_by_path.verify(event)
+                self.signals.verify(event)
+            case PushEvent():
+                self.landings_by_path.pushing(event, self.seq)
+            case ConflictAheadEvent():
+                self.landings_by_path.conflict_ahead(event)
+            case (
+                StepSkippedEvent()
+                | WokeEvent()
+                | MergeAskedEvent()
+                | CoordinatorLeftEvent()
+                | IgnoredEvent()
+                | UnknownEvent()
+            ):
+                pass
+            case _:
+                assert_never(event)
+        self.at = at
+
+    # Extended by a view that knows the plan
+
+    def _moved(self, row: RowView) -> None:
+        """Records that a row has changed in a way that may move it to another list."""
+
+    def _landing_of(self, row: RowView) -> str:  # noqa: ARG002 - a plan decides by it
+        """Returns the `landing` value of a subplan as long as it is not held and has not landed."""
+        return ""
+
+    def _change(self, row: RowView, state: State, at: float) -> None:
+        row.state, row.changed_at = state, at
+        row.landing = self._landing_of(row)
+        if not state.terminal:
+            row.started_at = at
+
+    def _end(self, row: RowView, failure: Failure | None, at: float) -> None:  # noqa: ARG002 - a plan decides by it
+        """Ends a subplan, whose reason and message are known; `failure` is that of its own step."""
+        row.ended_at = at
+        row.questions.clear()
+
+    def _spend(self, row: RowView, cost: int, tokens: int, *, unknown: bool) -> None:
+        row.cost += cost
+        row.tokens += tokens
+        row.unknown_costs += unknown
+
+    # The run
+
+    def _run_started(self, event: RunStartedEvent, at: float) -> None:  # noqa: ARG002 - a view has a clock
+        self.run = event.run
+        if isinstance(event.fact, RunStarted):
+            self.landings_by_path.target = event.fact.target
+            self.charges.earlier = total(event.fact.earlier or ())
+        self.state = "running"
+
+    def _run_finished(self, event: RunFinishedEvent, at: float) -> None:
+        self.state = event.outcome
+        self.unknown_costs = event.unknown_costs
+        if event.outcome == "stopped":  # the run can be resumed
+            return
+        row = self.by_path[PLAN]
+        self._change(row, State(event.outcome), at)
+        message = f"the run is stuck: {'; '.join(event.stuck)}" if event.stuck else event.message
+        row.reason, row.message, row.cause = event.reason or "", message or "", event.cause or ""
+        self._end(row, None, at)
+        self._moved(row)
+
+    def _recovered(self, event: RecoveredEvent, at: float) -> None:  # noqa: ARG002 - a view has a clock
+        self.wishes.forget_stops()
+        self.holds.steered(self.wishes)
+
+    def _budget(self, event: BudgetEvent) -> None:
+        """Resets the budget. Running steps count in full, including the amounts they spent before the reset."""
+        if event.outcome == "reset":
+            cost, tokens = self.totals.all()
+            self.is_reset = True
+            self.charges = Charges(uncounted=(self.cost - cost, self.tokens - tokens))
+
+    def _limits_ended(self) -> None:
+        self.signals.limits_ended()
+        for row in self.by_path.values():
+            row.limited_until = None
+
+    # Subplans
+
+    def _subplan_state(self, event: SubplanStateEvent, at: float) -> None:
+        row = self.by_path[event.subplan]
+        if self.holds.known:
+            self.holds.subplan_changed(event)
+            self._release(event.subplan, at)
+        self._change(row, event.outcome, at)
+        if event.outcome.terminal:
+            row.reason, row.message = event.reason or "", event.message or ""
+            row.cause, row.carried = event.cause or "", event.carried
+            self._end(row, event.failure, at)
+        self._moved(row)
+
+    def _left_out(self, event: LeftOutEvent) -> None:
+        row = self.by_path[event.subplan]
+        row.left_out = LeftOut(
+            group=event.group, message=event.message, is_culprit=event.subplan in event.culprits
+        )
+        row.landing = "unmerged"
+        self.landings_by_path.left_out(event)
+        self._moved(row)
+
+    # Steps
+
+    def _step_started(self, event: StepStartedEvent, at: float) -> None:
+        row = self.by_path[event.subplan]
+        row.limited_until = None
+        if is_internal(event.step):  # a step of the plan is never held, does not land, and is no verify
+            self._own_step_started(event, at)
+        if event.command or event.agent:
+            row.has_output = True
+        row.steps[event.firing] = RunningStep(
+            step=event.step,
+            attempt=event.attempt,
+            firing=event.firing,
+            execution=event.execution,
+            started_at=at,
+            command=event.command or "",
+            agent=event.agent or "",
+            reserved=(event.reserved, event.reserved_tokens),
+        )
+        self._moved(row)
+
+    def _own_step_started(self, event: StepStartedEvent, at: float) -> None:
+        """Folds the start of a step that Weft adds to those of the plan."""
+        if self.holds.known:
+            self.holds.step_started(event)
+            self._release(event.subplan, at)
+        self.landings_by_path.step_started(event)
+        self.signals.step_started(event)
+
+    def _step_finished(self, event: StepFinishedEvent, at: float) -> None:
+        row = self.by_path[event.subplan]
+        step = row.steps.pop(event.firing, None)  # a join, or a nested pipeline, is no firing
+        self._add_cost(row, event, step)
+        if event.outcome is _DONE:
+            self._step_done(row, event, is_execution=step is not None)
+        elif event.outcome in _BAD_ENDS and (step is not None or event.outcome is _REJECTED):
+            row.trouble = step_failure(event, step)
+        elif event.outcome is _LIMITED:
+            row.limited_until = event.until
+        if is_internal(event.step):
+            self.holds.step_finished(event)
+            self._hold(row, event, at)
+            self.landings_by_path.step_finished(event)
+            self.signals.step_finished(event)
+        if event.outcome is _REJECTED:
+            row.rejected = Rejection(step=event.step, attempt=event.attempt, reason=event.message)
+        elif row.rejected is not None and row.rejected.step == event.step:
+            row.rejected = None
+        self._moved(row)
+
+    def _step_done(self, row: RowView, event: StepFinishedEvent, *, is_execution: bool) -> None:
+        row.done.add(event.step)
+        if row.idle or event.changed is False:
+            row.idle.pop(event.step, None)
+            row.idle |= {event.step: None} if event.changed is False else {}
+        if row.notes or event.message:
+            row.notes.pop(event.step, None)
+            row.notes |= {event.step: event.message} if event.message and is_execution else {}
+
+    def _step_cancelled(self, event: StepCancelledEvent, at: float) -> None:
+        row = self.by_path[event.subplan]
+        self.holds.step_cancelled(event)
+        if event.firing in row.steps:
+            row.steps[event.firing].cancelled_by = event.cause or "the run"
+            return
+        if event.step in row.questions and row.questions[event.step].firing == event.firing:
+            del row.questions[event.step]
+        self._release(event.subplan, at)
+        self._moved(row)
+
+    def _hold(self, row: RowView, event: StepFinishedEvent, at: float) -> None:
+        if event.outcome is _HELD:
+            row.held, row.held_at = self.holds.open[event.subplan], at
+            row.landing = "conflict" if row.held.conflict else "held"
+            return
+        self._release(event.subplan, at)
+        if event.step == InternalStep.LAND and event.outcome is _DONE and row.landing:
+            row.landing = "merged"
+
+    def _release(self, path: str, at: float) -> None:
+        """Ends the hold of a row if it is not open any more; the time of the hold does not count as work."""
+        row = self.by_path[path]
+        if row.held is None or path in self.holds.open:
+            return
+        if row.ended_at is None:
+            row.pause(at - row.held_at)
+        row.held = None
+        row.landing = self._landing_of(row)
+
+    def _merge(self, event: MergeEvent) -> None:
+        self.landings_by_path.merge(event, self.seq)
+        if event.step == InternalStep.LAND:
+            self.signals.land(event)
+
+    # Money
+
+    def _add_cost(self, row: RowView, event: StepFinishedEvent, step: RunningStep | None) -> None:
+        """Adds the cost of a step. It is unknown if an agent reports none, unless the agent never started."""
+        if step is None and not event.cost and not event.tokens:
+            return
+        is_unknown = False
+        if event.cost is None or event.cost_at_least:
+            never_ran = event.outcome is _INFRA and event.exit_code is None and event.signal is None
+            is_unknown = step is not None and bool(step.agent) and not never_ran
+        execution = (event.firing, event.execution or 1)
+        cost, tokens = self.totals.more(execution, event.cost, event.tokens, ended=True)
+        if cost or tokens or is_unknown:
+            self.cost += cost
+            self.tokens += tokens
+            self._spend(row, cost, tokens, unknown=is_unknown)
+
+    def _spent(self, event: SpentEvent) -> None:
+        cost, tokens = self.totals.more(execution_of(event), event.cost, event.tokens)
+        self.add_spending(event.subplan, cost, tokens)
+
+    def add_spending(self, path: str, cost: int, tokens: int) -> None:
+        """Adds spending that is not that of an execution whose totals are known."""
+        self.cost += cost
+        self.tokens += tokens
+        self._spend(self.by_path[path], cost, tokens, unknown=False)
+
+    # People
+
+    def _ask(self, event: AskEvent, at: float) -> None:
+        row = self.by_path[event.subplan]
+        row.questions[event.step] = OpenStepQuestion(firing=event.firing, text=event.question, asked_at=at)
+        self._moved(row)
+
+    def _answered(self, event: AnsweredEvent, at: float) -> None:
+        row = self.by_path[event.subplan]
+        # A person may answer without naming the step, if the subplan has one question.
+        question = row.questions.pop(event.step or next(iter(row.questions), ""), None)
+        if question is not None and not row.questions and not row.steps:
+            row.pause(at - question.asked_at)
+        self._moved(row)
