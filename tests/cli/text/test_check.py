@@ -7,7 +7,6 @@ from inline_snapshot import snapshot
 from msgspec.structs import replace
 
 from plan.small_plans import compiled
-from weft.plan.compile.actions import ActionKind
 from weft.app.check.eligibility_rules import BlockKind, Eligibility, Eligible, Ineligible
 from weft.app.history.ceiling_use import CeilingUse, EarlierRuns
 from weft.cli.terminal import folded
@@ -15,6 +14,7 @@ from weft.cli.text.check import check_lines
 from weft.cli.text.sections import LABEL
 from weft.engine.messages.facts import EarlierSpending
 from weft.net.verdict import Answer
+from weft.plan.compile.actions import ActionKind
 from weft.plan.compile.compile import compile_plan
 from weft.plan.compile.parts import END, READY, Act, Role, ShapeBuilder
 from weft.plan.loader.load import load_plan
