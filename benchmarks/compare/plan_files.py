@@ -20,9 +20,9 @@ from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.loader.load import load_plan
 from weft.plan.proof.prove import prove
 from weft.plan.report.check import check_report
-from weft.plan.text.document import Limits
+from weft.plan.text.document import DocumentLimits
 
-NO_LIMITS = Limits(size=10**9)
+NO_LIMITS = DocumentLimits(size=10**9)
 
 
 def checked(text: str, *, whole_net: bool) -> CompiledPlan:

@@ -22,7 +22,7 @@ from typing import Any
 
 import yaml
 
-from weft.testing.models.script import Rule, rules_of
+from weft.testing.models.script import ScriptRule, rules_of
 from weft.testing.models.server import ModelServer
 
 HERE, PROGRAMS = Path(__file__).parent, Path(sys.executable).parent
@@ -71,7 +71,7 @@ def say(*lines: str) -> None:
 # --- the stage ---
 
 
-def script(*, quick: bool) -> list[Rule]:
+def script(*, quick: bool) -> list[ScriptRule]:
     rules = rules_of(yaml.safe_load((HERE / "models.yaml").read_text(encoding="utf-8")))
     pace = 0 if quick else 1
     return [
@@ -158,7 +158,7 @@ def surprises(place: Path, env: Environment) -> Iterator[str]:
 
 def ending(place: Path) -> list[str]:
     return [
-        "Five slices landed, and main is green. One is held for you, and one was not begun,",
+        "Five slices landed, and main is green. One is held for you, and one was not started,",
         "as it may cost more than was left. Look around, and settle the conflict if you like:",
         "",
         f"  cd {place} && PATH={PROGRAMS}:$PATH",

@@ -14,10 +14,10 @@ _ADVICE = {
     errno.ENFILE: "close some programs, or raise the system's limit of open files (fs.file-max)",
     errno.ENOMEM: "end some processes, or raise the limit of memory (ulimit -v)",
     errno.ENOSPC: "free some space (df -h, df -i)",
-    errno.EDQUOT: "free some space, or have your quota raised (quota)",
+    errno.EDQUOT: "free some space, or get a larger quota (quota)",
     errno.EFBIG: "raise the limit of the size of files (ulimit -f)",
     errno.EROFS: "use a directory that can be written to, or mount the file system for writing",
-    errno.EIO: "look at the disk (dmesg)",
+    errno.EIO: "check the disk (dmesg)",
 }
 
 

@@ -102,7 +102,7 @@ async def test_what_a_tool_has_left_behind_ends_with_the_agent_which_is_done(ben
     bench.place.release("tool")
     end, fact = await bench.end(launch)
     assert (end.leftovers, fact.how, fact.tokens) == (1, StepOutcome.DONE, 2_100)
-    assert fact.message == "it left 1 process behind, which had to be ended"
+    assert fact.message == "it left 1 process running, which Weft ended"
     assert bench.place.processes() == []
 
 

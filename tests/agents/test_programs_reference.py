@@ -19,7 +19,7 @@ def rows(heading: str) -> dict[str, list[str]]:
 
 
 CALLED = rows("`use` | install | tried with | how it is called")
-ABLE = rows("`use` | goes on with a conversation | forks it | mode for reading | what it tells")
+ABLE = rows("`use` | continues a conversation | forks it | read-only mode | reports")
 
 
 def test_all_programs_are_in_all_tables() -> None:

@@ -59,8 +59,8 @@ class Written(Struct):
 
     @contextmanager
     def opened(self) -> Iterator[RecordedRun]:
-        with open_book(self.root) as book:
-            yield book
+        with open_book(self.root) as recorded_run:
+            yield recorded_run
 
     def log(self, name: str) -> Path:
         """A file with what a step wrote."""

@@ -117,16 +117,16 @@ OBJECTS = (
     Attack("multi-pack-index", "commit; head -c 999 /dev/urandom > $G/objects/pack/multi-pack-index"),
     Attack(
         "poisoned-object",
-        f"commit; {_LOOSE} rm -f $F; printf 'blob 4\\0EVIL' | python3 -c "
-        "'import sys,zlib;sys.stdout.buffer.write(zlib.compress(sys.stdin.buffer.read()))' > $F",
+        f"commit; {_LOOSE} rm -f $F; printf 'blob 4\\0EVIL' | python3 -c 'import "
+        f"sys,zlib;sys.stdout.buffer.write(zlib.compress(sys.stdin.buffer.read()))' > $F",
         "refuses it",
     ),
     Attack(
         "poisoned-object-of-the-repository",
-        "O=$(git rev-parse HEAD:README); D=$G/objects/$(echo $O | cut -c1-2); mkdir -p $D; "
-        "printf 'blob 4\\0EVIL' | "
-        "python3 -c 'import sys,zlib;sys.stdout.buffer.write(zlib.compress(sys.stdin.buffer.read()))' > "
-        "$D/$(echo $O | cut -c3-); echo 1 > one; git add one; git commit -qm one",
+        "O=$(git rev-parse HEAD:README); D=$G/objects/$(echo $O | cut -c1-2); mkdir -p $D; printf 'blob "
+        "4\\0EVIL' | python3 -c 'import "
+        "sys,zlib;sys.stdout.buffer.write(zlib.compress(sys.stdin.buffer.read()))' > $D/$(echo $O | cut -c3-); "
+        "echo 1 > one; git add one; git commit -qm one",
     ),
     Attack("truncated-object", f"commit; {_LOOSE} head -c 5 $F > ~/x; rm -f $F; mv ~/x $F", "is broken"),
     Attack("object-without-header", f"commit; {_LOOSE} rm -f $F; echo junk > $F", "is broken"),
@@ -146,7 +146,7 @@ OBJECTS = (
     Attack(
         "missing-parent",
         f"{_RAW}T=$(git rev-parse HEAD^{{tree}}); C=$(printf '{_COMMIT}' $T "
-        "1111111111111111111111111111111111111111 | raw commit); echo $C > $G/$B",
+        f"1111111111111111111111111111111111111111 | raw commit); echo $C > $G/$B",
         "refuses it",
     ),
     Attack(
@@ -294,7 +294,7 @@ REFS = (
     Attack("symbolic-plan", "commit; echo 'ref: refs/heads/main' > $G/refs/heads/weft/notes/_plan"),
     Attack("branch-nowhere", "commit; echo 1234567890123456789012345678901234567890 > $G/$B", "refuses it"),
     Attack("branch-junk", "commit; echo '$(touch x)' > $G/$B", "does not name a commit"),
-    Attack("branch-huge", "commit; truncate -s 100M $G/$B", "is no plain file, or cannot be used"),
+    Attack("branch-huge", "commit; truncate -s 100M $G/$B", "is not a regular file, or cannot be read"),
     Attack("branch-gone", "commit; git update-ref -d $B"),
     Attack("head-elsewhere", "commit; echo 'ref: refs/heads/../../../config' > $G/HEAD", "has an odd name"),
     Attack("head-absolute", "commit; echo 'ref: /etc/passwd' > $G/HEAD", "has an odd name"),
@@ -310,7 +310,7 @@ REFS = (
         "commit; git update-ref refs/heads/weft/notes/_plan HEAD; git update-ref refs/weft/x HEAD",
     ),
     Attack("log-junk", "commit; printf 'a\\nb c\\n\\377\\0 x y\\n' >> $G/logs/HEAD"),
-    Attack("log-huge", "commit; truncate -s 100M $G/logs/HEAD", "is no plain file, or cannot be used"),
+    Attack("log-huge", "commit; truncate -s 100M $G/logs/HEAD", "is not a regular file, or cannot be read"),
     Attack("replace-ref", f"commit; {_BLOB} git replace -f $(git rev-parse HEAD:README) $E"),
     Attack(
         "grafts-and-shallow", "commit; git rev-parse HEAD > $G/shallow; git rev-parse HEAD > $G/info/grafts"
@@ -326,7 +326,7 @@ REFS = (
     Attack(
         "packed-refs-huge",
         "commit; rm $G/$B; truncate -s 1G $G/packed-refs",
-        "is no plain file, or cannot be used",
+        "is not a regular file, or cannot be read",
     ),
     Attack("branch-sparse", "commit; truncate -s 60K $G/$B", "does not name a commit"),
     Attack("branch-is-a-folder", "commit; rm $G/$B; mkdir -p $G/$B/x; echo x > $G/$B/x/y", _NOT_PLAIN),
@@ -345,10 +345,9 @@ SETTINGS = (
     Attack("attributes-in-info", "echo '* filter=users' > $G/info/attributes; echo 1 > one"),
     Attack(
         "hooks",
-        "for h in post-commit reference-transaction post-checkout post-index-change pre-auto-gc; do "
-        "mkdir -p $G/hooks; printf '#!/bin/sh\\ntouch $HOME_OUT/ran\\n' > $G/hooks/$h; "
-        "chmod +x $G/hooks/$h; done; "
-        "echo 1 > one",
+        "for h in post-commit reference-transaction post-checkout post-index-change pre-auto-gc; do mkdir -p "
+        "$G/hooks; printf '#!/bin/sh\\ntouch $HOME_OUT/ran\\n' > $G/hooks/$h; chmod +x $G/hooks/$h; done; echo "
+        "1 > one",
     ),
     Attack(
         "hooks-path",
@@ -367,8 +366,8 @@ SETTINGS = (
     ),
     Attack(
         "external-diff",
-        "git config diff.external 'touch $HOME_OUT/ran'; git config diff.x.textconv "
-        "'touch $HOME_OUT/ran'; echo '* diff=x' > .gitattributes; echo 1 > one",
+        "git config diff.external 'touch $HOME_OUT/ran'; git config diff.x.textconv 'touch $HOME_OUT/ran'; echo "
+        "'* diff=x' > .gitattributes; echo 1 > one",
     ),
     Attack("work-tree", "commit; git config core.worktree $SIBLING; echo 2 > two"),
     Attack(

@@ -12,7 +12,7 @@ import click
 from weft.cli.main import cli
 
 _TOLD = re.compile(
-    r"(?:\btype|\bAnswer with|\bstop it with|what helps|how far it is|to stop it|or after|wrong with it): "
+    r"(?:\btype|\bAnswer with|\bstop it with|\bfirst with|its progress|to stop it): "
     r"((?:weft|git) .*?)(?=; |, then|, or |, and | \(|\.$|\. |,$| takes over|$)",
     re.MULTILINE,
 )

@@ -85,7 +85,7 @@ def test_the_summary_tells_both_units_also_if_a_cost_is_unknown() -> None:
     story.finish()
     costs = [line for line in summary_lines(story.view, story.at) if "token" in line or "$" in line]
     assert [line.removeprefix("Cost").strip() for line in costs] == [
-        "$0.25 and more: 1 agent call did not say what it cost",
+        "$0.25 and more: 1 agent call did not report its cost",
         "3.5k of 5M tokens",
     ]
 

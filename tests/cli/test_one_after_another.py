@@ -52,7 +52,7 @@ def test_what_failed_is_retried_when_the_last_coordinator_has_gone(project: Proj
         project.reached("y")
     project.let_through("y")
     out, errors = again.communicate()
-    assert (again.returncode, "does what failed once more" in out) == (0, True), errors
+    assert (again.returncode, "retries what failed" in out) == (0, True), errors
 
 
 def test_nothing_is_cleaned_before_the_last_coordinator_has_gone(project: Project) -> None:
@@ -69,5 +69,5 @@ def test_who_comes_while_the_last_run_goes_on_is_sent_away(project: Project) -> 
     (pid,) = project.coordinators()
     done = project.process("run")
     assert (done.returncode, done.stdout) == (1, "")
-    assert f"another Weft works in {project.root}/.weft: process {pid} (weft run)" in done.stderr
+    assert f"another Weft runs in {project.root}/.weft: process {pid} (weft run)" in done.stderr
     assert f"is running already (process {pid})" in project.process("-C", str(project.root), "start").stdout

@@ -43,7 +43,7 @@ def test_the_live_view_says_why_a_step_is_done_again() -> None:
     story.end("a", "check", "rejected", message=RULE)
     story.step("a", "code", attempt=2)
     picture = "\n".join(screen(story.view, story.at, 120, 20, Style(colours=False)))
-    assert f"again, as check was rejected: {RULE}" in picture
+    assert f"again, because check was rejected: {RULE}" in picture
 
 
 def test_the_live_view_says_why_a_join_sends_the_work_back() -> None:
@@ -52,7 +52,7 @@ def test_the_live_view_says_why_a_join_sends_the_work_back() -> None:
     story.tell("step_finished", "a", "all", outcome="rejected", attempt=1, message=RULE)
     story.step("a", "code", attempt=2)
     picture = "\n".join(screen(story.view, story.at, 120, 20, Style(colours=False)))
-    assert f"again, as all was rejected: {RULE}" in picture
+    assert f"again, because all was rejected: {RULE}" in picture
 
 
 def test_the_live_view_and_the_summary_show_the_question_before_the_result() -> None:

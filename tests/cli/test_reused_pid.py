@@ -53,4 +53,4 @@ def test_whoever_has_the_pid_of_a_dead_coordinator_is_not_taken_for_it(
     assert done.returncode == 0, done.stderr
     before, after, other_lives, said = json.loads(done.stdout)
     assert (before["alive"], after["pid"], after["alive"]) == (True, before["pid"], False)
-    assert (other_lives, "ended what its coordinator had left: 1 step" in said) == (True, True)
+    assert (other_lives, "ended what the dead coordinator had left running: 1 step" in said) == (True, True)

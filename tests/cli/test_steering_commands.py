@@ -239,7 +239,7 @@ def test_what_is_paused_ends_its_step_and_goes_on_with_the_next(project: Project
     assert until(project, "paused")["coordinator"]["pid"] == pid
     assert project.marks() == []
     assert project.told(weft(project, "pause")) == ["run RUN was paused already"]
-    assert project.told(weft(project, "resume")) == ["run RUN goes on"]
+    assert project.told(weft(project, "resume")) == ["run RUN resumes"]
     until(project, "completed")
     assert project.marks() == ["a:y"]
 
@@ -287,7 +287,7 @@ def test_what_was_paused_when_its_coordinator_was_killed_is_the_same_run_and_sti
     done = project.process("-C", str(project.root), "start")
     (pid,) = project.coordinators()
     assert project.told(done.stdout) == [f"run RUN is still paused in the background (process {pid})"]
-    assert "the run is paused, so nothing new starts; to continue it, type: weft resume" in done.stderr
+    assert "the run is paused, so nothing new starts; to resume it, type: weft resume" in done.stderr
     assert project.told(weft(project, "start")) == [f"run RUN is paused (process {pid})"]
     assert (len(project.runs()), project.marks(), status(project)["state"]) == (1, [], "paused")
     weft(project, "resume")
@@ -305,7 +305,7 @@ def test_what_was_resumed_before_it_was_started_again_is_not_paused(project: Pro
         "run RUN is not paused any more",
         "no coordinator works on it now; to resume it, type: weft start",
     ]
-    assert "goes on in the background" in weft(project, "start")
+    assert "resumes in the background" in weft(project, "start")
     until(project, "completed")
     assert len(project.runs()) == 1
 
@@ -349,7 +349,7 @@ def test_what_is_frozen_stands_still_with_all_its_processes(project: Project) ->
 def test_there_is_nothing_to_pause_where_nobody_runs(project: Project) -> None:
     started(project)
     weft(project, "stop")
-    assert project.told(weft(project, "pause")) == ["run RUN is stopped; nothing to do: nobody runs it"]
+    assert project.told(weft(project, "pause")) == ["run RUN is stopped; there is nothing to do"]
     assert json.loads(weft(project, "pause", "--json"))["data"]["changed"] is False
 
 
@@ -367,7 +367,7 @@ def test_a_failed_run_is_not_resumed_but_retried(project: Project) -> None:
     done = project.process("resume")
     assert project.told(done.stdout + done.stderr) == [
         "run RUN is failed; there is nothing to resume",
-        "to run what failed once more, type: weft retry",
+        "to retry what failed, type: weft retry",
     ]
 
 
@@ -387,7 +387,7 @@ def test_after_a_stop_nothing_is_alive_and_the_next_start_goes_on(project: Proje
     weft(project, "stop")
     assert [project.coordinators(), project.step_processes()] == [[], []]
     assert status(project)["state"] == "stopped"
-    assert "run RUN goes on in the background" in project.told(weft(project, "start"))[0]
+    assert "run RUN resumes in the background" in project.told(weft(project, "start"))[0]
     project.reached()
     project.let_through()
     until(project, "completed")
@@ -397,7 +397,7 @@ def test_after_a_stop_nothing_is_alive_and_the_next_start_goes_on(project: Proje
 def test_a_second_stop_has_nothing_to_do(project: Project) -> None:
     started(project)
     weft(project, "stop")
-    assert project.told(weft(project, "stop")) == ["run RUN is stopped; nothing to do: nobody runs it"]
+    assert project.told(weft(project, "stop")) == ["run RUN is stopped; there is nothing to do"]
 
 
 def test_what_a_dead_coordinator_left_is_ended(project: Project) -> None:
@@ -405,7 +405,7 @@ def test_what_a_dead_coordinator_left_is_ended(project: Project) -> None:
     os.kill(project.coordinators()[0], signal.SIGKILL)
     done = project.process("stop")
     assert done.returncode == 0
-    assert "ended what its coordinator had left: 1 step" in done.stderr
+    assert "ended what the dead coordinator had left running: 1 step" in done.stderr
     assert project.step_processes() == []
     weft(project, "start")
     project.reached()
@@ -451,7 +451,7 @@ def test_a_coordinator_that_hangs_is_named(project: Project, monkeypatch: pytest
     os.kill(pid, signal.SIGSTOP)
     done = project.weft("pause")
     assert done.exit_code == 1
-    assert f"the coordinator (process {pid}) is alive and has not taken this up" in done.stderr
+    assert f"the coordinator (process {pid}) is alive and has not handled this" in done.stderr
     os.kill(pid, signal.SIGCONT)
     weft(project, "pause")
     project.let_through()
@@ -471,7 +471,7 @@ def test_what_failed_gets_another_go(project: Project) -> None:
     done = project.process("retry", "a")
     assert (done.returncode, "a has not failed: it is completed" in done.stderr) == (2, True)
     (project.outside / "mended").touch()
-    assert "does b once more" in weft(project, "retry", "b")
+    assert "retries b" in weft(project, "retry", "b")
     until(project, "completed")
     assert project.marks() == ["a:x"]
 
@@ -480,7 +480,7 @@ def test_a_retry_waits_for_the_end_of_the_run(project: Project) -> None:
     started(project)
     done = project.process("retry", "a")
     assert done.returncode == 1
-    assert "is under way" in done.stderr
+    assert "is running (process" in done.stderr
 
 
 def test_where_nothing_failed_there_is_nothing_to_retry(project: Project) -> None:

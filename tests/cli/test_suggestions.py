@@ -13,13 +13,12 @@ from weft.store.sqlite import open_reader
 
 def test_commands_are_found_in_sentences_and_lists() -> None:
     text = (
-        "error: a is held; type: weft merge a (or no)\n"
-        "  what helps: git worktree repair\n"
+        "error: a is held; type: weft merge a (or no)\n  type: git worktree repair\n"
         "to see it, type: weft logs a, then type: weft run\n"
-        "Next       weft logs 'a b'  shows all that its steps wrote\n"
+        "Next       weft logs 'a b'  shows all output of its steps\n"
         "           weft run\n"
         "weft start              resumes it\n"
-        "how far it is: weft status; to stop it: weft stop\n"
+        "to see its progress: weft status; to stop it: weft stop\n"
     )
     assert commands_in(text) == [
         "weft merge a",

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from weft.decompose.model import Limits, Part, Signals
-from weft.decompose.refinement.questions import Questions, Scope
+from weft.decompose.refinement.questions import Questions, QuestionScope
 from weft.decompose.refinement.tree import Refined, Refining, Refused
 
 Shape = Mapping[str, "Shape | Sequence[str]"]
@@ -47,7 +47,7 @@ class Tree:
         self.whole = part_of("", shape)
         self.whole = self.refined({}).whole  # with its order and its sizes
 
-    def scopes(self, most_bytes: int = 100_000) -> list[Scope]:
+    def scopes(self, most_bytes: int = 100_000) -> list[QuestionScope]:
         return Questions(self.signals, self.limits, "Do it.", most_bytes=most_bytes).scopes(self.whole)
 
     def answered(self, answer: object) -> Refined | Refused:

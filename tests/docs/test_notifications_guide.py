@@ -35,6 +35,6 @@ def test_every_event_is_explained() -> None:
 
 def test_the_limits_it_names_are_those_that_there_are() -> None:
     assert f"It has {COMMAND_SECONDS:.0f} seconds" in TEXT
-    assert f"nobody answers within {ANSWER_SECONDS:.0f} seconds" in TEXT
-    assert f"more than {MOST_WAITING} that wait" in TEXT
-    assert f"has {LAST_SECONDS:.0f} seconds" in TEXT
+    assert f"after {ANSWER_SECONDS:.0f} seconds without an answer" in TEXT
+    assert f"beyond {MOST_WAITING} waiting notices" in TEXT
+    assert f"waiting notices have {LAST_SECONDS:.0f} seconds" in TEXT

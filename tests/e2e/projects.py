@@ -133,8 +133,8 @@ class Project:
         """As a person at another terminal does."""
         places = Places(self.root)
         with closing(open_reader(places.journal)) as journal:
-            book = RecordedRun(places, journal, journal.runs()[0])
-            answer(book, name, accepted=accepted, text=text)
+            recorded_run = RecordedRun(places, journal, journal.runs()[0])
+            answer(recorded_run, name, accepted=accepted, text=text)
 
     def story(self) -> Outcome:
         """What the journal tells, of all runs; the state is that of the last."""

@@ -133,7 +133,7 @@ subplans:
         (project.outside / "on").touch()
         again = weft(project, "run")
     assert again.returncode == 0
-    assert "goes on" in again.stderr
+    assert "resumes" in again.stderr
     assert [mark.split()[1] for mark in project.marks()] == ["x", "y"]
     assert turnstile.entered == 1
 

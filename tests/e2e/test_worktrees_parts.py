@@ -61,7 +61,7 @@ def test_completed_parts_of_a_failed_run_land_and_the_rest_lands_when_it_is_done
 ) -> None:
     assert repository.plan(NESTED).run().state == "failed"
     done = repository.weft("merge", "g", "--now")
-    assert (done.returncode, done.stderr) == (0, "to have the run go on, type: weft run\n")
+    assert (done.returncode, done.stderr) == (0, "to resume the run, type: weft run\n")
     assert [line.partition(" on ")[0] for line in done.stdout.splitlines()] == ["g: landed", "g/h: landed"]
     assert set(repository.files()) == {"README", "a", "x"}
     tip = repository.tip()

@@ -93,7 +93,7 @@ def test_that_of_a_slice_that_failed_is_where_it_was(ran: Repository) -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("/", "is made of several slices and has no worktree of its own"), ("nothing", "nothing")],
+    [("/", "consists of several slices and has no worktree of its own"), ("nothing", "nothing")],
 )
 def test_what_has_no_worktree_cannot_be_opened(ran: Repository, name: str, said: str) -> None:
     done = weft(ran, "open", name)

@@ -85,7 +85,7 @@ def test_a_conflict_that_the_agent_left_is_held_as_it_was_and_a_person_settles_i
     held = merge_of(outcome, "conflict", "b")
     assert held.data["files"] == ["same"]
     (kept,) = outcome.of("step_finished", "b", "@resolve")[0].data["moves"]
-    assert f"it left the conflict in same; what it did is kept as {kept['ref']}" in held.data["message"]
+    assert f"it left the conflict in same; its work is kept as {kept['ref']}" in held.data["message"]
     assert repository.files(kept["ref"])["b"] == "b\nmore"
     assert repository.files(repository.branch("b")) == {"README": "hello", "same": "one\nb\nthree", "b": "b"}
     assert repository.git("status", "--porcelain", at=repository.worktree("b")) == ""
@@ -103,7 +103,7 @@ def test_a_resolution_that_does_not_pass_is_held_and_a_person_goes_on_from_it(re
     assert steps(outcome) == [("@merge", "conflict"), ("@resolve", "done"), ("@merge", "held")]
     (first, held) = outcome.of("step_finished", "b", "@merge")
     assert first.outcome == "conflict"
-    assert "`verify` fails on what the conflict was resolved to: exit code 1" in held.data["message"]
+    assert "`verify` fails on the resolved conflict: exit code 1" in held.data["message"]
     assert "broken" in held.data["tail"]
     assert repository.landed() == ["a person: same", "Merge a"]
     branch = repository.branch("b")

@@ -31,7 +31,7 @@ def test_only_the_declared_changes_of_state_are_allowed(
         assert tracker.advance("a", after, reason(after)) is before
         assert tracker.state("a") is after
     else:
-        with pytest.raises(StateError, match=f"'a' cannot go from {before} to {after}"):
+        with pytest.raises(StateError, match=f"'a' cannot change from {before} to {after}"):
             tracker.advance("a", after, reason(after))
         assert tracker.state("a") is before
         assert tracker.counts() == counts

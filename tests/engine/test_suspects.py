@@ -256,19 +256,19 @@ def test_whoever_has_the_answers_goes_on_where_another_was(world: World, data: s
         ),
         (
             BisectionResult(why=SearchEnd.UNRELIABLE),
-            "`verify` of store is not reliable: it failed, and then did not fail on the same files",
+            "`verify` of store is not reliable: it failed, and then passed on the same files",
         ),
         (
             BisectionResult(why=SearchEnd.BASE),
-            "`verify` of store does not pass without all that is in it, either, so none of that is to blame",
+            "`verify` of store fails without any of its parts, too, so none of them is to blame",
         ),
         (
             BisectionResult(why=SearchEnd.TOO_MANY),
-            "`verify` of store fails, and who is to blame is still not clear after 5 more runs",
+            "`verify` of store fails, and the culprit is still unknown after 5 more runs",
         ),
         (
             BisectionResult(why=SearchEnd.TOO_MANY, sets=(("store/a",),)),
-            "`verify` of store fails, and who is to blame besides a alone is still not clear after 5 more runs",
+            "`verify` of store fails, and the culprit besides a alone is still unknown after 5 more runs",
         ),
     ],
 )

@@ -28,7 +28,7 @@ subplans:
 """
 READS = (("status",), ("status", "--json"), ("events",), ("logs", "c"), ("check",), ("replay",))
 BUG = 70
-OTHERS = ("it was made by a newer Weft", "it is the database of another program")
+OTHERS = ("it was written by a newer Weft", "it is the database of another program")
 """What the twelve bytes look like that say whose the file is; such a file is left alone."""
 Results = dict[tuple[str, ...], Result]
 

@@ -116,7 +116,7 @@ def test_while_a_supervisor_lives_nothing_is_ended(tmp_path: Path) -> None:
     with (place / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for act in (end_orphans, tidy_up):
-            with pytest.raises(WeftError, match="a supervisor is alive in"):
+            with pytest.raises(WeftError, match="a live supervisor in"):
                 act(tmp_path / "runs", place)
 
 

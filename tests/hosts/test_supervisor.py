@@ -290,7 +290,7 @@ async def test_without_descriptors_no_job_is_started_and_nobody_is_heard_until_t
             )
     assert (end.why, end.message) == (
         EndReason.NOT_STARTED,
-        "the supervisor has no means to start it: too many open files",
+        "the supervisor lacks resources to start it: too many open files",
     )
     await anyio.to_thread.run_sync(until_it_says, place, "log", '"id":"a"')
     assert place.processes() == []

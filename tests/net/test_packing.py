@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.net.packing import FieldTooWideError, Layout, effects, narrowest
+from weft.net.packing import FieldLayout, FieldTooWideError, effects, narrowest
 from weft.testing.nets import net_of
 
 WIDTHS = st.lists(st.integers(1, 21), min_size=1, max_size=12).map(tuple)
@@ -15,12 +15,12 @@ WORDS = st.sampled_from([None, 24, 64])
 
 @st.composite
 def layouts_with(draw: st.DrawFn, count: int) -> Any:
-    layout = Layout(draw(WIDTHS), draw(WORDS))
+    layout = FieldLayout(draw(WIDTHS), draw(WORDS))
     value = [st.integers(0, (1 << width) - 1) for width in layout.widths]
     return layout, *(draw(st.tuples(*value)) for _ in range(count))
 
 
-def covers(layout: Layout, have: tuple[int, ...], need: tuple[int, ...]) -> bool:
+def covers(layout: FieldLayout, have: tuple[int, ...], need: tuple[int, ...]) -> bool:
     words = zip(layout.pack(have), layout.pack(need), layout.guards, strict=True)
     return all(((word | guards) - pre) & guards == guards for word, pre, guards in words)
 
@@ -65,20 +65,22 @@ def test_a_sum_too_big_sets_the_guard_of_its_field_and_that_field_grows(case: An
 
 
 def test_fields_of_several_words_grow_together_while_they_fit_the_same_words() -> None:
-    assert Layout((20, 5), 24).wider([0, 1 << 5]).widths == (21, 7)
-    assert Layout((20, 10, 10), 24).wider([0, 1 << 10]).widths == (20, 11, 10)
-    assert Layout((22, 5), 24).wider([1 << 22, 0]).widths == (23, 5)
+    assert FieldLayout((20, 5), 24).wider([0, 1 << 5]).widths == (21, 7)
+    assert FieldLayout((20, 10, 10), 24).wider([0, 1 << 10]).widths == (20, 11, 10)
+    assert FieldLayout((22, 5), 24).wider([1 << 22, 0]).widths == (23, 5)
 
 
 def test_a_field_of_a_single_word_grows_alone() -> None:
-    assert Layout((5, 7), 24).wider([1 << 5]).widths == (6, 7)
-    assert Layout((5, 7)).wider([1 << 13]).widths == (5, 8)
+    assert FieldLayout((5, 7), 24).wider([1 << 5]).widths == (6, 7)
+    assert FieldLayout((5, 7)).wider([1 << 13]).widths == (5, 8)
 
 
 @given(layouts_with(1), st.data())
 def test_moving_to_a_wider_layout_keeps_the_marking(case: Any, data: st.DataObject) -> None:
     layout, values = case
-    wider = Layout(tuple(min(23, w + data.draw(st.integers(0, 9))) for w in layout.widths), layout.word_bits)
+    wider = FieldLayout(
+        tuple(min(23, w + data.draw(st.integers(0, 9))) for w in layout.widths), layout.word_bits
+    )
     packed, moved = layout.pack(values), [0] * wider.words
     for move in layout.moves_to(wider):
         moved[move.target] |= move(packed[move.source])
@@ -87,7 +89,7 @@ def test_moving_to_a_wider_layout_keeps_the_marking(case: Any, data: st.DataObje
 
 @given(WIDTHS)
 def test_no_field_straddles_a_word(widths: tuple[int, ...]) -> None:
-    layout = Layout(widths, 24)
+    layout = FieldLayout(widths, 24)
     used_bits = [0] * layout.words
     for (word, shift), width in zip(layout.spots, widths, strict=True):
         field = ((2 << width) - 1) << shift
@@ -97,17 +99,17 @@ def test_no_field_straddles_a_word(widths: tuple[int, ...]) -> None:
 
 
 def test_a_field_that_fits_no_word_is_refused() -> None:
-    assert Layout((63,), 64).words == 1
+    assert FieldLayout((63,), 64).words == 1
     with pytest.raises(FieldTooWideError, match="65 bits in words of 64"):
-        Layout((64,), 64)
+        FieldLayout((64,), 64)
 
 
 def test_a_gap_in_a_word_is_used_before_a_new_word() -> None:
-    assert Layout((40, 30, 10), 64).words == 2
+    assert FieldLayout((40, 30, 10), 64).words == 2
 
 
 def test_fields_that_move_together_cost_one_move() -> None:
-    assert len(Layout((1,) * 30).moves_to(Layout((1,) * 10 + (2,) + (1,) * 19))) == 2
+    assert len(FieldLayout((1,) * 30).moves_to(FieldLayout((1,) * 10 + (2,) + (1,) * 19))) == 2
 
 
 def test_fields_start_as_wide_as_the_initial_marking_and_the_heaviest_arc() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from weft.testing.models.script import Rule, rules_of
+from weft.testing.models.script import ScriptRule, rules_of
 
 PRICE = {"input": 3, "output": 15}
 """Dollars for a million tokens."""
@@ -138,13 +138,13 @@ def _file(path: Path, text: str) -> None:
 _LAST = {"mini-swe-agent": {"shell": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}}
 
 
-def calls(agent: str, *commands: str) -> tuple[Rule, ...]:
+def calls(agent: str, *commands: str) -> tuple[ScriptRule, ...]:
     """Rules called `calls`: a model that has these commands run, one after the other, and is done."""
     steps = [*({"shell": command} for command in commands), _LAST.get(agent, {"text": "All is done."})]
     return rules_of({"calls": steps})
 
 
-def writes(agent: str) -> tuple[Rule, ...]:
+def writes(agent: str) -> tuple[ScriptRule, ...]:
     """Rules called `work`: a line is added to hello.txt, and another one if it is told to GO ON."""
     if agent == "aider":
         return rules_of({"work": [{"text": _edit("hello.txt", "hello", "first")}]})
@@ -155,7 +155,7 @@ def writes(agent: str) -> tuple[Rule, ...]:
     )
 
 
-def ten_at_once(agent: str) -> tuple[Rule, ...]:
+def ten_at_once(agent: str) -> tuple[ScriptRule, ...]:
     """Rules called `work`: none of ten agents is told what to write before all of them are at work."""
     if agent == "aider":
         return rules_of({"work": [{"text": _edit("hello.txt", "hello", "first"), "together": 10}]})
@@ -171,7 +171,7 @@ def _edit(file: str, line: str, added: str) -> str:
     return f"I will add it.\n\n{file}\n```\n{change}\n```\n"
 
 
-def _named(name: str, rules: tuple[Rule, ...], said: str) -> tuple[Rule, ...]:
+def _named(name: str, rules: tuple[ScriptRule, ...], said: str) -> tuple[ScriptRule, ...]:
     return tuple(rule._replace(name=name, prompt_contains=said or None) for rule in rules)
 
 

@@ -58,4 +58,4 @@ async def test_a_process_that_was_started_in_the_background_ends_with_the_agent(
         went = await bench.end(launch)
     assert (went.why, went.how) == (EndReason.EXITED, StepOutcome.DONE)
     assert not bench.stands_at("child")
-    assert ("behind, which had to be ended" in went.fact.message) is (bench.agent not in CLEANS_UP)
+    assert ("running, which Weft ended" in went.fact.message) is (bench.agent not in CLEANS_UP)

@@ -162,7 +162,7 @@ async def test_a_verify_that_passes_the_second_time_has_failed_all_the_same(tmp_
     assert await scene.theatre.run() == "failed"
     assert scene.asked == ["abc", "abc"]
     assert scene.end["message"] == (
-        "`verify` of g is not reliable: it failed, and then did not fail on the same files: exit code 3"
+        "`verify` of g is not reliable: it failed, and then passed on the same files: exit code 3"
     )
     assert "culprits" not in scene.end
 
@@ -180,7 +180,7 @@ async def test_where_verify_cannot_be_run_nobody_is_to_blame(tmp_path: Path, wor
     scene = Scene(tmp_path, {"abc": "exit 1", "": word})
     assert await scene.theatre.run() == "failed"
     assert scene.asked == ["abc", "abc", ""]
-    assert "none of that is to blame: exit code 1" in str(scene.end["message"])
+    assert "none of them is to blame: exit code 1" in str(scene.end["message"])
 
 
 @pytest.mark.parametrize("suspects", [[], [Suspect("g/a")]])
@@ -206,7 +206,7 @@ async def test_a_search_that_comes_to_grief_leaves_the_failure_as_it_was(
 ) -> None:
     scene = Scene(tmp_path, together, failures={"suspects": error})
     assert await scene.theatre.run() == "failed"
-    assert scene.end["message"] == "exit code 3; who is to blame could not be found: no room"
+    assert scene.end["message"] == "exit code 3; the culprit could not be found: no room"
     assert scene.theatre.outcomes("@verify") == ["failed"]
 
 
@@ -350,5 +350,5 @@ async def test_a_run_of_which_nobody_knows_what_it_was_for_is_lost(tmp_path: Pat
     assert known.pop(first).why is EndReason.EXITED
     scene.theatre.machine.start = start  # type: ignore[method-assign]
     assert await scene.theatre.run() == "failed"
-    assert scene.end["message"] == "it is not known what it was run on"
+    assert scene.end["message"] == "the commit that it ran on is unknown"
     assert scene.theatre.outcomes("@verify") == ["lost"]

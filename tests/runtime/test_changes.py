@@ -159,7 +159,7 @@ async def test_a_reader_of_whom_it_cannot_be_seen_has_failed_and_nothing_is_reco
     theatre, workspaces = played(tmp_path, READ, restore=OSError(5, "Input/output error", "f"))
     assert await theatre.run() == "failed"
     said = (
-        "what it changed could not be seen, or not be undone: f: Input/output error; look at the disk (dmesg), "
+        "its changes could not be read, or not be undone: f: Input/output error; check the disk (dmesg), "
         "then type the command again"
     )
     assert theatre.ends("read")[0]["message"] == said

@@ -93,7 +93,7 @@ async def test_listeners_hear_what_is_written_with_its_number(tmp_path: Path) ->
 
     def listen(events: Sequence[Recorded]) -> None:
         heard.extend(events)
-        assert [replace(one, data="") for one in MemoryReader(theatre.book).events(RUN)] == heard
+        assert [replace(one, data="") for one in MemoryReader(theatre.recorded_run).events(RUN)] == heard
 
     await theatre.run(listen)
     assert [one.seq for one in heard] == list(range(1, len(heard) + 1))
@@ -128,9 +128,13 @@ async def test_who_lost_the_lease_writes_and_does_nothing_any_more(tmp_path: Pat
     theatre = Theatre(tmp_path, CHAIN)
 
     def usurp(deed: Deed) -> None:
-        if deed.kind == "start" and theatre.book.holder is not None and theatre.book.holder.epoch == 1:
-            theatre.book.locked = False
-            MemoryJournal(theatre.book)
+        if (
+            deed.kind == "start"
+            and theatre.recorded_run.holder is not None
+            and theatre.recorded_run.holder.epoch == 1
+        ):
+            theatre.recorded_run.locked = False
+            MemoryJournal(theatre.recorded_run)
 
     theatre.after = usurp
     with pytest.RaisesGroup(LeaseLostError):
@@ -150,17 +154,19 @@ subplans:
 
 
 def say(theatre: Theatre, subplan: str = "a", **data: object) -> None:
-    MemoryReader(theatre.book).ask(RUN, "answer", subplan=subplan, step="sure", data=dict(data), at=0.0)
+    MemoryReader(theatre.recorded_run).ask(
+        RUN, "answer", subplan=subplan, step="sure", data=dict(data), at=0.0
+    )
 
 
 async def test_without_waiting_it_ends_when_only_questions_are_left(tmp_path: Path) -> None:
     theatre = Theatre(tmp_path, ASK)
     assert await theatre.run(waits=False) == "waiting"
-    assert theatre.book.runs[RUN].state == "waiting"
+    assert theatre.recorded_run.runs[RUN].state == "waiting"
     assert await theatre.run(waits=False) == "waiting"
     say(theatre, accepted=True)
     assert await theatre.run(waits=False) == "completed"
-    assert theatre.book.requests == {}
+    assert theatre.recorded_run.requests == {}
 
 
 async def test_who_waits_hears_the_answer(tmp_path: Path) -> None:
@@ -203,7 +209,7 @@ async def test_an_answer_to_nothing_is_taken_up_too(tmp_path: Path) -> None:
             say(theatre, accepted=False)
 
     assert await theatre.run(answer) == "completed"
-    assert theatre.book.requests == {}
+    assert theatre.recorded_run.requests == {}
 
 
 # --- what is held ---
@@ -219,14 +225,14 @@ def holds(root: Path, text: str) -> Theatre:
 
 
 def wants_merge(theatre: Theatre, subplan: str) -> None:
-    MemoryReader(theatre.book).ask(RUN, "merge", subplan=subplan, step="", data={}, at=0.0)
+    MemoryReader(theatre.recorded_run).ask(RUN, "merge", subplan=subplan, step="", data={}, at=0.0)
 
 
 @pytest.mark.parametrize("waits", [True, False])
 async def test_nobody_stays_for_what_is_held(tmp_path: Path, waits: bool) -> None:
     theatre = holds(tmp_path, HELD)
     assert await theatre.run(waits=waits) == "waiting"
-    assert theatre.book.runs[RUN].state == "waiting"
+    assert theatre.recorded_run.runs[RUN].state == "waiting"
     assert theatre.outcomes("@land") == ["held"]
 
 
@@ -246,7 +252,7 @@ async def test_who_waits_stays_for_a_question_and_hears_that_something_is_to_be_
     assert theatre.outcomes("@land") == ["held", "done", "done"]
     (asked,) = [one for one in theatre.events() if one.kind == "merge_asked"]
     assert asked.data == {"subplan": "a"}
-    assert theatre.book.requests == {}
+    assert theatre.recorded_run.requests == {}
 
 
 async def test_without_waiting_it_ends_when_only_questions_and_what_is_held_are_left(tmp_path: Path) -> None:
@@ -262,7 +268,7 @@ async def test_what_people_wanted_while_nobody_was_there_is_taken_up_once(tmp_pa
     assert await theatre.run() == "completed"
     assert [one.kind for one in theatre.events()].count("merge_asked") == 1
     assert theatre.outcomes("@land") == ["held", "done"]
-    assert theatre.book.requests == {}
+    assert theatre.recorded_run.requests == {}
 
 
 # --- stopping ---
@@ -287,4 +293,4 @@ async def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
 
     assert await theatre.run(release) == "completed"
     assert theatre.outcomes("x") == ["stopped", "done"]
-    assert theatre.book.runs[RUN].state == "completed"
+    assert theatre.recorded_run.runs[RUN].state == "completed"

@@ -162,14 +162,14 @@ async def test_a_done_step_that_cannot_be_recorded_has_failed(tmp_path: Path, er
     assert await theatre.run() == "failed"
     assert theatre.outcomes("x") == ["failed"]
     (end,) = theatre.ends("x")
-    assert end["message"] == "what it did could not be committed: no"
+    assert end["message"] == "its changes could not be committed: no"
 
 
 async def test_what_failed_and_cannot_be_recorded_says_both(tmp_path: Path) -> None:
     theatre, _ = with_history(tmp_path, one_step("[exit 3]"), record=WeftError("no room"))
     assert await theatre.run() == "failed"
     (end,) = theatre.ends("x")
-    assert end["message"] == "exit code 3; what it did could not be committed: no room"
+    assert end["message"] == "exit code 3; its changes could not be committed: no room"
 
 
 async def test_a_stopped_step_that_cannot_be_recorded_is_stopped(tmp_path: Path) -> None:

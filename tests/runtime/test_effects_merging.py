@@ -120,7 +120,7 @@ async def test_a_merge_whose_verify_is_red_has_failed_and_nothing_moved(tmp_path
     theatre, workspaces = merging(tmp_path, plan(verify, timeout="0.5s"), "merge a")
     assert await theatre.run() == "failed"
     (end,) = theatre.ends("@merge")
-    assert end["message"].startswith("`verify` fails on what came together, though it passed before: ")
+    assert end["message"].startswith("`verify` fails on the merged result, although it passed before: ")
     assert asked(workspaces) == ["merge a", "discard a"]
     assert (workspaces.merging, workspaces.published) == ({}, {})
 
@@ -149,7 +149,7 @@ async def test_what_cannot_be_removed_after_a_red_verify_is_told_and_changes_not
     assert await theatre.run() == "failed"
     assert theatre.outcomes("@merge") == ["failed"]
     assert theatre.ends("@merge")[0]["message"].endswith(
-        "exit code 3; what was verified could not be removed: no"
+        "exit code 3; the worktree of the verify could not be removed: no"
     )
     assert told(theatre, "ignored") == []
 

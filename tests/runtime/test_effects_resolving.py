@@ -123,7 +123,7 @@ async def test_what_is_not_settled_has_failed_and_says_why(tmp_path: Path) -> No
     ("agent", "outcome", "message"),
     [
         ("[exit 3]", "failed", "exit code 3"),
-        ("[wait]", "timeout", "it was not done within its time limit of 0.5 s"),
+        ("[wait]", "timeout", "it exceeded its time limit of 0.5 s"),
         ("[run nothing]", "infra", "it could not be started: there is no nothing"),
     ],
 )
@@ -165,7 +165,7 @@ async def test_what_cannot_be_closed_has_failed(
     theatre, _ = resolving(tmp_path, plan(agent), close=error)
     await theatre.run()
     assert theatre.outcomes("@resolve") == ["failed"]
-    assert theatre.ends("@resolve")[0]["message"].startswith(f"{said}what it did could not be kept: ")
+    assert theatre.ends("@resolve")[0]["message"].startswith(f"{said}its work could not be kept: ")
 
 
 async def test_an_agent_that_cannot_be_called_leaves_no_open_conflict(tmp_path: Path) -> None:
@@ -188,8 +188,8 @@ async def test_a_resolution_that_does_not_pass_is_held_and_stays_on_the_branch(
     assert await theatre.run() == "waiting"
     assert theatre.outcomes("@merge") == ["conflict", "held"]
     said = theatre.ends("@merge")[-1]["message"]
-    assert said.startswith("`verify` fails on what the conflict was resolved to: ")
-    assert said.endswith(f"mend it in {workspaces.place('a')} and commit it there, then type: weft merge a")
+    assert said.startswith("`verify` fails on the resolved conflict: ")
+    assert said.endswith(f"fix it in {workspaces.place('a')} and commit it there, then type: weft merge a")
     assert (asked(workspaces)[-1], workspaces.published) == ("discard a", {})
 
 

@@ -140,5 +140,5 @@ def test_a_program_that_is_not_in_the_sandbox_is_no_failure_of_the_work(stage: S
 
 def test_where_there_can_be_no_sandbox_nothing_starts_without(tmp_path: Path) -> None:
     isolation = Isolation(P, Homes(tmp_path))
-    with pytest.raises(WeftError, match="there can be no sandbox here; type: weft doctor"):
+    with pytest.raises(WeftError, match="sandboxes do not work here; type: weft doctor"):
         isolation.of(launch(BOXED))

@@ -253,7 +253,7 @@ def test_a_time_limit_is_told() -> None:
     ended = fact(job(why=EndReason.TIMEOUT, signal=15))
     assert (ended.how, ended.message) == (
         StepOutcome.TIMEOUT,
-        "it was not done within its time limit of 90 s",
+        "it exceeded its time limit of 90 s",
     )
 
 
@@ -271,7 +271,7 @@ def test_what_was_ended_and_nobody_knows_why_is_lost() -> None:
     ended = fact(job(why=EndReason.STOPPED))
     assert (ended.how, ended.message) == (
         StepOutcome.LOST,
-        "it was ended, and not because this run wanted that",
+        "it was ended from outside this run",
     )
 
 
@@ -310,7 +310,7 @@ def test_what_nobody_watched_is_lost() -> None:
 
 @pytest.mark.parametrize(("count", "said"), [(1, "1 process"), (1_234, "1,234 processes")])
 def test_processes_left_behind_are_told(count: int, said: str) -> None:
-    assert fact(job(exit_code=0, leftovers=count)).message == f"it left {said} behind, which had to be ended"
+    assert fact(job(exit_code=0, leftovers=count)).message == f"it left {said} running, which Weft ended"
     assert fact(job(exit_code=3, leftovers=count)).message.startswith("exit code 3; it left")
 
 

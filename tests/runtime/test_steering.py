@@ -18,7 +18,7 @@ TWO_STEPS = "subplans: [{id: a, steps: [{id: x, run: [mark, wait]}, {id: y, run:
 
 def say(theatre: Theatre, wanted: str, subplan: str = "", **more: object) -> None:
     data: dict[str, object] = {"wanted": wanted, **more}
-    MemoryReader(theatre.book).ask(RUN, "control", subplan=subplan, step="", data=data, at=0.0)
+    MemoryReader(theatre.recorded_run).ask(RUN, "control", subplan=subplan, step="", data=data, at=0.0)
 
 
 Heard = Callable[[Sequence[Recorded]], None]
@@ -43,7 +43,7 @@ async def test_what_is_paused_goes_on_at_the_next_step(tmp_path: Path) -> None:
         theatre.machine.release(job)
 
     def first_ended() -> None:
-        states.append(theatre.book.runs[RUN].state)
+        states.append(theatre.recorded_run.runs[RUN].state)
         say(theatre, "go")
 
     heard = on(
@@ -60,7 +60,7 @@ async def test_what_is_paused_goes_on_at_the_next_step(tmp_path: Path) -> None:
         "paused",
         "resumed",
     ]
-    assert theatre.book.requests == {}
+    assert theatre.recorded_run.requests == {}
 
 
 async def test_what_is_frozen_stands_still_and_goes_on(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ async def test_a_stop_that_nobody_heard_does_not_stop_the_next_one(tmp_path: Pat
     theatre = await stopped(tmp_path)
     say(theatre, "stop", subplan)
     assert await theatre.run(on(theatre, {("step_started", ""): goes_through(theatre)})) == "completed"
-    assert theatre.book.requests == {}
+    assert theatre.recorded_run.requests == {}
 
 
 async def test_a_pause_that_nobody_heard_pauses_the_next_one(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ async def test_a_pause_that_nobody_heard_pauses_the_next_one(tmp_path: Path) -> 
     states: list[str] = []
 
     def first_ended() -> None:
-        states.append(theatre.book.runs[RUN].state)
+        states.append(theatre.recorded_run.runs[RUN].state)
         say(theatre, "go")
 
     what = {("step_started", ""): goes_through(theatre), ("step_finished", "done"): first_ended}
@@ -199,7 +199,7 @@ subplans:
 
 def answer(theatre: Theatre, said: bool = True) -> None:  # noqa: FBT002 - as a person says it
     data: dict[str, object] = {"accepted": said}
-    MemoryReader(theatre.book).ask(RUN, "answer", subplan="gate", step="sure", data=data, at=0.0)
+    MemoryReader(theatre.recorded_run).ask(RUN, "answer", subplan="gate", step="sure", data=data, at=0.0)
 
 
 @pytest.mark.parametrize("moment", ["the last work has ended", "the coordinator decides to leave"])
@@ -219,7 +219,7 @@ async def test_what_a_person_says_before_the_coordinator_leaves_is_heard(tmp_pat
     theatre.before = leaving
     ends = {("step_finished", "done"): say_once} if moment == "the last work has ended" else {}
     assert await theatre.run(on(theatre, ends), waits=False) == "completed"
-    assert (theatre.outcomes("y"), theatre.book.requests) == (["done"], {})
+    assert (theatre.outcomes("y"), theatre.recorded_run.requests) == (["done"], {})
 
 
 @pytest.mark.parametrize(("wanted", "state"), [("pause", "waiting"), ("go", "waiting"), ("stop", "stopped")])
@@ -236,7 +236,7 @@ async def test_what_a_person_wants_of_a_run_that_is_about_to_be_left_is_taken_up
 
     theatre.before = leaving
     assert await theatre.run(waits=False) == state
-    assert theatre.book.requests == {}
+    assert theatre.recorded_run.requests == {}
     assert {"pause": "paused", "go": "resumed", "stop": "stopping"}[wanted] in [
         one.kind for one in theatre.events()
     ]

@@ -276,7 +276,7 @@ class Theatre:
         self.compiled = compile_plan(load_plan(f"weft: 1\nplan: p\nisolation: {isolation}\n{text}"))
         self.root = root
         self.machine = VirtualMachine()
-        self.book = MemoryStore()
+        self.recorded_run = MemoryStore()
         self.deeds: list[Deed] = []
         self.before: Callable[[Deed], None] = lambda deed: None
         """Called before each deed; what it raises happens instead."""
@@ -298,7 +298,7 @@ class Theatre:
     # --- what is told ---
 
     def events(self) -> list[StoredEvent]:
-        return all_stored(one.event for one in MemoryReader(self.book).events(RUN))
+        return all_stored(one.event for one in MemoryReader(self.recorded_run).events(RUN))
 
     def outcomes(self, step: str) -> list[str]:
         return [one.outcome for one in self.events() if (one.kind, one.step) == ("step_finished", step)]
@@ -341,9 +341,9 @@ class Theatre:
         self, listener: Callable[[Sequence[Recorded]], None] = lambda events: None, *, waits: bool = True
     ) -> str:
         """From wherever the book says that it is."""
-        self.book.locked = False  # whoever held it is dead
+        self.recorded_run.locked = False  # whoever held it is dead
         journal = NotedJournal(self)
-        if RUN not in self.book.runs:
+        if RUN not in self.recorded_run.runs:
             journal.add_run(record())
         self.engine, first = self._beginning(journal)
         host = NotedHost(self)
@@ -387,7 +387,7 @@ def record() -> RunRecord:
 
 class NotedJournal(MemoryJournal):
     def __init__(self, theatre: Theatre) -> None:
-        super().__init__(theatre.book, now=theatre.clock.now())
+        super().__init__(theatre.recorded_run, now=theatre.clock.now())
         self._theatre = theatre
 
     def append(

@@ -116,7 +116,7 @@ def open_once(path: Path) -> None:
     ("code", "message"),
     [
         (SQLITE_FULL, "the disk is full; free some space"),
-        (SQLITE_IOERR, "could not read or write it; look at"),
+        (SQLITE_IOERR, "could not read or write it; check"),
     ],
     ids=["full", "broken"],
 )

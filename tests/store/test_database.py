@@ -159,7 +159,7 @@ def test_a_journal_of_a_newer_weft_is_left_alone(path: Path, opener: Callable[[P
     sql(path, "PRAGMA user_version = 99")
     before = sql(path, "SELECT epoch FROM lease")
     with pytest.raises(
-        InputError, match=r"made by a newer Weft \(its version is 99, and this one knows \d+\); use"
+        InputError, match=r"written by a newer Weft \(version 99; this Weft reads up to \d+\); use"
     ):
         opener(path)
     assert sql(path, "SELECT epoch FROM lease") == before
@@ -172,7 +172,9 @@ def test_a_directory_is_not_a_journal(path: Path, opener: Callable[[Path], Sqlit
 
 
 def test_the_directory_is_made_but_not_those_above_it(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"cannot make .*none/\.weft: No such file or directory; see that"):
+    with pytest.raises(
+        InputError, match=r"cannot make .*none/\.weft: No such file or directory; make sure that"
+    ):
         open_journal(tmp_path / "none" / ".weft" / "weft.db", now=0.0)
 
 
@@ -212,7 +214,9 @@ def test_an_entry_that_has_changed_is_refused_by_all_who_read_it(path: Path, col
             lambda: list(journal.events("r1")),
             lambda: journal.glance("r1"),
         ):
-            with pytest.raises(DamagedError, match=r"entry 1 is not as it was written; .* weft doctor --fix"):
+            with pytest.raises(
+                DamagedError, match=r"entry 1 does not match its checksum; .* weft doctor --fix"
+            ):
                 read()
         assert list(journal.facts("r1")) == [Woke(at=1.0)]  # which has a checksum of its own
 
@@ -221,17 +225,17 @@ def test_a_fact_that_has_changed_is_refused(path: Path) -> None:
     with opened(path, with_run=True) as journal:
         journal.append("r1", [(1.0, make_event(kind="woke", fact=Woke(at=1.0)))])
         sql(path, "UPDATE events SET fact = replace(fact, '1.0', '1.5')")
-        with pytest.raises(DamagedError, match="entry 1 is not as it was written"):
+        with pytest.raises(DamagedError, match="entry 1 does not match its checksum"):
             list(journal.facts("r1"))
-        with pytest.raises(DamagedError, match="entry 1 is not as it was written"):
+        with pytest.raises(DamagedError, match="entry 1 does not match its checksum"):
             list(journal.events("r1"))
 
 
 @pytest.mark.parametrize(
     ("change", "damage"),
     [
-        ("UPDATE runs SET text = text || ' '", "run r1 is not as it was written"),
-        ("UPDATE run_states SET state = 'rynning'", "the state of run r1 is not as it was written"),
+        ("UPDATE runs SET text = text || ' '", "run r1 does not match its checksum"),
+        ("UPDATE run_states SET state = 'rynning'", "the state of run r1 does not match its checksum"),
         ("UPDATE runs SET text = CAST(x'ff' AS TEXT)", "SQLite says: Could not decode to UTF-8"),
     ],
 )
@@ -249,7 +253,7 @@ def test_a_state_of_a_subplan_that_there_is_not_is_refused(path: Path) -> None:
         journal.append("r1", [(1.0, make_event(kind="subplan_state", subplan="a", outcome="running"))])
         assert journal.states("r1") == {"a": "running"}
         sql(path, "UPDATE events SET outcome = 'rynning'")
-        with pytest.raises(DamagedError, match="the state of a is not as it was written"):
+        with pytest.raises(DamagedError, match="the state of a does not match its checksum"):
             journal.states("r1")
 
 
@@ -309,7 +313,9 @@ def test_somebody_who_does_not_stop_writing_is_not_waited_for_for_ever(path: Pat
         reader._database.rows("PRAGMA busy_timeout = 0")
         with (
             journal._database.transaction(),
-            pytest.raises(WeftError, match="another process has kept it busy for 30 seconds; see which one"),
+            pytest.raises(
+                WeftError, match="another process has kept it busy for 30 seconds; find that process"
+            ),
         ):
             ask(reader)
         assert ask(reader) == 1
@@ -359,7 +365,7 @@ def test_a_file_that_is_read_only_one_cannot_run_with(guarded: Path) -> None:
     (guarded.parent / "coordinator.lock").chmod(0o666)
     with (
         without_privileges(),
-        pytest.raises(InputError, match="you may not write to it or to its directory"),
+        pytest.raises(InputError, match="you have no permission to write to it or to its directory"),
     ):
         open_journal(guarded, now=0.0)
 
@@ -368,7 +374,7 @@ def test_in_a_directory_that_is_read_only_one_cannot_read(guarded: Path) -> None
     """SQLite needs a file beside it, through which readers and writers know of each other."""
     with (
         without_privileges(),
-        pytest.raises(InputError, match="you may not write to it or to its directory"),
+        pytest.raises(InputError, match="you have no permission to write to it or to its directory"),
     ):
         open_reader(guarded)
 
@@ -376,7 +382,7 @@ def test_in_a_directory_that_is_read_only_one_cannot_read(guarded: Path) -> None
 def test_in_a_directory_that_is_read_only_one_cannot_make_another(guarded: Path) -> None:
     with (
         without_privileges(),
-        pytest.raises(InputError, match=r"cannot make .*: Permission denied; see that"),
+        pytest.raises(InputError, match=r"cannot make .*: Permission denied; make sure that"),
     ):
         open_journal(guarded.with_name("new") / "weft.db", now=0.0)
 
@@ -389,7 +395,14 @@ def test_a_directory_that_one_may_not_enter_is_named(guarded: Path) -> None:
 
 def test_a_file_that_one_may_not_read_is_named(guarded: Path) -> None:
     guarded.chmod(0o000)
-    with without_privileges(), pytest.raises(InputError, match=r"it cannot be opened; see that you may read"):
+    with (
+        without_privileges(),
+        pytest.raises(
+            InputError,
+            match=r"it cannot be opened; make sure that you can "
+            r"read",
+        ),
+    ):
         open_reader(guarded)
 
 

@@ -43,7 +43,7 @@ def test_who_comes_second_hears_who_came_first_and_what_to_do(path: Path) -> Non
         with pytest.raises(BusyError) as raised:
             open_journal(path, now=0.0)
     assert str(raised.value) == (
-        f"another Weft works in {path.parent}: process {first.pid} (weft run plan.yaml), "
+        f"another Weft runs in {path.parent}: process {first.pid} (weft run plan.yaml), "
         "since 2023-11-14 22:13:20 UTC; wait until it has ended, or stop it with: weft stop"
     )
     assert raised.value.holder is not None
@@ -82,7 +82,7 @@ def locked(path: Path) -> Iterator[None]:
 def test_a_holder_that_has_only_just_begun_has_no_name_yet(path: Path) -> None:
     with (
         locked(path),
-        pytest.raises(BusyError, match=r"has just begun to work in .*; wait a moment") as raised,
+        pytest.raises(BusyError, match=r"has just started in .*; wait a moment") as raised,
     ):
         open_journal(path, now=0.0)
     assert raised.value.holder is None
@@ -102,7 +102,7 @@ def test_the_dead_holder_of_before_is_not_taken_for_the_one_that_has_just_begun(
 ) -> None:
     died(path)
     monkeypatch.setattr("weft.store.sqlite.time.sleep", lambda _: None)
-    with locked(path), pytest.raises(BusyError, match="has just begun") as raised:
+    with locked(path), pytest.raises(BusyError, match="has just started") as raised:
         open_journal(path, now=0.0)
     assert raised.value.holder is None
 

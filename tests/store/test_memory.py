@@ -7,17 +7,17 @@ from weft.store.memory import MemoryJournal, MemoryReader, MemoryStore
 
 class InMemory:
     def __init__(self) -> None:
-        self.book = MemoryStore()
+        self.store = MemoryStore()
 
     def open(self, *, now: float = 0.0, command: str = "") -> MemoryJournal:
-        return MemoryJournal(self.book, now=now, command=command)
+        return MemoryJournal(self.store, now=now, command=command)
 
     def reader(self) -> MemoryReader:
-        return MemoryReader(self.book)
+        return MemoryReader(self.store)
 
     def steal(self) -> None:
-        assert self.book.holder is not None
-        self.book.holder = replace(self.book.holder, nonce="other", epoch=self.book.holder.epoch + 1)
+        assert self.store.holder is not None
+        self.store.holder = replace(self.store.holder, nonce="other", epoch=self.store.holder.epoch + 1)
 
 
 class TestMemoryJournal(JournalContract):
@@ -30,4 +30,4 @@ def test_a_journal_of_its_own_needs_nothing() -> None:
     journal = MemoryJournal()
     journal.add_run(record())
     journal.append("r1", told("a"))
-    assert kinds(MemoryReader(journal.book)) == ["a"]
+    assert kinds(MemoryReader(journal.store)) == ["a"]

@@ -61,7 +61,7 @@ def test_of_a_sound_journal_everything_can_be_kept(path: Path) -> None:
     write(path, ("r1", ["a", "long", "b"]), ("r2", ["c"]))
     before = held(path)
     found = salvage(path)
-    assert found.report == "6 entries of 2 runs can be kept; nothing else is known to be lost"
+    assert found.report == "6 entries of 2 runs can be kept; as far as is known, nothing else is lost"
     rebuild(path)
     assert held(path) == before
 

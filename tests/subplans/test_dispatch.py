@@ -66,5 +66,5 @@ def test_a_cycle_of_groups_is_named_by_the_groups() -> None:
         ],
         ParallelExecutionConfig(),
     )
-    with pytest.raises(SubplanTreeError, match=r"each waits for the one before: g → h → g$"):
+    with pytest.raises(SubplanTreeError, match=r"each waits for the one before it: g → h → g$"):
         longest_paths(tree)

@@ -94,7 +94,7 @@ async def test_a_listener_that_raises_breaks_nothing_and_is_told_once(
     assert len(results) == 5
     assert len(heard) == 10
     (record,) = caplog.records
-    assert "raised; the run goes on" in record.message
+    assert "raised; the run continues" in record.message
 
 
 @pytest.mark.parametrize("kind", ["plain", "async"])
@@ -115,7 +115,7 @@ async def test_a_listener_that_exits_has_raised_and_has_not_hung(
         results = await ParallelSubplanDispatcher(on_event=listener).run(numbered(2))
     assert (len(results), len(heard)) == (2, 4)
     (record,) = caplog.records
-    assert "raised; the run goes on" in record.message
+    assert "raised; the run continues" in record.message
 
 
 async def test_a_blocked_listener_does_not_hold_up_the_work() -> None:
@@ -146,7 +146,7 @@ async def test_a_listener_that_hangs_is_left_behind_with_a_warning(kind: str) ->
         await anyio.sleep_forever()
 
     event = SubplanEvent(1, 0.0, "a", "pending", "running")  # type: ignore[arg-type]
-    with pytest.warns(ListenerWarning, match="hung; it has not heard 3 events"):
+    with pytest.warns(ListenerWarning, match="hung; it missed 3 events"):
         async with feed(plain if kind == "plain" else asynchronous, patience=0.01) as put:
             put([event, event, event])
     released.set()

@@ -58,14 +58,17 @@ def test_an_unknown_choice_is_refused_with_what_is_allowed(settings: dict[str, s
     ("subplans", "message"),
     [
         ([leaf("a", "a")], "a: depends on itself"),
-        ([leaf("a", "b"), leaf("b", "a")], "go round in a circle, each waits for the one before: a → b → a$"),
+        (
+            [leaf("a", "b"), leaf("b", "a")],
+            "form a cycle, in which each waits for the one before it: a → b → a$",
+        ),
         (
             [leaf("a", "c"), leaf("b", "a"), leaf("c", "b"), leaf("d", "c")],
-            "go round in a circle, each waits for the one before: a → b → c → a$",
+            "form a cycle, in which each waits for the one before it: a → b → c → a$",
         ),
         (
             [group("g", leaf("x"), depends_on=("h",)), group("h", leaf("y", "/g/x"))],
-            "go round in a circle, each waits for the one before: g → g/x → h/y → h → g$",
+            "form a cycle, in which each waits for the one before it: g → g/x → h/y → h → g$",
         ),
         (
             [leaf("alpha"), leaf("b", "alhpa")],

@@ -193,7 +193,7 @@ def test_another_branch_in_the_clone_is_told_and_what_is_there_is_kept(world: Wo
     begun(world)
     step_git(world, "a", "switch", "--quiet", "--create", "mine")
     made = committed(world, "a", {"one": "1"})
-    with pytest.raises(WorkspaceError, match=r"has no branch checked out, and is to have weft/notes/a"):
+    with pytest.raises(WorkspaceError, match=r"has no branch checked out; it must have weft/notes/a"):
         world.record("a")
     assert "refs/heads/mine" not in world.refs()
     assert world.kept("a") == {made}
@@ -238,7 +238,7 @@ def test_commits_that_cannot_enter_are_an_error_and_the_slice_can_be_done_again(
     committed(world, "a", {"one": "1"})
     shutil.rmtree(clone(world, "a") / "objects")
     (clone(world, "a") / "objects").mkdir()
-    with pytest.raises(WorkspaceError, match=r"cannot be taken into the repository: .*weft retry a"):
+    with pytest.raises(WorkspaceError, match=r"cannot be fetched into the repository: .*weft retry a"):
         world.record("a")
     assert world.tip("a") == world.base
     world.prepare("a")
@@ -339,7 +339,7 @@ def test_what_is_in_a_clone_alone_is_not_cleaned_away(world: World) -> None:
     left = SubplanLeftovers(name="a", head=NAMES.head("a"), worktree=of_slice(world, "a"))
     assert judge.judge([left]).stays == []
     committed(world, "a", {"one": "1"})
-    told = "the clone of its steps holds what is not in the repository"
+    told = "the clone of its steps has commits that are not in the repository"
     assert told in [stays.message for stays in judge.judge([left]).stays]
     (clone(world, "a") / "HEAD").unlink()
     (clone(world, "a") / "HEAD").symlink_to("config")

@@ -94,7 +94,7 @@ def test_a_slice_before_that_was_not_kept_is_an_error(workspaces: DirectoryWorks
     prepare(workspaces, "a")
     with pytest.raises(
         WorkspaceError,
-        match="nothing is recorded of what 'a' did; to do everything once more, run the plan with --fresh",
+        match="there is no record of the work of 'a'; to repeat everything, run the plan with --fresh",
     ):
         prepare(workspaces, "b", after=("a",))
 
@@ -142,14 +142,14 @@ def test_what_was_kept_stays_until_something_else_is_kept(workspaces: DirectoryW
 def test_a_workspace_that_was_not_prepared_cannot_be_kept(workspaces: DirectoryWorkspaces) -> None:
     with pytest.raises(
         WorkspaceError,
-        match="the workspace of 'g/a' is not whole; to do everything once more, run the plan with --fresh",
+        match="the workspace of 'g/a' is incomplete; to repeat everything, run the plan with --fresh",
     ):
         keep(workspaces, "g/a")
 
 
 def test_a_workspace_that_is_gone_cannot_be_kept(workspaces: DirectoryWorkspaces) -> None:
     prepare(workspaces, "a").rmdir()
-    with pytest.raises(WorkspaceError, match="the workspace of 'a' is no directory any more"):
+    with pytest.raises(WorkspaceError, match="the workspace of 'a' is not a directory"):
         keep(workspaces, "a")
 
 
@@ -157,7 +157,7 @@ def test_a_workspace_that_is_gone_is_not_proven(workspaces: DirectoryWorkspaces)
     place = prepare(workspaces, "a")
     workspaces.prove("a")
     place.rmdir()
-    with pytest.raises(WorkspaceError, match="the workspace of 'a' is no directory any more"):
+    with pytest.raises(WorkspaceError, match="the workspace of 'a' is not a directory"):
         workspaces.prove("a")
 
 
@@ -322,7 +322,7 @@ def test_a_content_that_is_not_as_it_was_kept_is_told(
     workspaces: DirectoryWorkspaces, root: Path, text: str, said: str
 ) -> None:
     damaged(workspaces, root, text)
-    with pytest.raises(WorkspaceError, match=f"that was kept of a slice {said}; to do everything once more"):
+    with pytest.raises(WorkspaceError, match=f"of a slice {said}; to repeat everything"):
         gather(workspaces, "", ["a"])
 
 
@@ -340,9 +340,7 @@ def test_a_record_that_cannot_be_read_is_told(
 ) -> None:
     do(workspaces, "a", {"x": "1"})
     (root / "_records" / "a").write_bytes(data)
-    with pytest.raises(
-        WorkspaceError, match=r"cannot read what is recorded of 'a': .* to do everything once more"
-    ):
+    with pytest.raises(WorkspaceError, match=r"cannot read the record of 'a': .* to repeat everything"):
         gather(workspaces, "", ["a"])
 
 
@@ -373,7 +371,7 @@ def test_two_slices_that_were_set_up_differently_go_together(workspaces: Directo
 
 
 def test_a_workspace_that_is_not_whole_cannot_be_accepted(workspaces: DirectoryWorkspaces) -> None:
-    with pytest.raises(WorkspaceError, match="the workspace of 'a' is not whole"):
+    with pytest.raises(WorkspaceError, match="the workspace of 'a' is incomplete"):
         workspaces.accept("a")
 
 

@@ -102,7 +102,7 @@ def test_what_cannot_enter_is_an_error_only_when_the_step_ends(world: World) -> 
     oid = step_git(world, "a", "rev-parse", f"{made}:one")
     (clone(world, "a") / "objects" / oid[:2] / oid[2:]).unlink()
     assert take(world) == world.base
-    with pytest.raises(WorkspaceError, match="cannot be taken into the repository"):
+    with pytest.raises(WorkspaceError, match="cannot be fetched into the repository"):
         world.record("a")
 
 

@@ -67,7 +67,7 @@ def test_a_workspace_that_was_replaced_by_a_link_is_not_kept(
     place = prepare(workspaces, "a")
     place.rmdir()
     place.symlink_to(outside)
-    with pytest.raises(WorkspaceError, match="no directory any more"):
+    with pytest.raises(WorkspaceError, match="is not a directory"):
         keep(workspaces, "a")
 
 

@@ -174,7 +174,9 @@ def test_a_target_that_is_gone_is_held(world: World) -> None:
     world.do("a", {"one": "1"})
     world.git.do("switch", "--quiet", "--detach")
     world.git.do("branch", "--quiet", "-D", "main")
-    with pytest.raises(HeldError, match=r"the target branch main is gone; make it again .* weft merge"):
+    with pytest.raises(
+        HeldError, match=r"the target branch main does not exist; create it again .* weft merge"
+    ):
         world.build("a")
 
 

@@ -129,7 +129,7 @@ def test_dependencies_in_conflict_hold_the_start_and_nothing_moves(world: World)
     world.done("group/a", {"new": "one"})
     world.done("other/b", {"new": "two"})
     before = world.refs()
-    with pytest.raises(HeldError, match="c cannot start, for what it depends on does not go") as held:
+    with pytest.raises(HeldError, match="c cannot start, because the results it depends on conflict") as held:
         world.prepare("c", "group/a", "other/b")
     assert (held.value.conflict, held.value.files) == (True, ("new",))
     assert world.refs() == before
@@ -280,7 +280,9 @@ def test_a_branch_that_is_checked_out_elsewhere_is_not_made_anew(world: World) -
 
 def test_a_directory_of_somebody_else_in_its_place_is_not_touched(world: World) -> None:
     put(world.place("a"), {"mine": "1"})
-    with pytest.raises(WorkspaceError, match="is no worktree of this repository, so Weft does not touch it"):
+    with pytest.raises(
+        WorkspaceError, match="is not a worktree of this repository, so Weft does not touch it"
+    ):
         world.prepare("a")
     assert contents(world.place("a")) == {"mine": b"1"}
 
@@ -299,7 +301,7 @@ def test_repositories_that_an_agent_made_are_not_thrown_away(world: World) -> No
     world.prepare("a")
     inner = empty_repository(world.place("a") / "inner")
     put(inner.directory, {"file": "1"})
-    with pytest.raises(WorkspaceError, match=r"there are repositories of their own, .* committed: inner"):
+    with pytest.raises(WorkspaceError, match=r"contains other repositories, .* committed: inner"):
         world.prepare("a")
     assert (inner.directory / "file").read_text() == "1"
 
@@ -366,14 +368,14 @@ def test_what_the_set_up_has_made_is_no_work_of_the_slice(world: World) -> None:
 def test_a_worktree_that_was_removed_is_not_proven(world: World) -> None:
     world.prepare("a")
     shutil.rmtree(world.place("a"))
-    with pytest.raises(WorkspaceError, match=r"the worktree .* is gone; put it back"):
+    with pytest.raises(WorkspaceError, match=r"the worktree .* does not exist; put it back"):
         world.workspaces.prove("a")
 
 
 def test_a_worktree_with_another_branch_is_not_proven(world: World) -> None:
     world.prepare("a")
     world.at("a").do("switch", "--quiet", "--create", "mine")
-    with pytest.raises(WorkspaceError, match="has the branch mine checked out, and is to have weft/notes/a"):
+    with pytest.raises(WorkspaceError, match="has the branch mine checked out; it must have weft/notes/a"):
         world.workspaces.prove("a")
 
 
@@ -431,7 +433,7 @@ def test_a_step_that_left_its_branch_is_told_and_all_is_kept(world: World) -> No
     world.at("a").do("switch", "--quiet", "--detach")
     put(world.place("a"), {"one": "1"})
     with pytest.raises(
-        WorkspaceError, match=r"has no branch checked out, .* is kept as refs/weft/kept/notes/a/"
+        WorkspaceError, match=r"has no branch checked out; .* is kept as refs/weft/kept/notes/a/"
     ):
         world.record("a")
     (kept,) = world.kept("a")

@@ -129,7 +129,7 @@ def test_a_merge_that_a_person_has_begun_is_left_as_it_is(world: World) -> None:
 def test_a_worktree_that_is_gone_is_told(world: World) -> None:
     clash(world)
     shutil.rmtree(world.place("a"))
-    with pytest.raises(WorkspaceError, match="is gone; put it back"):
+    with pytest.raises(WorkspaceError, match="does not exist; put it back"):
         world.open_conflict("a")
     with pytest.raises(WorkspaceError, match="no conflict was opened in"):
         world.close_conflict("a")
@@ -154,7 +154,7 @@ def test_a_conflict_in_files_that_the_worktree_does_not_have_is_for_a_person(wor
     world.at("a").do("update-index", "--skip-worktree", "far/x")
     world.done("b", {"far/x": with_line(5, "b")})
     before = state(world)
-    with pytest.raises(WorkspaceError, match="these files are left out of the worktree: far/x"):
+    with pytest.raises(WorkspaceError, match="these files are not in the sparse worktree: far/x"):
         world.open_conflict("a")
     assert state(world) == before
 
@@ -170,7 +170,7 @@ def test_a_branch_that_somebody_moves_all_the_time_is_told(
     clash(world)
     monkeypatch.setattr("weft.workspaces.git.merges.conflict_resolution.tips_of", lambda *_: {})
     with pytest.raises(
-        WorkspaceError, match="weft/notes/_plan moves all the time; which other program works on it"
+        WorkspaceError, match="weft/notes/_plan keeps moving; find the other program that moves it"
     ):
         world.open_conflict("a")
 
@@ -392,7 +392,7 @@ def test_what_is_not_settled_is_undone_and_nothing_of_it_is_lost(world: World, d
     seen = {line.split(" ")[1] for line in log.read_text().splitlines()} - {"0" * 40}
     closed = world.close_conflict("a")
     (kept,) = closed.moves
-    assert closed.message == f"{BADLY[deed]}; what it did is kept as {kept.ref}"
+    assert closed.message == f"{BADLY[deed]}; its work is kept as {kept.ref}"
     assert kept.ref == NAMES.kept("a", kept.after)
     assert {name: text.encode() for name, text in world.files(kept.after).items()} == made
     reachable = set(world.git.line("rev-list", "--all").split())
@@ -408,7 +408,7 @@ def test_what_an_agent_left_that_failed_is_undone_also_if_all_is_settled(world: 
     before = world.tip("a")
     resolve(world)
     closed = world.close_conflict("a", failed="exit code 3")
-    assert closed.message.startswith("exit code 3; what it did is kept as refs/weft/kept/notes/a/")
+    assert closed.message.startswith("exit code 3; its work is kept as refs/weft/kept/notes/a/")
     assert world.tip("a") == before
     assert world.files(closed.moves[0].after)["lines"] == with_line(5, "both")
 
@@ -426,7 +426,7 @@ def test_what_was_not_resolved_is_in_conflict_as_before_and_a_person_hears_of_th
     with pytest.raises(HeldError) as held:
         world.merge("a", resolved=True)
     said = str(held.value).splitlines()
-    assert said[-1] == f"An agent was to resolve it, and did not: {closed.message}"
+    assert said[-1] == f"An agent tried to resolve it and failed: {closed.message}"
     assert said[-2] == "  weft merge a"
     assert (held.value.files, held.value.conflict) == (("lines",), True)
 
@@ -436,9 +436,11 @@ def test_a_repository_that_the_agent_made_is_left_for_a_person_to_look_at(world:
     world.at("a").do("init", "--quiet", "inner")
     put(world.place("a"), {"inner/x": "1"})
     before = contents(world.place("a"))
-    with pytest.raises(WorkspaceError, match="there are repositories of their own"):
+    with pytest.raises(WorkspaceError, match="contains other repositories"):
         world.close_conflict("a")
-    with pytest.raises(HeldError, match=r"a cannot be merged: .* repositories of their own.*: weft merge a"):
+    with pytest.raises(
+        HeldError, match=r"a cannot be merged: .* contains other repositories.*: weft merge a"
+    ):
         world.merge("a", resolved=True)
     assert contents(world.place("a")) == before
 
@@ -531,7 +533,7 @@ def test_one_whose_end_was_cut_off_is_undone_to_its_end(
         with pytest.raises(KilledError):
             world.close_conflict("a")
     closed = world.close_conflict("a", failed="another reason")
-    assert closed.message.startswith("it left the conflict in lines; what it did is kept as ")
+    assert closed.message.startswith("it left the conflict in lines; its work is kept as ")
     assert (world.tip("a"), world.at("a").line("status", "--porcelain")) == (before, "")
 
 

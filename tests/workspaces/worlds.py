@@ -42,7 +42,7 @@ def repository_in(top: Path, files: Mapping[str, str]) -> Git:
 
 
 class World:
-    """One that is there already can be entered again, as by another process."""
+    """One that already exists can be entered again, as by another process."""
 
     def __init__(
         self,

@@ -82,8 +82,8 @@ def held_ids(context: click.Context, _incomplete: str) -> Iterable[Named]:
     from weft.app.control.holds import held
     from weft.app.record.journal import open_book
 
-    with open_book(_directory(context), context.params.get("run_id")) as book:
-        return {work.subplan: work.message.partition("\n")[0] for work in held(book)}.items()
+    with open_book(_directory(context), context.params.get("run_id")) as recorded_run:
+        return {work.subplan: work.message.partition("\n")[0] for work in held(recorded_run)}.items()
 
 
 @_quietly
@@ -92,8 +92,8 @@ def question_ids(context: click.Context, _incomplete: str) -> Iterable[Named]:
     from weft.app.control.questions import open_questions
     from weft.app.record.journal import open_book
 
-    with open_book(_directory(context), context.params.get("run_id")) as book:
-        return [(question.name, question.text) for question in open_questions(book)]
+    with open_book(_directory(context), context.params.get("run_id")) as recorded_run:
+        return [(question.name, question.text) for question in open_questions(recorded_run)]
 
 
 def _of_run(context: click.Context) -> list[Named]:
@@ -103,8 +103,8 @@ def _of_run(context: click.Context) -> list[Named]:
     from weft.errors import InputError
 
     try:
-        with open_book(_directory(context), context.params.get("run_id")) as book:
-            return list(subplans_in(book.run.text))
+        with open_book(_directory(context), context.params.get("run_id")) as recorded_run:
+            return list(subplans_in(recorded_run.run.text))
     except InputError:
         return []
 

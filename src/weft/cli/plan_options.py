@@ -19,19 +19,17 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 plan_argument = click.argument(
     "plan", required=False, type=click.Path(allow_dash=True), shell_complete=plan_files
 )
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON for programs instead of text for people."
-)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 out_option = click.option(
     "--out", metavar="FILE", type=click.Path(allow_dash=True),
     help="Write to this file, as a whole or not at all, and not to standard output.",
 )  # fmt: skip
 
 _FLAGS = {
-    "max_parallel": ("N", "How many slices may be under way at once, 1 to 32."),
+    "max_parallel": ("N", "The most slices that run at once, 1 to 32."),
     "failure_mode": ("MODE", "What a failure does to siblings: fail_fast or continue_on_error."),
     "policy": ("POLICY", "One action at a time, or as many as fit: serial or parallel."),
-    "retries": ("N", "How often a failed check sends the work back, 0 to 10."),
+    "retries": ("N", "How often a failed check sends the work back to the agent, 0 to 10."),
     "budget": ("AMOUNT", "A ceiling on what agents cost: dollars, or usd=20,tokens=5M."),
     "merge": ("MODE", "How results land: auto, confirm (asks at the end of the run) or manual (weft merge)."),
 }

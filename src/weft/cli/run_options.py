@@ -27,7 +27,7 @@ def _complete_run(context: click.Context, _option: click.Parameter, incomplete: 
 
 run_option = click.option(
     "--run", "run_id", metavar="RUN", shell_complete=_complete_run,
-    help="Which run; the last one if it is left out.",
+    help="The run; default: the last one.",
 )  # fmt: skip
 follow_option = click.option(
     "-f", "--follow", is_flag=True, help="Continue with new output until the run is over."
@@ -37,7 +37,7 @@ follow_option = click.option(
 words_argument = click.argument("words", metavar="[PLAN] [ID…]", nargs=-1, shell_complete=plan_words)
 ids_argument = click.argument("names", metavar="[ID…]", nargs=-1, shell_complete=subplan_ids)
 fresh_budget_option = click.option(
-    "--fresh-budget", is_flag=True, help="Count budgets from zero, whatever earlier runs of the plan spent."
+    "--fresh-budget", is_flag=True, help="Count budgets from zero, without the spending of earlier runs."
 )
 _ENDINGS = (".yaml", ".yml", ".json")
 
@@ -62,8 +62,8 @@ def _is_plan(word: str, directory: Path) -> bool:
     return not any(os.path.lexists(directory / name) for name in PLAN_NAMES)
 
 
-def say_that_nobody_runs_it(run_command: str) -> None:
-    note(f"nobody runs this now; to have it go on, type: {run_command}")
+def note_inactive_run(run_command: str) -> None:
+    note(f"the run is not active; to resume it, type: {run_command}")
 
 
 def running_here(directory: Path) -> tuple[str, int] | None:

@@ -11,7 +11,7 @@ from weft.decompose.sequence import sequence
 _FAR_MORE = 3
 
 
-class Order:
+class PartOrder:
     """A partial order of numbered parts, transitively closed."""
 
     def __init__(self, row: Sequence[int], references: Iterable[tuple[int, int]]) -> None:
@@ -26,7 +26,7 @@ class Order:
         return bool(self._before[part] >> earlier & 1)
 
 
-def compute_order(parts: int, references: Mapping[tuple[int, int], int]) -> Order:
+def compute_order(parts: int, references: Mapping[tuple[int, int], int]) -> PartOrder:
     clear = {
         (user, used): number
         for (user, used), number in references.items()
@@ -35,7 +35,7 @@ def compute_order(parts: int, references: Mapping[tuple[int, int], int]) -> Orde
     # References that point backwards in the sequence are dropped, which breaks all circles.
     row = sequence(parts, clear)
     position = {part: index for index, part in enumerate(row)}
-    return Order(row, ((user, used) for user, used in clear if position[user] < position[used]))
+    return PartOrder(row, ((user, used) for user, used in clear if position[user] < position[used]))
 
 
 def bits_before(used_first: Iterable[int], direct: Sequence[Iterable[int]]) -> list[int]:

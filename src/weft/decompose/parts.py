@@ -11,7 +11,7 @@ from weft.decompose.model import Limits, Part, Signals
 from weft.decompose.names import Names
 from weft.decompose.split.graph import build_graph
 from weft.decompose.split.links import Group
-from weft.decompose.split.tree import Node, build_tree
+from weft.decompose.split.tree import SplitNode, build_tree
 from weft.errors import InputError
 
 
@@ -46,7 +46,7 @@ class _Parts(Struct, frozen=True, kw_only=True):
     attached: Mapping[int, Sequence[str]]
     """The attachments of each leaf, by the number of its first file."""
 
-    def part(self, name: str, node: Node) -> Part:
+    def part(self, name: str, node: SplitNode) -> Part:
         names = self.names.ids([child.files for child in node.children])
         parts = tuple(
             sorted(

@@ -126,7 +126,7 @@ class SubplanTracker:
         """`advance` by the numbers of the subplan and of the state."""
         before = self._states[row]
         if after not in _ARROWS[before]:
-            raise StateError(f"{self._paths[row]!r} cannot go from {_STATES[before]} to {_STATES[after]}")
+            raise StateError(f"{self._paths[row]!r} cannot change from {_STATES[before]} to {_STATES[after]}")
         if (after == FAILED) is (reason is None):
             raise StateError(
                 f"{self._paths[row]!r} → {_STATES[after]}: a failure has a reason, and nothing else has"

@@ -182,12 +182,12 @@ def describe(group: str, finding: BisectionResult, runs: int) -> str:
     times = f"{runs} more run{'' if runs == 1 else 's'}"
     match finding.why:
         case SearchEnd.UNRELIABLE:
-            return f"{verify} is not reliable: it failed, and then did not fail on the same files"
+            return f"{verify} is not reliable: it failed, and then passed on the same files"
         case SearchEnd.BASE:
-            return f"{verify} does not pass without all that is in it, either, so none of that is to blame"
+            return f"{verify} fails without any of its parts, too, so none of them is to blame"
         case SearchEnd.TOO_MANY:
             also = f" besides {_sets(group, finding)}" if finding.sets else ""
-            return f"{verify} fails, and who is to blame{also} is still not clear after {times}"
+            return f"{verify} fails, and the culprit{also} is still unknown after {times}"
         case SearchEnd.FOUND:
             return f"{verify} fails with {_sets(group, finding)}; {_others(finding)} ({times})"
 

@@ -274,7 +274,7 @@ def _take(lock: int, directory: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise WeftError(f"a supervisor is alive in {directory} and manages its processes") from None
+        raise WeftError(f"a live supervisor in {directory} manages its processes") from None
 
 
 def _opened(lock: Path) -> int | None:

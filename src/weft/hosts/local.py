@@ -130,7 +130,7 @@ class LocalHost(LocalRecords):
                 return messages
             if self._failure is not None:
                 raise self._failure
-        raise WeftError("the supervisor dies again and again; its file supervisor.log may say why")
+        raise WeftError("the supervisor keeps dying; its file supervisor.log may show the reason")
 
     def _send(self, message: dict[str, object]) -> None:
         if self._link is not None:  # otherwise `_compare` sends it once there is a connection

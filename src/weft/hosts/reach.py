@@ -87,7 +87,7 @@ def _knock(directory: Path) -> socket.socket | None:
     except TimeoutError:
         connection.close()
         raise WeftError(
-            f"the supervisor in {directory} is there but does not answer; try again later"
+            f"the supervisor in {directory} is running but does not answer; try again later"
         ) from None
     except BaseException:
         connection.close()

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from weft.errors import NetError
 from weft.ids import TransitionId
 from weft.net.explore import MAX_BYTES
-from weft.net.explore_python import PythonEngine, Rule, pack_rule
+from weft.net.explore_python import PackedTransition, PythonEngine, pack_rule
 from weft.net.packing import effects
 from weft.net.plain import PlainNet
 from weft.net.trace import replay, trace_to
@@ -95,9 +95,9 @@ class _Judge:
                     pending.append(predecessor)
         return can_end
 
-    def _reverse_rules(self) -> list[Rule]:
+    def _reverse_rules(self) -> list[PackedTransition]:
         """Returns the reversed transitions, which take outputs and return inputs."""
-        rules: list[Rule] = []
+        rules: list[PackedTransition] = []
         for outputs, effect in zip(self._net.outputs, effects(self._net), strict=True):
             reverse_change = tuple((place, -tokens) for place, tokens in effect.change)
             rules.append(pack_rule(self._engine.layout, outputs, reverse_change))

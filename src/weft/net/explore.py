@@ -18,7 +18,7 @@ from weft.net.explore_python import PythonEngine
 from weft.net.model import Marking, Net
 from weft.net.packing import FieldTooWideError
 from weft.net.plain import PlainNet, unfold
-from weft.net.trace import Engine, trace_to
+from weft.net.trace import Search, trace_to
 
 MAX_STATES = 10_000_000
 MAX_BYTES = 2 << 30
@@ -110,12 +110,12 @@ class _Search:
         self._progress = progress
         self._examined = 0
         self._match: int | None = None
-        self._engine: Engine = self._start_numpy() if use_numpy else self._start_python()
+        self._engine: Search = self._start_numpy() if use_numpy else self._start_python()
 
-    def _start_python(self) -> Engine:
+    def _start_python(self) -> Search:
         return PythonEngine(self._net, max_states=self._max_states, max_bytes=self._max_bytes)
 
-    def _start_numpy(self) -> Engine:
+    def _start_numpy(self) -> Search:
         self._numpy = False  # there is nothing more to hand over to
         from weft.net.explore_numpy import NumpyEngine  # noqa: PLC0415 - numpy is optional, and slow to import
 

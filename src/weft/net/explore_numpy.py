@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.net.packing import FieldTooWideError, Layout, effects, narrowest
+from weft.net.packing import FieldLayout, FieldTooWideError, effects, narrowest
 from weft.net.plain import PlainNet
 from weft.net.trace import Limit, Tokens
 
@@ -39,7 +39,7 @@ BYTES_PER_CELL = 96
 
 
 class NumpyEngine:
-    """The state of a search; `weft.net.trace.Engine` documents its parts."""
+    """The state of a search; `weft.net.trace.Search` documents its parts."""
 
     def __init__(self, net: PlainNet, *, max_states: int, max_bytes: int) -> None:
         self._max_states, self._max_bytes = max_states, max_bytes
@@ -52,7 +52,7 @@ class NumpyEngine:
         most = max_states + self._cells
         self._number_type: type[np.signedinteger[Any]] = np.int32 if most < 1 << 31 else np.int64
         self._fired = np.zeros(1 << self._row_bits, dtype=np.bool_)
-        self.layout = Layout(tuple(narrowest(net)), WORD_BITS)
+        self.layout = FieldLayout(tuple(narrowest(net)), WORD_BITS)
         self._pack_rules()
         self.states = 1
         self.expanded = self.edges = self.dead = 0

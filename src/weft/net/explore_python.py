@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from weft.net.packing import Fields, Layout, effects, narrowest
+from weft.net.packing import FieldLayout, Fields, effects, narrowest
 from weft.net.plain import PlainNet
 from weft.net.trace import Limit, Tokens
 
@@ -24,21 +24,21 @@ alignment), its entries in the list (9) and in the array of parents (9), and 16 
 which has up to four per marking and exists twice while it grows. Measured: 100 to 180 bytes, bits included."""
 
 
-class Rule(NamedTuple):
+class PackedTransition(NamedTuple):
     """A transition in packed form."""
 
     taken: int
     change: int
 
 
-def pack_rule(layout: Layout, inputs: Fields, change: Fields) -> Rule:
+def pack_rule(layout: FieldLayout, inputs: Fields, change: Fields) -> PackedTransition:
     """Packs a transition. The change of the sum, the last field, is added to the change of the places."""
     with_sum = (*change, (len(layout.widths) - 1, sum(tokens for _, tokens in change)))
-    return Rule(layout.pack_some(inputs).get(0, 0), layout.pack_some(with_sum).get(0, 0))
+    return PackedTransition(layout.pack_some(inputs).get(0, 0), layout.pack_some(with_sum).get(0, 0))
 
 
 class PythonEngine:
-    """The state of a search; `weft.net.trace.Engine` documents its parts."""
+    """The state of a search; `weft.net.trace.Search` documents its parts."""
 
     __slots__ = (
         "_affordable", "_ahead", "_asleep", "_effects", "_limit", "_live", "_max_bytes", "_max_states",
@@ -50,7 +50,7 @@ class PythonEngine:
         start = (*net.initial, sum(net.initial))
         heaviest = max((sum(weight for _, weight in arcs) for arcs in net.outputs), default=0)
         total = max(1, start[-1], heaviest).bit_length()
-        self.layout = Layout((*narrowest(net), total))
+        self.layout = FieldLayout((*narrowest(net), total))
         self._max_states, self._max_bytes = max_states, max_bytes
         self._asleep = set(range(len(self._effects)))
         self._pack_rules()
@@ -128,7 +128,7 @@ class PythonEngine:
         pairs = zip(self.layout.unpack((self._top,)), self.layout.unpack((new,)), strict=True)
         (self._top,) = self.layout.pack(max(pair) for pair in pairs)
 
-    def _wake(self, guarded: int) -> tuple[list[Rule], list[int]]:
+    def _wake(self, guarded: int) -> tuple[list[PackedTransition], list[int]]:
         """Adds the transitions enabled here for the first time to those that are tried at each marking."""
         (guards,) = self.layout.guards
         rules = self._rules

@@ -27,7 +27,7 @@ class FieldTooWideError(Exception):
     """A number of tokens does not fit a word. Caught inside `weft.net`."""
 
 
-class Move(NamedTuple):
+class BitMove(NamedTuple):
     """Some bits that keep their order from one layout to another."""
 
     source: int
@@ -45,7 +45,7 @@ class Move(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FieldLayout:
     """The positions of all fields."""
 
     widths: tuple[int, ...]
@@ -103,7 +103,7 @@ class Layout:
         places = zip(self.spots, self.widths, strict=True)
         return tuple(words[word] >> shift & ((1 << width) - 1) for (word, shift), width in places)
 
-    def wider(self, words: Sequence[int]) -> "Layout":
+    def wider(self, words: Sequence[int]) -> "FieldLayout":
         """Returns the layout in which each field whose guard is set in these words has one more bit.
 
         If there are several words with enough room, all fields get one more bit, which makes another move less
@@ -111,20 +111,20 @@ class Layout:
         """
         places = zip(self.spots, self.widths, strict=True)
         widths = [width + (words[word] >> (shift + width) & 1) for (word, shift), width in places]
-        widened = Layout(tuple(widths), self.word_bits)
+        widened = FieldLayout(tuple(widths), self.word_bits)
         if self.word_bits is None or widened.words == 1 or max(widths) + 2 > self.word_bits:
             return widened
-        roomier = Layout(tuple(width + 1 for width in widths), self.word_bits)
+        roomier = FieldLayout(tuple(width + 1 for width in widths), self.word_bits)
         return roomier if roomier.words == widened.words else widened
 
-    def moves_to(self, wider: "Layout") -> tuple[Move, ...]:
+    def moves_to(self, wider: "FieldLayout") -> tuple[BitMove, ...]:
         """Returns the moves that convert a marking from this layout to a wider one of the same fields."""
         masks: dict[tuple[int, int, int], int] = {}
         for (source, low), (target, new_low), width in zip(self.spots, wider.spots, self.widths, strict=True):
             # Fields that shift by the same distance share a mask, so the cost depends on the gaps between fields.
             key = (source, target, new_low - low)
             masks[key] = masks.get(key, 0) | ((1 << width) - 1) << low
-        return tuple(Move(source, target, mask, shift) for (source, target, shift), mask in masks.items())
+        return tuple(BitMove(source, target, mask, shift) for (source, target, shift), mask in masks.items())
 
 
 class Effect(NamedTuple):

@@ -14,7 +14,7 @@ from weft.net.model import Arcs
 from weft.net.plain import PlainNet
 
 
-class Wiring(Struct, frozen=True, kw_only=True):
+class PlaceArcs(Struct, frozen=True, kw_only=True):
     """The arcs seen from the places, without weights."""
 
     producers: list[list[int]]
@@ -66,7 +66,7 @@ class Circuit(Struct, frozen=True, kw_only=True):
     net: PlainNet
     source: int
     sink: int
-    wires: Wiring
+    wires: PlaceArcs
     clusters: Clusters
 
     @property
@@ -74,9 +74,9 @@ class Circuit(Struct, frozen=True, kw_only=True):
         return len(self.net.transition_ids) - 1
 
 
-def wiring(net: PlainNet) -> Wiring:
+def wiring(net: PlainNet) -> PlaceArcs:
     size = len(net.place_ids)
-    return Wiring(
+    return PlaceArcs(
         producers=_transitions_by_place(net.outputs, size), consumers=_transitions_by_place(net.inputs, size)
     )
 
@@ -134,7 +134,7 @@ def _describe_unfree_choice(net: PlainNet, transition: int, first: dict[int, int
     )
 
 
-def workflow_net(net: PlainNet, wires: Wiring | None = None) -> WorkflowNet | NotAWorkflowNet:
+def workflow_net(net: PlainNet, wires: PlaceArcs | None = None) -> WorkflowNet | NotAWorkflowNet:
     """Whether the net leads from one place to one place, and every node is on the way."""
     wires = wires or wiring(net)
     sources = [place for place, producers in enumerate(wires.producers) if not producers]
@@ -183,7 +183,7 @@ def _find_unreached(
     return None if unreached < 0 else f"transition {net.transition_ids[unreached]!r}"
 
 
-def clusters(net: PlainNet, wires: Wiring | None = None) -> Clusters:
+def clusters(net: PlainNet, wires: PlaceArcs | None = None) -> Clusters:
     """The finest grouping in which a place is with its consumers and a transition with its inputs."""
     wires = wires or wiring(net)
     result = Clusters(
@@ -264,7 +264,7 @@ def acyclic(net: PlainNet) -> bool:
     return not any(inputs_left) and not any(producers_left)
 
 
-def unmarked_siphon(net: PlainNet, tokens: Sequence[int], wires: Wiring | None = None) -> list[int]:
+def unmarked_siphon(net: PlainNet, tokens: Sequence[int], wires: PlaceArcs | None = None) -> list[int]:
     """The largest siphon without a token in this marking; empty if every siphon is marked.
 
     Places of a siphon get tokens only from transitions that also take from it, so an empty siphon stays empty.

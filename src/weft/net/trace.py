@@ -14,7 +14,7 @@ Tokens = tuple[int, ...]
 Limit = Literal["states", "memory"]
 
 
-class Engine(Protocol):
+class Search(Protocol):
     """A search in progress. Markings are numbered in the order in which breadth-first search reaches them."""
 
     expanded: int
@@ -60,7 +60,7 @@ class Engine(Protocol):
         ...
 
 
-def trace_to(net: PlainNet, engine: Engine, number: int) -> tuple[TransitionId, ...]:
+def trace_to(net: PlainNet, engine: Search, number: int) -> tuple[TransitionId, ...]:
     """A shortest trace from the initial marking to the one of this number."""
     trace: list[TransitionId] = []
     while number:

@@ -77,12 +77,12 @@ class Bisection:
         case = self._learn(launch, fact, job)
         if case is None:
             # Without the case, the set of parts of this run is unknown, so its end says nothing about the group.
-            lost = replace(fact, how=StepOutcome.LOST, message="it is not known what it was run on")
+            lost = replace(fact, how=StepOutcome.LOST, message="the commit that it ran on is unknown")
             return fact if launch.key in self._cases else lost
         try:
             following = await run_sync(self._ask, launch, case)
         except (WeftError, OSError) as error:
-            message = f"who is to blame could not be found: {reason(error)}"
+            message = f"the culprit could not be found: {reason(error)}"
             following = replace(case.first, message=f"{case.first.message}; {message}")
         return following if isinstance(following, Launch) else replace(following, at=fact.at)
 

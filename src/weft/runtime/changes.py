@@ -73,17 +73,17 @@ class Changes:
         return tuple(running.job for running in self._under_way[step.path] if running is not step)
 
     async def prove(self, launch: Launch) -> None:
-        """No step begins in a directory that is not its workspace. Raises `WeftError` or `OSError`."""
+        """Checks the workspace before a step starts in it. Raises `WeftError` or `OSError` if it is not usable."""
         await run_sync(self._workspaces.prove, launch.path)
         step = self._steps[launch.key]
         if not step.is_mixed and (step.reads or self._is_to_change(launch)):
             beside = self._beside(step)
             watch = StepWatch(work=work_of(launch), job=step.job, reads=step.reads, beside=beside)
             await run_sync(self._workspaces.watch, watch)
-        if step.is_mixed:  # by now
+        if step.is_mixed:  # another step may have started meanwhile
             await run_sync(self._workspaces.unwatch, launch.path, self._beside(step))
 
-    # While it is under way
+    # While it runs
 
     async def watch_commits(self) -> None:
         """Takes the commits of running steps over into the repository, with a short delay."""
@@ -110,7 +110,7 @@ class Changes:
             try:
                 breach = await run_sync(self._workspaces.restore, launch.path, self._jobs.id(launch))
             except (WeftError, OSError) as error:
-                return _failed(but(fact, "what it changed could not be seen, or not be undone", error)), ()
+                return _failed(but(fact, "its changes could not be read, or not be undone", error)), ()
         if breach is not None:
             fact = _broken(fact, breach)
         moves: Sequence[RefMove] = ()
@@ -118,7 +118,7 @@ class Changes:
             try:
                 moves, changed = await run_sync(self._recorded, launch, work)
             except (WeftError, OSError) as error:
-                fact = _failed(but(fact, "what it did could not be committed", error))
+                fact = _failed(but(fact, "its changes could not be committed", error))
             else:
                 fact = replace(fact, changed=changed)
                 if fact.left is not None:
@@ -137,13 +137,13 @@ class Changes:
             return moves, None
         return moves, self._workspaces.has_changed(launch.path, self._jobs.id(launch))
 
-    # Until all know
+    # Until the journal has it
 
     def reported(self, fact: Ended) -> None:
         self._reported.append(fact.key)
 
     def committed(self) -> None:
-        """All that was reported is in the journal."""
+        """Called when all reported ends are in the journal."""
         for execution in self._reported:
             step = self._steps.pop(execution, None)
             if step is not None:

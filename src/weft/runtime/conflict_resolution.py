@@ -1,4 +1,4 @@
-"""An agent resolves a conflict, which is put into the workspace before it starts, and closed when it has ended."""
+"""Resolution of merge conflicts by agents. Weft opens a conflict in the workspace, and closes it afterwards."""
 
 from functools import partial
 
@@ -76,7 +76,10 @@ class ConflictResolution:
         return launch.kind is LaunchKind.RESOLVE
 
     async def open(self, launch: Launch) -> Launch | None:
-        """What is to be started; None if nothing is in conflict any more. Raises `WeftError` or `OSError`."""
+        """Opens the conflict in the workspace and returns the launch of the agent; None if there is no conflict.
+
+        Raises `WeftError` or `OSError`.
+        """
         merge = Merge(
             firing=launch.firing, execution=launch.execution, row=launch.row, path=launch.path, resolved=True
         )
@@ -91,13 +94,13 @@ class ConflictResolution:
         return replace(launch, work=replace(launch.task, prompt=text))
 
     async def close(self, launch: Launch, fact: Ended) -> Ended:
-        """However it ended, what it did is kept; if that is no resolution of the conflict, it has failed."""
+        """Keeps the work of the agent, whatever its outcome. Without a valid resolution the step has failed."""
         failed = "" if fact.how is StepOutcome.DONE else fact.message or f"it was {fact.how}"
         how = StepOutcome.FAILED if fact.how is StepOutcome.DONE else fact.how
         try:
             closed = await run_sync(partial(self._workspaces.close_conflict, _work(launch), failed=failed))
         except (WeftError, OSError) as error:
-            return replace(but(fact, "what it did could not be kept", error), how=how)
+            return replace(but(fact, "its work could not be kept", error), how=how)
         if not closed.message:
             return replace(fact, moves=closed.moves)
         return replace(fact, how=how, message=closed.message, moves=closed.moves)
@@ -111,14 +114,14 @@ def _work(launch: Launch) -> StepWork:
 
 
 def red(fact: Ended, order: Merge, place: str) -> Ended:
-    """What fails together is not merged. Where a conflict was resolved, a person has a say in it."""
+    """Returns the end of a merge with a failed verify. After a resolved conflict, it is held for the user."""
     if fact.how not in {StepOutcome.FAILED, StepOutcome.TIMEOUT}:
         return fact
     if order.resolved:
         message = (
-            f"`verify` fails on what the conflict was resolved to: {fact.message}; mend it in {place} and commit "
-            f"it there, then type: weft merge {order.path}"
+            f"`verify` fails on the resolved conflict: {fact.message}; fix it in {place} and commit it there, "
+            f"then type: weft merge {order.path}"
         )
         return replace(fact, message=message, how=StepOutcome.HELD)
-    message = f"`verify` fails on what came together, though it passed before: {fact.message}"
+    message = f"`verify` fails on the merged result, although it passed before: {fact.message}"
     return replace(fact, message=message)

@@ -1,11 +1,10 @@
-"""Obeys the engine's orders: processes by the host, workspaces in threads, times by the clock.
+"""Carries out the engine's orders: processes on the host, work on workspaces in threads, timers on the clock.
 
-What is ordered is reported as ended exactly once. After the death of a coordinator, its successor comes here with
-what was ordered and not reported: what the host knows is taken over; all else can be done again without harm.
+Each order is reported as ended exactly once. After the death of a coordinator, its successor takes over the orders
+without a reported end: it adopts the jobs that the host knows and repeats all other orders, which is harmless.
 
-Some of what Weft does itself has processes, too: commands that set up a workspace, and a verify of what has come
-together in a merge. They run as jobs of the order that they belong to; a merge that has to be made anew, since its
-branch moved while it was verified, has another round of them.
+Some orders without a step have processes as well: the commands that set up a workspace, and the verify of a merge.
+They run as jobs of their order. A merge that is repeated because its branch moved has another round of jobs.
 """
 
 from collections import defaultdict
@@ -64,11 +63,11 @@ class Effects(MergeEffects):
         super().__init__(workspaces=workspaces, jobs=jobs, lineage=lineage, clock=clock, inbox=inbox)
         self._host = host
         self._launched: dict[str, Launch] = {}
-        """Whose jobs have not ended, by the id of the order."""
+        """The launches with a running job, by the id of the order."""
         self._halted: dict[str, StepOutcome] = {}
-        """What is to end, by the id of the order."""
+        """The outcomes to report for halted orders, by the id of the order."""
         self._frozen: set[str] = set()
-        """What is to stand still, by the id of the order."""
+        """The frozen orders, by id."""
         self._blaming = Bisection(workspaces, lineage, jobs)
         self._resolving = ConflictResolution(workspaces, lineage)
         self._changes = Changes(workspaces, lineage, jobs)
@@ -83,7 +82,7 @@ class Effects(MergeEffects):
             self._landing.work_in(tasks)
 
     def land_on(self, target: LandingTarget, plan: Plan, engine: Engine) -> None:
-        """Results of slices with a history land on this target."""
+        """Sets the target on which results with a history land."""
         self._landing = LandingAssembly(
             plan=plan,
             target=target,
@@ -97,7 +96,7 @@ class Effects(MergeEffects):
         )
 
     async def finish(self, *, stops: bool = False) -> None:
-        """The run has ended; what is left to do outside of it is done here. `stops`: a person does not wait."""
+        """Finishes work outside the run after its end. With `stops`, the user does not wait for it."""
         if self._landing is not None:
             await self._landing.finish(stops=stops)
         await self._upkeep.sweep()
@@ -143,7 +142,9 @@ class Effects(MergeEffects):
         taken = set[str]() if self._landing is None else self._landing.take_over(known)
         for order in orders:
             rounds = jobs.get(self._jobs.id(order))
-            if rounds is None or isinstance(order, Land):  # a landing starts over, whatever it had come to
+            if rounds is None or isinstance(
+                order, Land
+            ):  # a landing starts over: its jobs belong to the queue
                 self.obey(order)
             else:
                 taken.update(rounds if isinstance(order, Launch) else rounds[-1:])
@@ -151,7 +152,7 @@ class Effects(MergeEffects):
         self._host.forget([job for job in known if job not in taken])
 
     def take_over_work(self, orders: Sequence[Ordered], jobs: KnownJobs) -> None:
-        """Steps that an earlier coordinator has started, and nothing else: what has no process ends as stopped."""
+        """Takes over only running steps of an earlier coordinator; orders without a process end as stopped."""
         for order in orders:
             if isinstance(order, Launch) and order.is_work and (job := self._jobs.id(order)) in jobs:
                 self._take_over(order, {0: jobs[job]})
@@ -159,7 +160,7 @@ class Effects(MergeEffects):
                 self._report(self._ended(order, StepOutcome.STOPPED))
 
     def _take_over(self, order: Ordered, rounds: Mapping[int, Running | JobEnded]) -> None:
-        """Of an order with several jobs, the last one counts."""
+        """Adopts the last job of the order."""
         self._outside.ordered(order)
         last = rounds[max(rounds)]
         self._launched[self._jobs.id(order)] = self._launch_of(order, last.id, rounds)
@@ -168,7 +169,7 @@ class Effects(MergeEffects):
             self.job_ended(last)
 
     def _launch_of(self, order: Ordered, job: str, rounds: Mapping[int, Running | JobEnded]) -> Launch:
-        """The process that an order has come to."""
+        """Returns the launch of the job that the order has reached."""
         match order:
             case Launch():
                 self._changes.begins(order)
@@ -203,7 +204,7 @@ class Effects(MergeEffects):
     def _start(self, launch: Launch) -> None:
         order = without_round(self._jobs.id(launch))
         halted = self._halted.get(order)
-        if halted is not None:  # before it could be started
+        if halted is not None:  # it was halted before it started
             self._not_started(launch, self._ended(launch, halted))
             return
         try:
@@ -236,7 +237,7 @@ class Effects(MergeEffects):
             self._host.stop(self._jobs.id(launch), grace=0.0 if order.now else None)
 
     def _freeze(self, order: Freeze) -> None:
-        """What has no process yet stands still when it has one."""
+        """Freezes or thaws an order. An order without a process is frozen as soon as it has one."""
         name = self._jobs.id(order)
         if order.thaw:
             self._frozen.discard(name)
@@ -254,7 +255,7 @@ class Effects(MergeEffects):
         if launch is None or self._jobs.id(launch) != ended.id:
             return
         del self._launched[order]
-        # Whoever was here before may have asked for its end; whether that was wanted is for the engine to say.
+        # The earlier coordinator may have halted this job. The engine decides whether the halt still counts.
         halted = self._halted.get(order, StepOutcome.STOPPED if ended.id in self._found else None)
         fact = self._jobs.fact(launch, ended, self._cwd(launch), at=self.now(), halted=halted)
         if launch.kind is LaunchKind.WORKSPACE and fact.how is StepOutcome.DONE:
@@ -276,7 +277,7 @@ class Effects(MergeEffects):
         super()._report(fact)
 
     def committed(self) -> None:
-        """All that was reported is in the journal: the host need not keep it."""
+        """Called when all reported ends are in the journal. The host may now forget their jobs."""
         self._changes.committed()
         if self._landing is not None:
             self._unsafe += self._landing.committed()
@@ -307,7 +308,7 @@ class Effects(MergeEffects):
             self._start(launch)
 
     async def _accept(self, launch: Launch, job: str) -> None:
-        """What was set up is no work of the slice."""
+        """Records the state after setup as the base, so that files of the setup do not count as work."""
         if await self._in_thread(launch, partial(self._accepted, launch.path)):
             self._report(self._ended(launch, StepOutcome.DONE))
         self._unsafe.append(job)
@@ -317,14 +318,14 @@ class Effects(MergeEffects):
         return True
 
     async def _gather(self, launch: Launch, request: MergeRequest) -> None:
-        """A group's verify works on what all in it did."""
+        """Merges the parts of a group for its verify, then starts the verify."""
         moves = await self._in_thread(launch, partial(self._workspaces.gather, request))
         if moves is not None:
             self._has_moved(launch, moves)
             self._start(launch)
 
     async def _blame(self, launch: Launch, fact: Ended, job: str) -> None:
-        """A group's verify has failed on what all in it did: who is to blame is found by running it on less."""
+        """Continues the bisection after a failed verify of a group, which runs the verify on fewer parts."""
         following = await self._blaming.next(launch, fact, job)
         if isinstance(following, Launch):
             halted = self._halted.get(without_round(job))
@@ -355,7 +356,7 @@ class Effects(MergeEffects):
     # Conflicts
 
     async def _open_conflict(self, launch: Launch) -> None:
-        """No agent begins to resolve a conflict before that is in its workspace."""
+        """Opens the conflict in the workspace, then starts the agent that resolves it."""
         try:
             following = await self._resolving.open(launch)
         except (WeftError, OSError) as error:
@@ -379,7 +380,7 @@ class Effects(MergeEffects):
     # Landing
 
     def _land(self, order: Land) -> None:
-        """A result without history is where the user wants it already."""
+        """Adds the order to the landing queue. A result without history is already in place."""
         if self._landing is None or not self._workspaces.has_history(order.path):
             self._report(self._ended(order, StepOutcome.DONE))
         else:

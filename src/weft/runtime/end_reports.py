@@ -1,4 +1,4 @@
-"""What is reported of orders: each end once, with all that it moved; and conflicts that are coming."""
+"""Reports about orders: each end once, with the refs that the order moved, and forecasts of conflicts."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -25,12 +25,12 @@ class EndReports:
         self._clock = clock
         self._inbox = inbox
         self._moved: dict[ExecutionKey, tuple[RefMove, ...]] = {}
-        """What was moved for orders that have not ended."""
+        """The ref moves of orders that have not ended."""
         self._begun: dict[ExecutionKey, float] = {}
-        """When Weft began what it does itself."""
+        """The start times of orders that Weft carries out itself."""
         self._outlook = Outlook()
         self._unsafe: list[str] = []
-        """Jobs whose ends are reported, and not known to be in the journal yet."""
+        """Jobs with a reported end that may not be in the journal yet."""
 
     def now(self) -> float:
         return self._clock.now()
@@ -40,7 +40,7 @@ class EndReports:
         self._report(fact)
 
     def _begins(self, order: Order) -> None:
-        """Notes when Weft begins to do something itself, for the duration in its report."""
+        """Notes the start time of an order, for the duration in its report."""
         self._begun[order.key] = self.now()
 
     def _report(self, fact: Ended) -> None:
@@ -53,12 +53,12 @@ class EndReports:
         self._inbox.put(fact)
 
     def _has_moved(self, order: Order, moves: Sequence[RefMove]) -> None:
-        """To be told with the end of the order."""
+        """Notes ref moves, to report them with the end of the order."""
         key = order.key
         self._moved[key] = (*self._moved.get(key, ()), *moves)
 
     async def _in_thread(self, order: Order, work: Callable[[], _T]) -> _T | None:
-        """What came of it; nothing if it did not go well, which is reported."""
+        """Returns the result of the work; None if it failed, after reporting the failure."""
         try:
             return await run_sync(work)
         except (WeftError, OSError) as error:

@@ -1,7 +1,7 @@
-"""The environment of a step: little of ours, what it is told about itself, and what the plan adds.
+"""The environment of a step: a few inherited variables, its identity, and the variables that the plan adds.
 
-A step inherits only what the table lists, so that it does the same on each machine and no secret of the user gets
-where it is not needed. Commands come with a repository and get no keys; agents can do nothing without theirs.
+A step inherits only the variables in the tables below, so that it behaves alike on each machine and gets no secret
+that it does not need. Commands come with a repository, so they get no keys; agents need their keys.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,7 +17,7 @@ _RUN, _SUBPLAN, _NOTIFIED = "WEFT_RUN", "WEFT_SUBPLAN", "WEFT_NOTIFY_EVENT"
 FOR_ALL = {
     "PATH": "where programs are",
     "HOME": "where programs have their settings",
-    "USER": "git and ssh ask who it is",
+    "USER": "git and ssh read the user's name from it",
     "LOGNAME": "the same, by its other name",
     "SHELL": "programs that start a shell start this one",
     "LANG": "language and encoding",
@@ -33,24 +33,24 @@ FOR_ALL = {
     "HTTPS_PROXY": "the way to the network",
     "FTP_PROXY": "the way to the network",
     "ALL_PROXY": "the way to the network",
-    "NO_PROXY": "what is reached without it",
+    "NO_PROXY": "hosts that are reached without a proxy",
     "http_proxy": "curl and others read only the small letters",
     "https_proxy": "the same",
     "ftp_proxy": "the same",
     "all_proxy": "the same",
     "no_proxy": "the same",
-    "SSL_CERT_FILE": "whom to trust: OpenSSL",
-    "SSL_CERT_DIR": "whom to trust: OpenSSL",
-    "CURL_CA_BUNDLE": "whom to trust: curl",
-    "REQUESTS_CA_BUNDLE": "whom to trust: Python",
-    "NODE_EXTRA_CA_CERTS": "whom to trust: Node",
-    "GIT_SSL_CAINFO": "whom to trust: git",
-    "VIRTUAL_ENV": "Python's environment, whose programs are on the PATH already",
+    "SSL_CERT_FILE": "trusted certificates: OpenSSL",
+    "SSL_CERT_DIR": "trusted certificates: OpenSSL",
+    "CURL_CA_BUNDLE": "trusted certificates: curl",
+    "REQUESTS_CA_BUNDLE": "trusted certificates: Python",
+    "NODE_EXTRA_CA_CERTS": "trusted certificates: Node",
+    "GIT_SSL_CAINFO": "trusted certificates: git",
+    "VIRTUAL_ENV": "Python's environment; its programs are on the PATH already",
 }
-"""Names, or the beginning or end of names, with the reason why each is passed on."""
+"""Names, or prefixes or suffixes of names, with the reason why each is inherited."""
 
 FOR_AGENTS = {
-    "*_API_KEY": "the key of a model's provider, of which there are many",
+    "*_API_KEY": "the key of a model's provider; there are many providers",
     "*_API_BASE": "where the provider is, as LiteLLM names it",
     "*_BASE_URL": "where the provider is, as most others name it",
     "ANTHROPIC_*": "tokens, models and addresses: Claude Code and the SDK",
@@ -104,10 +104,10 @@ class StepIdentity(Struct, frozen=True, kw_only=True):
 
 
 class StepEnvironment:
-    """Makes the environments of the steps of a run; what they inherit is looked up once."""
+    """Builds the environments of the steps of a run. The inherited variables are read once."""
 
     def __init__(self, environ: Mapping[str, str], *, allow: Collection[str] = ()) -> None:
-        """`allow`: the names that the plan passes on besides."""
+        """`allow` holds further names that the plan passes on."""
         self._of_commands = _inherited(environ, _Names(FOR_ALL, allow))
         self._of_agents = _inherited(environ, _Names(FOR_ALL | FOR_AGENTS, allow))
 
@@ -117,10 +117,10 @@ class StepEnvironment:
     def of(
         self, identity: StepIdentity, *, extra: Mapping[str, str], agent: Mapping[str, str] | None = None
     ) -> dict[str, str]:
-        """What the process of a step finds in its environment besides what it inherits.
+        """Returns the variables of a step's process, without the inherited ones.
 
-        `extra` is what the plan sets, and `agent` what an agent's adapter sets; a command has none. Names that
-        begin with WEFT_ are Weft's own: only the things taken from pools may come with `extra`.
+        `extra` holds the variables of the plan, `agent` those of the agent's adapter; a command has none of the
+        latter. Names with the prefix WEFT_ are reserved: `extra` may only set those of values from pools.
         """
         planned = {name: value for name, value in extra.items() if _may_be_set(name)}
         return {**planned, **(agent or {}), **identity.variables()}
@@ -134,7 +134,7 @@ def _inherited(environ: Mapping[str, str], names: "_Names") -> dict[str, str]:
 def inside_step(environ: Mapping[str, str]) -> str | None:
     """Returns the subplan of the step that runs this process, empty for the plan; None outside of steps.
 
-    A command that is run for a notification knows the run, too, but is the user's own and no step.
+    The command of a notification also has the run's variables, but it is the user's own and no step.
     """
     is_notified = _NOTIFIED in environ and _SUBPLAN not in environ
     return environ.get(_SUBPLAN, "") if _RUN in environ and not is_notified else None
@@ -145,12 +145,12 @@ def _may_be_set(name: str) -> bool:
 
 
 def _is_text(value: str) -> bool:
-    """Python keeps bytes that are not UTF-8 as signs that cannot be written down; no job can hold them."""
+    """Returns whether the value is valid UTF-8. Other bytes are surrogates in Python; a job cannot store them."""
     return value.isascii() or value.encode(errors="replace").decode() == value
 
 
 class _Names:
-    """Names of variables, some given by how they begin or end."""
+    """A set of variable names, some given by a prefix or suffix."""
 
     def __init__(self, patterns: Collection[str], names: Collection[str]) -> None:
         self._exact = {*patterns, *names}

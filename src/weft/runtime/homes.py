@@ -1,11 +1,11 @@
-"""Homes of steps: a directory for each slice of a run, in which programs find nothing of the user's.
+"""Homes of steps: a home directory for each slice of a run, without any files of the user.
 
-It is one for all steps of a slice, so that an agent finds the conversation that an earlier step of the slice has
-had, and no two slices get in each other's way. It is kept as long as the run may go on.
+All steps of a slice share one home, so that an agent finds the conversation of an earlier step of the slice, and
+slices do not disturb each other. A home is kept as long as the run can be resumed.
 
-Programs look for their things by variables, so these are set: HOME, those of the XDG standard, and those that
-agents have for themselves. All of the agents', whatever the step: a command may call any of them. The user's name
-and address are all that is taken over, as git does not commit without.
+Programs find their files by variables, so Weft sets HOME, the variables of the XDG standard, and those of all
+agents: any command may call any agent. Only the user's name and e-mail address are copied, because git does not
+commit without them.
 """
 
 from collections.abc import Mapping
@@ -25,18 +25,18 @@ XDG = {
 VARIABLES: Mapping[str, str] = XDG | {
     name: place for adapter in AGENT_PROGRAMS.values() for name, place in adapter.home.items()
 }
-"""Each with its place in a home."""
+"""Variables, each with its path in the home."""
 
 
 class Homes:
     def __init__(self, root: Path, *, git_config: str = "") -> None:
-        """`git_config`: what git is to know in them."""
+        """`git_config` is the content of the git configuration in each home."""
         self._root = root
         self._git_config = git_config
         self._made: set[str] = set()
 
     def of(self, path: str) -> Path:
-        """That of a subplan; it is there. Raises `OSError`."""
+        """Returns the home of a subplan, and creates it if necessary. Raises `OSError`."""
         home = self._root / file_name(path)
         if path not in self._made:
             self._make(home)
@@ -47,7 +47,7 @@ class Homes:
         tree, place = locate(home)
         tree.make(place)
         for name in VARIABLES.values():
-            if name != "." and not Path(name).suffix:  # else it is the home itself, or a file
+            if name != "." and not Path(name).suffix:  # otherwise it is the home itself, or a file
                 tree.make(f"{place}/{name}")
         config = f"{place}/.gitconfig"
         if self._git_config and not tree.exists(config):

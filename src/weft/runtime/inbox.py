@@ -1,4 +1,4 @@
-"""Where facts come in, from wherever, until the coordinator takes them up."""
+"""The queue of facts from all sources, until the coordinator takes them."""
 
 from collections import deque
 
@@ -21,14 +21,14 @@ class Inbox:
         self._news.set()
 
     def take(self) -> list[AnyFact]:
-        """All there are, in the order they came."""
+        """Returns all waiting facts, in order of arrival."""
         facts = list(self._facts)
         self._facts.clear()
         self._news = anyio.Event()
         return facts
 
     async def wait(self) -> None:
-        """Until there is one."""
+        """Waits until there is a fact."""
         await self._news.wait()
 
     def __bool__(self) -> bool:

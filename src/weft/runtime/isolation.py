@@ -1,6 +1,6 @@
-"""What keeps the processes of a step apart from what is the user's: a home of their own, and a sandbox.
+"""Isolation of a step's processes from the user's files: a home of their own, and a sandbox.
 
-In a sandbox there is always a home of its own, as the user's is not to be seen.
+A step in a sandbox always has its own home, because the sandbox hides the user's.
 """
 
 from collections.abc import Mapping
@@ -21,14 +21,14 @@ _NOTHING: Mapping[str, str] = {}
 
 
 class StepIsolation(Struct, frozen=True, kw_only=True):
-    """What holds for one step."""
+    """The isolation of one step."""
 
     sandbox: Sandbox = Sandbox()
     home: Path | None = None
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """For its environment; what the plan sets goes before them."""
+        """The variables for its environment; those of the plan take precedence."""
         if self.home is None:
             return _NOTHING
         variables = home_variables(self.home)
@@ -37,7 +37,7 @@ class StepIsolation(Struct, frozen=True, kw_only=True):
 
 class Isolation:
     def __init__(self, plan: Plan, homes: Homes, boxes: Boxes | None = None) -> None:
-        """`boxes`: None if none can be made here."""
+        """`boxes` is None if sandboxes do not work here."""
         self._plan = plan
         self._homes = homes
         self._boxes = boxes
@@ -51,10 +51,13 @@ class Isolation:
         return sandbox
 
     def of(self, launch: Launch) -> StepIsolation:
-        """With its home made; raises `OSError`, and `WeftError` if there can be no sandbox."""
+        """Returns the isolation of a step, and creates its home.
+
+        Raises `OSError`, and `WeftError` if a needed sandbox does not work here.
+        """
         sandbox = self.sandbox(launch)
         if sandbox.is_on and self._boxes is None:
-            raise WeftError("there can be no sandbox here; type: weft doctor")
+            raise WeftError("sandboxes do not work here; type: weft doctor")
         has_home = sandbox.is_on or self._has_home(launch)
         return StepIsolation(sandbox=sandbox, home=self._homes.of(launch.path) if has_home else None)
 
@@ -65,14 +68,14 @@ class Isolation:
     def boxed(
         self, apart: StepIsolation, commands: Commands, cwd: Path, result: Path, search: str
     ) -> Commands:
-        """The commands, in a sandbox if there is to be one; its report is to be in the file `result`."""
+        """Returns the commands, in a sandbox if the step has one. The step reports in the file `result`."""
         if not apart.sandbox.is_on:
             return commands
         assert self._boxes is not None
         assert apart.home is not None
         open_folder(result.parent, make=True).close()
         tree, file = locate(result)
-        tree.remove(file)  # a step before it could have left one for it
+        tree.remove(file)  # an earlier step in a sandbox could have forged a report
         needs = StepNeeds(
             workspace=cwd,
             home=apart.home,
@@ -84,9 +87,10 @@ class Isolation:
 
 
 def boxed_prefix(prefix: str) -> str:
-    """What the names of files begin with that a step in a sandbox may write, for those of its output.
+    """Returns the prefix of the files that a step in a sandbox may write, given the prefix of its output.
 
-    They are in a directory of their own: who could write where its output is kept could have us write anywhere.
+    These files have a directory of their own. A step that could write to the directory of its output could replace
+    an output file by a link, and Weft would write to any file of the user.
     """
     folder, _, name = prefix.rpartition("/")
     return f"{folder}@sandbox/{name}"

@@ -1,4 +1,4 @@
-"""Jobs for the host, made of the engine's orders; and facts, made of the ends of jobs."""
+"""Translates the engine's orders into jobs for the host, and the ends of jobs into facts."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ from weft.runtime.homes import Homes
 from weft.runtime.isolation import Isolation, StepIsolation, boxed_prefix
 from weft.runtime.job_ids import JobId
 from weft.runtime.results import LIMIT, agent_ended, cut_off, fact_of, last_lines, read_output
-from weft.runtime.sandbox.boxes import as_told
+from weft.runtime.sandbox.boxes import with_sandbox_failure
 from weft.system_errors import describe
 
 SHELL = "/bin/sh"
@@ -87,7 +87,7 @@ class JobFactory:
         return str(JobId(self._run, order.firing, order.execution, number))
 
     def named(self, name: str) -> str:
-        """The id of a job that has a name within the run."""
+        """Returns the id of a job that has a name within the run."""
         return f"{self._run}.{name}"
 
     def job(self, launch: Launch, cwd: Path) -> Job:
@@ -117,7 +117,7 @@ class JobFactory:
         )
 
     def setup(self, order: Prepare) -> Launch | None:
-        """What is run in a fresh workspace, if anything."""
+        """Returns the launch of the setup commands in a new workspace; None if there are none."""
         commands = self._settings(order).setup_commands
         return self._own(order, LaunchKind.WORKSPACE, commands) if commands else None
 
@@ -147,7 +147,7 @@ class JobFactory:
     def fact(
         self, launch: Launch, ended: JobEnded, cwd: Path, *, at: float, halted: StepOutcome | None
     ) -> Ended:
-        ended = as_told(ended) if self._isolation.sandbox(launch).is_on else ended
+        ended = with_sandbox_failure(ended) if self._isolation.sandbox(launch).is_on else ended
         output = read_output(ended, self._records, self._output(launch))
         verdict = None
         if launch.agent is not None:
@@ -220,9 +220,9 @@ class JobFactory:
         return self._environment.of(identity, extra=extra, agent=None if called is None else called.env)
 
     def _imports(self, launch: Launch, cwd: Path, shared: Mapping[str, str]) -> dict[str, str]:
-        """The variable that has Python import what is in the worktree.
+        """Returns the variable that makes Python import from the worktree first.
 
-        Agents have none: one that is written in Python would import the project's modules as its own.
+        Agents do not get it: an agent in Python would import the project's modules instead of its own.
         """
         has_worktree = self._plan.scopes[launch.row].settings.has_branch
         if not self._import_roots or launch.agent is not None or not has_worktree or _PATH in shared:

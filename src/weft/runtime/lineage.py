@@ -96,7 +96,7 @@ class Lineage:
         return tuple(dict.fromkeys(commands))
 
     def _request(self, row: int, *, slices: Sequence[str] = ()) -> MergeRequest:
-        """A branch holds the work of all slices that are merged, so with branches none are named."""
+        """Builds a request. A branch holds the work of all merged slices, so with branches no slices are named."""
         settings = self.settings(row)
         return MergeRequest(
             path=self._outline.paths[row],
@@ -109,20 +109,20 @@ class Lineage:
         )
 
     def row(self, path: str) -> int:
-        """The row of a subplan, by its path."""
+        """Returns the row of a subplan, by its path."""
         return self._rows[path]
 
     def row_of(self, path: str) -> int | None:
-        """The same; None for a path that the plan does not have."""
+        """Returns the row of a subplan; None for a path that the plan does not have."""
         return self._rows.get(path)
 
     def slices(self, paths: Iterable[str]) -> list[int]:
-        """The rows of those that are slices of the plan."""
+        """Returns the rows of the paths that are slices of the plan."""
         rows = (self._rows[path] for path in paths if path in self._rows)
         return [row for row in rows if self.is_slice(row)]
 
     def completed_parts(self, row: int) -> list[str]:
-        """The completed slices whose work the branch of a subplan holds."""
+        """Returns the completed slices on the branch of a subplan."""
         outline = self._outline
         if outline.is_leaf(row):
             return [str(outline.paths[row])] if self.is_completed(row) else []
@@ -130,7 +130,7 @@ class Lineage:
         return [path for child in completed for path in self.completed_parts(child)]
 
     def subject(self, row: int) -> str:
-        """The subject of the commit that merges a subplan."""
+        """Returns the subject of the commit that merges a subplan."""
         subplan, path = self._plan.subplans[row], self._outline.paths[row]
         title = "" if subplan.title in {"", subplan.id} else f": {subplan.title}"
         return f"Merge {path or self._plan.id}{title}"
@@ -140,7 +140,7 @@ class Lineage:
         return self._request(ROOT, slices=self.all_completed())
 
     def _merged_with(self, order: Merge) -> Sequence[str]:
-        """The slices whose work is together after this merge; none are named where a branch holds it."""
+        """Returns the slices that this merge combines; none if a branch holds their work."""
         if self.settings(order.row).has_branch:
             return ()
         group = self._outline.parents[order.row]
@@ -151,7 +151,7 @@ class Lineage:
         return self._paths(slices)
 
     def all_completed(self) -> Sequence[str]:
-        """The slices that make the result of the plan as far as it has got: none from a group that has failed."""
+        """Returns the slices of the plan's result so far, without those of failed groups."""
         return self._paths({row for row in self._slices(ROOT) if self._counts(row)})
 
     def _counts(self, row: int) -> bool:
@@ -169,7 +169,7 @@ class Lineage:
         return self._outline.is_leaf(row)
 
     def ended_slices(self) -> Iterator[tuple[int, str, FailureReason | None]]:
-        """The row and the path of each slice that has ended, and why it has failed, if it has."""
+        """Yields row, path and reason of failure, if any, of each slice that has ended."""
         failures = self._tracker.failures()
         for row, path in enumerate(self._outline.paths):
             if self._outline.is_leaf(row) and row != ROOT and self._tracker.state(path).terminal:
@@ -186,7 +186,7 @@ class Lineage:
         return self._plan.scopes[row].settings.isolation != "none"
 
     def _slices(self, row: int) -> Sequence[int]:
-        """The slices below a subplan, itself included, that have directories."""
+        """Returns the slices with directories below a subplan, itself included."""
         rows = range(row, row + self._outline.sizes[row])
         return [leaf for leaf in rows if self._outline.is_leaf(leaf) and self._has_directory(leaf)]
 

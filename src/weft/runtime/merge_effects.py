@@ -1,6 +1,6 @@
-"""Merges into the branches of groups, with the verify of what has come together.
+"""Merges into the branches of groups, with the verify of the merged result.
 
-A merge whose branch moved while it was verified is made again, and has another round of the verify.
+If the branch moves during the verify, the merge is repeated, and the verify has another round.
 """
 
 from abc import ABC, abstractmethod
@@ -41,7 +41,7 @@ class MergeEffects(EndReports, ABC):
 
     @abstractmethod
     def _soon(self, work: Callable[..., object], *arguments: object) -> None:
-        """Has a coroutine run beside the others."""
+        """Runs a coroutine concurrently."""
 
     async def _merge(self, order: Merge, number: int) -> None:
         request = self._lineage.merge(order)
@@ -69,9 +69,10 @@ class MergeEffects(EndReports, ABC):
         except (WeftError, OSError) as error:
             self._report_end(self._failed(order, error), job)
             return
-        if merged is None:  # it has to be made anew, with what came meanwhile
+        if merged is None:  # the branch has moved, so the merge is repeated on the new tip
             await self._merge(order, launch.round + 1)
-            # Only now: who does not find this round would begin with the first, and its id has been used.
+            # The host forgets this round only after the next one is registered. A new coordinator that finds no
+            # round would start with round 0, and the id of that job is already used.
             self._unsafe.append(job)
         else:
             self._has_moved(order, merged.moves)
@@ -80,14 +81,15 @@ class MergeEffects(EndReports, ABC):
             await self._release(order)
 
     async def _release(self, order: Merge) -> None:
-        """Nothing needs the workspace of a slice any more once that is merged."""
+        """Removes the workspace of a merged slice, unless the plan keeps it."""
         if self._upkeep.wants_removed(order.row):
             await self._upkeep.release(order.path)
 
     async def _publish(self, order: Merge, job: str) -> MergeResult | None:
-        """None if the merge has to be repeated and verified."""
+        """Publishes the verified merge; returns None if the merge must be repeated and verified again."""
         if isinstance(self._found.get(job), JobEnded):
-            # Whoever was here before may have made it anew already, and what is there now was never verified.
+            # An earlier coordinator may have repeated the merge before it died. The merge that exists now is then
+            # another one than this job verified.
             return None
         return await run_sync(self._workspaces.publish, order.path)
 
@@ -95,5 +97,5 @@ class MergeEffects(EndReports, ABC):
         try:
             await run_sync(self._workspaces.discard, order.path)
         except (WeftError, OSError) as error:
-            return but(fact, "what was verified could not be removed", error)
+            return but(fact, "the worktree of the verify could not be removed", error)
         return fact

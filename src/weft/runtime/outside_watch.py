@@ -1,18 +1,18 @@
-"""Watches the checkouts in which no step is to work: the user's, and the worktrees of slices that are idle.
+"""Watches the checkouts in which no step should work: the user's, and the worktrees of idle slices.
 
-An agent has a worktree of its own, and nothing but a sandbox keeps it there. So the other checkouts are looked at
-before agents start and after each step of an agent, and what has changed in between is reported with the end of
-the step. A change has no name on it: the user works in the checkout, too, and several agents may run. So the
-report says during which steps it was, and nothing fails.
+An agent has its own worktree, but only a sandbox keeps it there. So Weft examines the other checkouts before an
+agent starts and after each step of an agent, and reports changes in between with the end of the step. A change
+does not show its author: the user works in the checkout, too, and several agents may run. So the report names the
+steps that ran meanwhile, and no step fails.
 
-A look is kept until the next one, which is compared with it. It is dropped
+The state of a checkout is kept and compared with the next one. It is dropped
 
-- of a worktree, when Weft or a step begins or ends something there;
-- of all, when an agent starts and no other has run since: what came before was not an agent.
+- for a worktree, when Weft or a step starts or ends something there;
+- for all, when an agent starts and no other has run since: no agent made the earlier changes.
 
-Landing moves the user's checkout from one commit to another, which is no difference from its commit. Each check
-takes a bounded time: the user's checkout comes first, then the worktrees whose last look is the oldest. A place
-that cannot be looked at in time is not watched any more.
+A landing moves the user's checkout from one commit to another, which is no difference from its commit. Each check
+takes a bounded time: it examines the user's checkout first, then the worktrees in order of their last examination.
+A checkout that takes too long is no longer watched.
 """
 
 from collections.abc import Callable, Iterable
@@ -31,7 +31,7 @@ from weft.threads import run_sync
 CHECKOUT = ""
 """The user's checkout, among the paths of slices."""
 BOUND = 2.0
-"""Seconds for the looks of one check."""
+"""Seconds for one check of all places."""
 MOST_FILES = 10
 
 
@@ -53,20 +53,20 @@ class OutsideWatch:
         self._clock = clock
         self._lock = anyio.Lock()
         self._orders: dict[ExecutionKey, Ordered] = {}
-        """What is under way."""
+        """The orders in progress."""
         self._agents: dict[ExecutionKey, str] = {}
-        """The steps of agents among these."""
+        """The running steps of agents, as `path:step`."""
         self._slices: set[str] = set()
-        """Those that have a worktree."""
+        """The slices with a worktree."""
         self._looks: dict[str, CheckoutState] = {}
-        """The last look at each place."""
+        """The last state of each place."""
         self._order: dict[str, None] = {}
-        """All places that were ever looked at, the one whose look is the oldest first."""
+        """All examined places, the least recently examined first."""
         self._during: dict[str, dict[str, None]] = {}
-        """The agents' steps that ran since the last look at each place."""
+        """By place, the steps of agents that ran since its last state."""
         self._unwatched: set[str] = set()
 
-    # What is under way
+    # Orders in progress
 
     def ordered(self, order: AnyOrder) -> None:
         if not isinstance(order, Ordered):
@@ -94,7 +94,7 @@ class OutsideWatch:
     # Around the step of an agent
 
     async def begins(self, launch: Launch) -> None:
-        """To be awaited before the step starts."""
+        """Examines the checkouts. Must be awaited before the step starts."""
         if self._look_at is None or launch.agent is None:
             return
         async with self._lock:
@@ -106,7 +106,7 @@ class OutsideWatch:
                 self._during[place][name] = None
 
     async def ended(self, launch: Launch, fact: Ended) -> Ended:
-        """The fact, with what has changed outside; to be awaited before it is reported."""
+        """Returns the fact with the changes outside. Must be awaited before the fact is reported."""
         if self._look_at is None or launch.agent is None:
             return fact
         async with self._lock:
@@ -120,7 +120,7 @@ class OutsideWatch:
         return [CHECKOUT, *new, *checked]
 
     async def _check(self, places: Iterable[str]) -> list[OutsideChange]:
-        """Looks at these places, as many as there is time for; the changes since the last look at each."""
+        """Examines these places, as many as time allows, and returns their changes since the last state."""
         until = self._clock() + self._bound
         changes: list[OutsideChange] = []
         for place in places:
@@ -141,7 +141,7 @@ class OutsideWatch:
         self._order[place] = None
         now = await run_sync(self._look_at, directory)
         if not self._is_idle(place) or self._looks.get(place) is not before:
-            return []  # something began there meanwhile
+            return []  # an order started there meanwhile, so the states cannot be compared
         if now is None:
             self._unwatched.add(place)
             self._looks.pop(place, None)

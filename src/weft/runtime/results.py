@@ -1,7 +1,7 @@
-"""What a job's end means: its output, and the fact that the engine hears.
+"""The meaning of a job's end: its output, and the fact for the engine.
 
-What became of the process is what the host says. Only about one that ended by itself an agent's adapter has a
-word, too; but what an agent cost counts, however it ended.
+The host reports how the process ended. An agent's adapter judges only a process that ended by itself, but the cost
+that it reads counts for every end.
 """
 
 import signal
@@ -17,11 +17,11 @@ from weft.ports.agent import AgentEnded, Verdict
 from weft.ports.host import EndReason, JobEnded, JobRecords, OutputPart
 
 LIMIT = 2**20
-"""Bytes of standard output that are kept as a result, and of a result file."""
+"""The most bytes of standard output that are kept as a result, and of a result file."""
 TAIL = 2**14
-"""Bytes of standard error that are kept."""
+"""The most bytes of standard error that are kept."""
 _CANNOT_RUN = {126: "cannot be executed", 127: "was not found"}
-"""What a shell says by these exit codes; it has nothing to do with the work."""
+"""Exit codes by which a shell reports that it could not start a program. They do not come from the work."""
 
 
 # --- output ---
@@ -118,10 +118,10 @@ def fact_of(
     halted: StepOutcome | None = None,
     verdict: Verdict | None = None,
 ) -> Ended:
-    """The fact that the engine hears.
+    """Returns the fact for the engine.
 
-    `halted` is what the job is reported as if it was ended on request. `verdict` is what an agent's adapter says,
-    and for an agent there is always one, however the job ended: it holds what was spent.
+    `halted` is the outcome to report if the job was ended on request. `verdict` is the judgement of an agent's
+    adapter; every agent has one, whatever its end, because it holds the spending.
     """
     how, message = _judged(launch, ended, halted, verdict)
     report = verdict or Verdict(how=how, result=output[0])
@@ -150,7 +150,7 @@ def fact_of(
 
 
 def _never_started(ended: JobEnded, output: tuple[str, str], verdict: Verdict) -> bool:
-    """Whether the shell around an agent could not run the agent's program, so that nothing was spent."""
+    """Returns whether the shell could not start the agent's program, so that nothing was spent."""
     is_silent = not output[0] and verdict.cost is None and verdict.tokens is None
     return ended.exit_code in _CANNOT_RUN and is_silent
 
@@ -164,20 +164,20 @@ def _judged(
         case EndReason.EXITED:
             return _exited(ended)
         case EndReason.TIMEOUT:
-            return StepOutcome.TIMEOUT, f"it was not done within its time limit of {launch.timeout:g} s"
+            return StepOutcome.TIMEOUT, f"it exceeded its time limit of {launch.timeout:g} s"
         case EndReason.STOPPED if halted is not None:
             return halted, ""
         case EndReason.STOPPED:
-            return StepOutcome.LOST, "it was ended, and not because this run wanted that"
+            return StepOutcome.LOST, "it was ended from outside this run"
         case EndReason.NOT_STARTED:
             message = f"it could not be started: {ended.message or 'the system did not say why'}"
             return StepOutcome.INFRA, message + _how_to_install(launch, ended)
         case EndReason.LOST:
-            return StepOutcome.LOST, "whoever watched it died; what became of it is not known"
+            return StepOutcome.LOST, "its supervisor died, so its end is unknown"
 
 
 def _how_to_install(launch: Launch, ended: JobEnded) -> str:
-    """Of an agent whose program is not there."""
+    """Returns the install command for the missing program of an agent."""
     adapter = None if launch.agent is None else AGENT_PROGRAMS.get(launch.agent.use)
     if adapter is None or adapter.install is None or f"cannot run {adapter.program}:" not in ended.message:
         return ""
@@ -198,7 +198,7 @@ def _exited(ended: JobEnded) -> tuple[StepOutcome, str]:
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
-    except ValueError:  # those for real time have no names
+    except ValueError:  # real-time signals have no names
         return f"signal {number}"
 
 
@@ -206,4 +206,4 @@ def _left_behind(processes: int) -> str:
     if not processes:
         return ""
     counted = "1 process" if processes == 1 else f"{processes:,} processes"
-    return f"it left {counted} behind, which had to be ended"
+    return f"it left {counted} running, which Weft ended"

@@ -1,8 +1,8 @@
-"""`.weft/run/<subplan>.status.json`: how subplans are doing, for people and scripts. A mirror of the journal.
+"""`.weft/run/<subplan>.status.json`: the state of subplans, for people and scripts. A mirror of the journal.
 
-A thread of its own writes them, so that a disk that is slow holds nobody up. It writes what is newest when it gets
-to it; what was overtaken meanwhile is never written. A file is written aside, brought to the disk and renamed, so
-who reads one reads a whole one. An error is remembered, and nothing else: work does not fail for its mirror.
+A separate thread writes the files, so that a slow disk does not delay the run. It writes only the newest state and
+skips older ones. It writes a temporary file, syncs it and renames it, so readers always see a complete file. An
+error is only stored: a run does not fail because of its mirror.
 """
 
 from collections.abc import Generator, Mapping
@@ -18,9 +18,9 @@ from weft.safe_files import locate, read_file
 from weft.threads import start_thread
 
 _LARGEST = 1 << 24
-"""Bytes of a file; none is nearly as long."""
+"""The most bytes that are read of a file; status files are far smaller."""
 _LISTENS = 0.1
-"""Seconds: so often whoever waits for the thread hears signals; a wait without an end may hear none."""
+"""Seconds between wake-ups while waiting for the thread. A wait without a timeout may not notice signals."""
 
 
 class StatusFiles:
@@ -37,22 +37,22 @@ class StatusFiles:
 
     @property
     def error(self) -> Exception | None:
-        """The first thing that went wrong."""
+        """The first error."""
         return self._error
 
     def had(self, path: str) -> bool:
-        """Whether there was a file for a subplan before, as from a coordinator that died."""
+        """Returns whether the subplan already had a file, for example from a dead coordinator."""
         return _name(path) in self._found
 
     def read(self, path: str) -> dict[str, Any] | None:
-        """What the file of a subplan says; None if there is none that can be read."""
+        """Returns the content of the file of a subplan; None if it cannot be read."""
         try:
             return read_status(status_file(self._folder, path))
         except OSError:
             return None
 
     def set(self, path: str, record: Mapping[str, object]) -> None:
-        """The newest about a subplan; it must not be changed afterwards. After `close` it is not written."""
+        """Sets the newest record of a subplan, which must not be changed afterwards. Ignored after `close`."""
         with self._wake:
             self._changed[path] = record
             self._wake.notify()
@@ -79,7 +79,7 @@ class StatusFiles:
                     tree.replace(file, msgspec.json.encode(record) + b"\n", durable=True)
 
     def _next(self) -> dict[str, Mapping[str, object]]:
-        """What is to be written; nothing if that is all there will be."""
+        """Waits for records to write and returns them; empty if there will be no more."""
         with self._wake:
             self._wake.wait_for(lambda: self._changed or self._closing)
             changed, self._changed = self._changed, {}
@@ -105,12 +105,12 @@ def _names_in(folder: Path) -> frozenset[str]:
     tree, name = locate(folder)
     try:
         return frozenset(tree.names(name))
-    except OSError:  # most often it is not there yet; if it is something else, to write there will fail, too
+    except OSError:  # usually it does not exist yet; otherwise writing will fail and report the error
         return frozenset()
 
 
 def read_status(file: Path) -> dict[str, Any] | None:
-    """None if there is none, or none that can be read as one."""
+    """Returns the content of a status file; None if there is no valid one."""
     try:
         return msgspec.json.decode(read_file(file, most=_LARGEST), type=dict[str, Any])
     except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):

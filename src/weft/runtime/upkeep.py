@@ -1,8 +1,8 @@
-"""Workspaces that are left when their slices have ended, and that the plan does not want to keep.
+"""Removal of workspaces that are left after their slices have ended and that the plan does not keep.
 
-The workspace of a slice is removed when the slice is merged. What a crash left out is done here when the run comes
-to rest, and so are workspaces of slices that failed, where `keep_worktrees` says `never`. A slice that only lacks
-money continues in its workspace, so that one stays.
+The workspace of a slice is removed when the slice is merged. When the run ends or stops, this module removes those
+that a crash has left, and those of failed slices if `keep_worktrees` is `never`. A slice that failed only because
+a budget ran out keeps its workspace, because a later run continues there.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ class Upkeep:
         self._lineage = lineage
 
     def wants_removed(self, row: int) -> bool:
-        """Whether the workspace of a slice is of no use once the slice is merged."""
+        """Returns whether the plan removes the workspace of a slice once the slice is merged."""
         return self._lineage.is_slice(row) and self._lineage.settings(row).keep_worktrees != "always"
 
     async def release(self, path: str) -> None:
@@ -39,7 +39,7 @@ class Upkeep:
                     (self._workspaces.release if is_merged else self._workspaces.put_away)(path)
 
     def _ended(self) -> Iterator[tuple[str, bool]]:
-        """The slices whose workspaces are to go, and whether each is merged."""
+        """Yields the slices with workspaces to remove, and whether each is merged."""
         for row, path, reason in self._lineage.ended_slices():
             if reason is None and self.wants_removed(row):
                 yield path, True

@@ -210,13 +210,13 @@ def _version(database: Database) -> int:
     ((version, owner, tables),) = database.rows(QUERIES["version"])
     if owner != _OURS and (version, tables) != (0, 0):
         raise InputError(
-            f"the journal {database.path}: it is the database of another program; "
-            "move it away or name another file"
+            f"the journal {database.path}: it is the database of another program; move it away or name another "
+            f"file"
         )
     if version > len(MIGRATIONS):
         raise InputError(
-            f"the journal {database.path}: it was made by a newer Weft (its version is {version}, and this one "
-            f"knows {len(MIGRATIONS)}); use that Weft, or a newer one"
+            f"the journal {database.path}: it was written by a newer Weft (version {version}; this Weft reads up "
+            f"to {len(MIGRATIONS)}); use that Weft, or a newer one"
         )
     database.version = int(version)
     return database.version

@@ -25,25 +25,28 @@ _MEANINGS: dict[int, tuple[type[WeftError], str]] = {
     sqlite3.SQLITE_FULL: (WeftError, "the disk is full; free some space and type the command again"),
     sqlite3.SQLITE_IOERR: (
         WeftError,
-        "the system could not read or write it; look at the disk (df, quota, dmesg) and type the command again",
+        "the system could not read or write it; check the disk (df, quota, dmesg) and type the command again",
     ),
     sqlite3.SQLITE_CANTOPEN: (
         InputError,
-        "it cannot be opened; see that you may read and write the file and its directory",
+        "it cannot be opened; make sure that you can read and write the file and its directory",
     ),
     sqlite3.SQLITE_READONLY: (
         InputError,
-        "you may not write to it or to its directory; give yourself the permission",
+        "you have no permission to write to it or to its directory",
     ),
     sqlite3.SQLITE_NOTADB: (
         NotJournalError,
         "it is not a journal of Weft; move the file away or name another; if it was one, type: weft doctor --fix",
     ),
     sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY: (InputError, "it has no such run"),
-    sqlite3.SQLITE_CONSTRAINT_UNIQUE: (InputError, "it has a run of this name"),
+    sqlite3.SQLITE_CONSTRAINT_UNIQUE: (InputError, "it already has a run of this name"),
     sqlite3.SQLITE_BUSY: (
         WeftError,
-        f"another process has kept it busy for {BUSY_SECONDS:.0f} seconds; see which one (fuser) and try again",
+        (
+            f"another process has kept it busy for {BUSY_SECONDS:.0f} seconds; find that process (fuser) and try "
+            f"again"
+        ),
     ),
 }
 
@@ -86,14 +89,14 @@ def _is_undecodable(error: Exception) -> bool:
 def not_text(error: UnicodeEncodeError) -> WeftError:
     """Returns the error for text that is not UTF-8: Python can hold such names, JSON and SQLite cannot."""
     return InputError(
-        f"cannot record {error.object!r}: it is not text in UTF-8; "
-        "rename the file, or give the variable another value, and type the command again"
+        f"cannot record {error.object!r}: it is not text in UTF-8; rename the file, or give the variable another "
+        f"value, and type the command again"
     )
 
 
 def explained_system_error(action: str, error: OSError) -> WeftError:
     if error.errno in _USERS_FAULT:
         return InputError(
-            f"{action}: {error.strerror}; see that the directory is there and that you may write to it"
+            f"{action}: {error.strerror}; make sure that the directory exists and that you can write to it"
         )
     return WeftError(f"{action}: {describe(error)}")

@@ -85,13 +85,13 @@ def _start_time(pid: int) -> int | None:
 def busy(folder: Path, holder: Holder | None) -> BusyError:
     if holder is None or not is_alive(holder):
         return BusyError(
-            f"another Weft has just begun to work in {folder}; wait a moment and type the command again", None
+            f"another Weft has just started in {folder}; wait a moment and type the command again", None
         )
     since = datetime.fromtimestamp(holder.since, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     command = f" ({holder.command})" if holder.command else ""
     stops = ", or stop it with: weft stop" if holder.command.startswith(_STOPPED_BY_WEFT_STOP) else ""
     return BusyError(
-        f"another Weft works in {folder}: process {holder.pid}{command}, since {since}; wait until it has ended"
+        f"another Weft runs in {folder}: process {holder.pid}{command}, since {since}; wait until it has ended"
         f"{stops}",
         holder,
     )

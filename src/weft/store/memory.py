@@ -45,12 +45,12 @@ class MemoryStore(Struct):
 class MemoryReader:
     """Reads, and leaves requests."""
 
-    def __init__(self, book: MemoryStore) -> None:
-        self.book = book
-        self._seen = book.writes
+    def __init__(self, store: MemoryStore) -> None:
+        self.store = store
+        self._seen = store.writes
 
     def runs(self, plan: str | None = None) -> Sequence[RunRecord]:
-        return [record for record in reversed(self.book.runs.values()) if plan in {None, record.plan}]
+        return [record for record in reversed(self.store.runs.values()) if plan in {None, record.plan}]
 
     def events(self, run: str, *, after: int = 0) -> Iterator[Recorded]:
         for seq, row in self._rows(after):
@@ -64,7 +64,7 @@ class MemoryReader:
 
     def record(self, run: str | None = None) -> RunRecord | None:
         records = [record for record in self.runs() if run in {None, record.run}]
-        last = {row[1]: row[0] for row in self.book.events}
+        last = {row[1]: row[0] for row in self.store.events}
         return max(records, key=lambda record: last.get(record.run, record.created_at), default=None)
 
     def states(self, run: str) -> Mapping[str, str]:
@@ -105,25 +105,25 @@ class MemoryReader:
                 yield Glimpse(seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data)
 
     def holder(self) -> Holder | None:
-        return self.book.holder
+        return self.store.holder
 
     def ask(self, run: str, kind: str, *, subplan: str, step: str, data: dict[str, object], at: float) -> int:
         self._check_run(run)
-        number = self.book.requested + 1
+        number = self.store.requested + 1
         copied = rows.to_data(number, rows.to_json(data))
         request = ControlRequest(
             id=number, run=run, kind=kind, subplan=subplan, step=step, data=copied, at=at
         )
-        self.book.requests[number] = request
-        self.book.requested = number
+        self.store.requests[number] = request
+        self.store.requested = number
         self._count_write()
         return number
 
     def requests(self, run: str) -> Sequence[ControlRequest]:
-        return [request for request in self.book.requests.values() if request.run == run]
+        return [request for request in self.store.requests.values() if request.run == run]
 
     def changed(self) -> bool:
-        before, self._seen = self._seen, self.book.writes
+        before, self._seen = self._seen, self.store.writes
         return self._seen != before
 
     def close(self) -> None:
@@ -131,34 +131,34 @@ class MemoryReader:
 
     def _rows(self, after: int) -> Iterator[tuple[int, rows.EventRow]]:
         """Yields rows, including those that are added during the iteration."""
-        while after < len(self.book.events):
+        while after < len(self.store.events):
             after += 1
-            yield after, self.book.events[after - 1]
+            yield after, self.store.events[after - 1]
 
     def _check_run(self, run: str) -> None:
-        if run not in self.book.runs:
+        if run not in self.store.runs:
             raise InputError(f"the journal has no run {run!r}")
 
     def _count_write(self) -> None:
         """Counts a write; its own writes are no change for a reader."""
-        self.book.writes += 1
+        self.store.writes += 1
         self._seen += 1
 
 
 class MemoryJournal(MemoryReader):
     """Writes, as long as the lease is its own."""
 
-    def __init__(self, book: MemoryStore | None = None, *, now: float = 0.0, command: str = "") -> None:
-        super().__init__(MemoryStore() if book is None else book)
-        last = self.book.holder
-        if self.book.locked:
-            raise BusyError("another journal has the same book open to write; close it first", last)
+    def __init__(self, store: MemoryStore | None = None, *, now: float = 0.0, command: str = "") -> None:
+        super().__init__(MemoryStore() if store is None else store)
+        last = self.store.holder
+        if self.store.locked:
+            raise BusyError("another journal has the same records open for writing; close it first", last)
         epoch = 1 if last is None else last.epoch + 1
         self._lease = Holder(
             pid=0, started=0, nonce=f"memory-{epoch}", epoch=epoch, since=now, command=command
         )
-        self.book.holder = self._lease
-        self.book.locked = True
+        self.store.holder = self._lease
+        self.store.locked = True
         self._is_open = True
 
     @property
@@ -166,11 +166,11 @@ class MemoryJournal(MemoryReader):
         return self._lease.epoch
 
     def add_run(self, record: RunRecord) -> None:
-        if record.run in self.book.runs:
+        if record.run in self.store.runs:
             raise InputError(f"the journal has a run {record.run!r} already")
         rows.to_json(record)  # refuses values that a file could not store
         with self._writing():
-            self.book.runs[record.run] = record
+            self.store.runs[record.run] = record
 
     def set_run_state(self, run: str, state: str) -> None:
         self.append(run, (), state=state)
@@ -186,25 +186,25 @@ class MemoryJournal(MemoryReader):
         added = [rows.to_row(run, at, event) for at, event in events]
         with self._writing():
             self._check_run(run)
-            self.book.events.extend(added)
+            self.store.events.extend(added)
             for number in taken:
-                self.book.requests.pop(number, None)
+                self.store.requests.pop(number, None)
             if state is not None:
-                self.book.runs[run] = structs.replace(self.book.runs[run], state=state)
-        return len(self.book.events)
+                self.store.runs[run] = structs.replace(self.store.runs[run], state=state)
+        return len(self.store.events)
 
     def append_last(self, run: str, events: Sequence[tuple[float, AnyEvent]]) -> int | None:
         return None if self.requests(run) else self.append(run, events)
 
     def close(self) -> None:
         if self._is_open:
-            self._is_open = self.book.locked = False
+            self._is_open = self.store.locked = False
 
     @contextmanager
     def _writing(self) -> Generator[None]:
-        if self.book.holder != self._lease:
+        if self.store.holder != self._lease:
             raise LeaseLostError(
-                "another journal has taken over the book; this one has stopped writing to it"
+                "another journal has taken over the records; this one has stopped writing to them"
             )
         yield
         self._count_write()

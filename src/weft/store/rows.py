@@ -84,6 +84,6 @@ def to_json(value: object) -> str:
 
 def _unreadable(seq: int, error: msgspec.DecodeError) -> WeftError:
     return WeftError(
-        f"entry {seq} of the journal cannot be read ({error}); "
-        "it was written by another version of Weft, or changed by hand: read it with the version that wrote it"
+        f"entry {seq} of the journal cannot be read ({error}); it was written by another version of Weft, or "
+        f"edited: read it with the version that wrote it"
     )

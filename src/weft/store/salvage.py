@@ -47,7 +47,9 @@ class Salvage(Struct, frozen=True, kw_only=True):
         lost += [f"the end of run {run}" for run in self.cut_runs]
         lost += [f"run {run}" for run in self.lost_runs]
         return (
-            f"{summary}; lost: {', '.join(lost)}" if lost else f"{summary}; nothing else is known to be lost"
+            f"{summary}; lost: {', '.join(lost)}"
+            if lost
+            else f"{summary}; as far as is known, nothing else is lost"
         )
 
 

@@ -58,7 +58,7 @@ class SqliteReader:
 
     def _verify(self, is_sound: bool, subject: str) -> None:  # noqa: FBT001 - reads as an assertion
         if not is_sound:
-            raise DamagedError(self._database.path, f"{subject} is not as it was written")
+            raise DamagedError(self._database.path, f"{subject} does not match its checksum")
 
     def _page(self, query: str, values: Sequence[object]) -> list[Any]:
         """Returns verified rows of events without their facts."""
@@ -115,7 +115,7 @@ class SqliteReader:
         try:
             return frozenset(_decode_names(names))
         except msgspec.DecodeError:
-            raise DamagedError(self._database.path, "the landings are not as they were written") from None
+            raise DamagedError(self._database.path, "the landings do not match their checksum") from None
 
     def states(self, run: str) -> Mapping[str, str]:
         ((records,),) = self._database.rows(QUERIES["states"], (run,))
@@ -123,7 +123,7 @@ class SqliteReader:
         try:
             states = _decode_states(records)
         except msgspec.DecodeError:
-            raise DamagedError(self._database.path, "the states are not as they were written") from None
+            raise DamagedError(self._database.path, "the states do not match their checksum") from None
         if not _SUBPLAN_STATES.issuperset(states.values()):
             wrong = next(path for path, state in states.items() if state not in _SUBPLAN_STATES)
             self._verify(False, f"the state of {wrong}")

@@ -21,7 +21,7 @@ from enum import IntEnum
 from weft.ids import OutcomeName
 from weft.net.model import Net, NetBuilder, PlaceKind
 from weft.subplans.order import longest_paths
-from weft.subplans.tree import ROOT, Tree
+from weft.subplans.tree import ROOT, SubplanTree
 
 COMPLETED, FAILED, CANCELLED = 0, 1, 2
 """Outcomes of `run`, by number."""
@@ -33,7 +33,7 @@ _STEP = (OutcomeName("done"),)
 _Arcs = list[tuple[int, int]]
 
 
-class Role(IntEnum):
+class TransitionRole(IntEnum):
     """What a transition means for its row."""
 
     JOIN = 0
@@ -45,17 +45,17 @@ class Role(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class CompiledTree:
-    tree: Tree
+    tree: SubplanTree
     net: Net
     rows: list[int]
     """The row of the tree that each transition is about."""
     roles: bytearray
-    """The `Role` of each transition."""
+    """The `TransitionRole` of each transition."""
     skips: list[int]
     """The skip transition of each leaf; for a group, -1."""
 
 
-def compile_tree(tree: Tree) -> CompiledTree:
+def compile_tree(tree: SubplanTree) -> CompiledTree:
     lengths = longest_paths(tree)
     levels = {length: level for level, length in enumerate(sorted(set(lengths)))}
     compiler = _Compiler(tree)
@@ -71,7 +71,7 @@ def compile_tree(tree: Tree) -> CompiledTree:
 
 
 class _Compiler:
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: SubplanTree) -> None:
         self.tree = tree
         self.builder = NetBuilder()
         rows = range(len(tree.paths))
@@ -147,7 +147,7 @@ class _Compiler:
         if len(waits) == 1:
             return waits[0]
         ready = (self.builder.add_place(f"{self.label(row)}.ready"), 1)
-        self._add_step(row, Role.JOIN, waits, (ready,))
+        self._add_step(row, TransitionRole.JOIN, waits, (ready,))
         return ready
 
     def add_leaf(self, row: int, ready: tuple[int, int], priority: int) -> None:
@@ -155,7 +155,7 @@ class _Compiler:
         claims = self.claims[self.tree.parents[row]]
         outputs = (*ends, *claims)
         self.rows += (row, row)
-        self.roles += bytes((Role.RUN, Role.SKIP))
+        self.roles += bytes((TransitionRole.RUN, TransitionRole.SKIP))
         self.builder.add_transition(
             f"{label}.run",
             (ready, *claims),
@@ -167,11 +167,15 @@ class _Compiler:
         self.skips[row] = self.builder.add_transition(f"{label}.skip", (ready,), _SKIP, (ends,))
 
     def add_group(self, row: int, ready: tuple[int, int]) -> None:
-        self._add_step(row, Role.OPEN, (ready,), self.opened[row])
-        self._add_step(row, Role.CLOSE, self.arrived[row], self.ends[row])
+        self._add_step(row, TransitionRole.OPEN, (ready,), self.opened[row])
+        self._add_step(row, TransitionRole.CLOSE, self.arrived[row], self.ends[row])
 
     def _add_step(
-        self, row: int, role: Role, inputs: Iterable[tuple[int, int]], outputs: Iterable[tuple[int, int]]
+        self,
+        row: int,
+        role: TransitionRole,
+        inputs: Iterable[tuple[int, int]],
+        outputs: Iterable[tuple[int, int]],
     ) -> None:
         """Joining, opening and closing is not work: it goes before all work."""
         self.rows.append(row)

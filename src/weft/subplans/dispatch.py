@@ -21,7 +21,7 @@ from weft.errors import StateError
 from weft.ids import SubplanPath
 from weft.net.game import Firing, TokenGame
 from weft.subplans.agenda import Agenda
-from weft.subplans.compile import CANCELLED, COMPLETED, Role, compile_tree
+from weft.subplans.compile import CANCELLED, COMPLETED, TransitionRole, compile_tree
 from weft.subplans.model import FailureMode, Work
 from weft.subplans.results import (
     AggregateSubplanError,
@@ -29,7 +29,7 @@ from weft.subplans.results import (
     SubplanExecutionError,
     SubplanResult,
 )
-from weft.subplans.tree import ROOT, Tree
+from weft.subplans.tree import ROOT, SubplanTree
 
 _RUNNING = SubplanExecutionState.RUNNING
 _COMPLETED = SubplanExecutionState.COMPLETED
@@ -60,7 +60,7 @@ class _FailureCause:
 class Dispatch:
     """One run of a tree of subplans. Rows of the tree stand for subplans throughout."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: SubplanTree) -> None:
         compiled = compile_tree(tree)
         self._tree = tree
         self._rows, self._roles, self._skips = compiled.rows, compiled.roles, compiled.skips
@@ -145,14 +145,14 @@ class Dispatch:
         while (firing := agenda.next()) is not None:
             transition = firing.transition
             role, row = roles[transition], rows[transition]
-            if role == Role.RUN:
+            if role == TransitionRole.RUN:
                 self._firings[row] = firing
                 self._start(row)
                 orders.begin.append(row)
                 continue
-            if role == Role.OPEN:
+            if role == TransitionRole.OPEN:
                 self._open(row, orders)
-            elif role == Role.CLOSE:
+            elif role == TransitionRole.CLOSE:
                 self._close(row, orders)
             self._take_skips(agenda.finish(firing, 0), orders)
         return orders
@@ -161,7 +161,9 @@ class Dispatch:
         """Skips those of the leaves now ready that will not run. A skip may make more leaves ready."""
         waiting = list(offered)
         for transition in waiting:  # grows while it is walked
-            if self._roles[transition] == Role.SKIP and self._will_not_run(self._rows[transition], orders):
+            if self._roles[transition] == TransitionRole.SKIP and self._will_not_run(
+                self._rows[transition], orders
+            ):
                 waiting.extend(self._agenda.fire(transition))
 
     def _will_not_run(self, leaf: int, orders: Orders) -> bool:
@@ -266,7 +268,7 @@ class Dispatch:
 
 
 def _failure(
-    tree: Tree,
+    tree: SubplanTree,
     culprits: dict[int, int],
     results: dict[int, SubplanResult],
     by_path: dict[str, SubplanResult],
@@ -291,7 +293,7 @@ def _failure(
 
 
 def _failure_of_group(
-    tree: Tree,
+    tree: SubplanTree,
     group: int,
     culprit: int,
     raised: dict[int, SubplanExecutionError],

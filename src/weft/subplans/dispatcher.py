@@ -115,7 +115,7 @@ class _Run:
         """An asyncio task may be cancelled before its first step; it then ends without running any code."""
         for leaf in self._dispatch.in_flight:
             self._take(self._dispatch.cancel(self._now()))
-            error = StateError("its task was cancelled from elsewhere, before it began")
+            error = StateError("its task was cancelled from outside before it started")
             self._settle(leaf, (FAILED, None, error))
 
     def _take(self, orders: Orders) -> list[int]:

@@ -52,7 +52,7 @@ async def feed(listener: Listener | None, *, patience: float = PATIENCE) -> Asyn
                 await hearing.end(patience)
             if hearing.unheard:
                 warnings.warn(
-                    f"the listener {listener!r} hung; it has not heard {hearing.unheard} events",
+                    f"the listener {listener!r} hung; it missed {hearing.unheard} events",
                     ListenerWarning,
                     stacklevel=3,
                 )
@@ -74,7 +74,7 @@ class _Hearing:
     def _complain(self) -> None:
         if not self._complained:  # what it raises again is no news
             self._complained = True
-            _log.exception("the listener %r raised; the run goes on", self._listener)
+            _log.exception("the listener %r raised; the run continues", self._listener)
 
 
 class _HeardInThread(_Hearing):

@@ -3,10 +3,10 @@
 from weft.errors import SubplanTreeError
 from weft.plan.order.points import Points
 from weft.subplans.model import Policy
-from weft.subplans.tree import ROOT, Tree
+from weft.subplans.tree import ROOT, SubplanTree
 
 
-def longest_paths(tree: Tree) -> list[float]:
+def longest_paths(tree: SubplanTree) -> list[float]:
     """For each row: the longest chain of estimates from its start to the end of the whole.
 
     Within a serial group all rows have the length of the group, so that the order written decides.
@@ -32,7 +32,7 @@ def longest_paths(tree: Tree) -> list[float]:
     return rows
 
 
-def _without_dependencies(tree: Tree) -> list[float]:
+def _without_dependencies(tree: SubplanTree) -> list[float]:
     """Nothing waits for anything: what remains is the work itself, for a group its longest piece."""
     rows = list(tree.estimates)
     for row in range(len(rows) - 1, ROOT, -1):
@@ -41,7 +41,7 @@ def _without_dependencies(tree: Tree) -> list[float]:
     return rows
 
 
-def _circle(tree: Tree, graph: Points) -> str:
+def _circle(tree: SubplanTree, graph: Points) -> str:
     rows = graph.find_cycle() or []
     names = " → ".join(tree.paths[row] for row in (*rows, *rows[:1]))
-    return f"the dependencies go round in a circle, each waits for the one before: {names}"
+    return f"the dependencies form a cycle, in which each waits for the one before it: {names}"

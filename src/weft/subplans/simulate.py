@@ -20,7 +20,7 @@ from weft.subplans.results import (
     SubplanExecutionError,
     SubplanResult,
 )
-from weft.subplans.tree import ROOT, Tree, read_tree
+from weft.subplans.tree import ROOT, SubplanTree, read_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def simulate(
 
 
 class _Simulator:
-    def __init__(self, tree: Tree, behaviour: Callable[[str], Behaviour | float] | None) -> None:
+    def __init__(self, tree: SubplanTree, behaviour: Callable[[str], Behaviour | float] | None) -> None:
         self._tree = tree
         self._behaviour = behaviour
         self._dispatch = Dispatch(tree)

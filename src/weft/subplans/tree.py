@@ -21,10 +21,10 @@ from weft.subplans.model import (
     checked_depends_on,
 )
 
-__all__ = ["ROOT", "Tree", "read_tree"]
+__all__ = ["ROOT", "SubplanTree", "read_tree"]
 
 
-class Tree(Outline, kw_only=True):
+class SubplanTree(Outline, kw_only=True):
     """Further columns; row 0 is the whole, with the path `""`."""
 
     works: list[Work | None] = field(default_factory=list[Work | None])
@@ -36,16 +36,16 @@ class Tree(Outline, kw_only=True):
     policies: list[Policy] = field(default_factory=list[Policy])
 
 
-def read_tree(subplans: Iterable[AnySubplan], config: ParallelExecutionConfig) -> Tree:
+def read_tree(subplans: Iterable[AnySubplan], config: ParallelExecutionConfig) -> SubplanTree:
     """The table of these subplans; an error of ours, and nothing done, if they are not a plan."""
-    tree = Tree()
+    tree = SubplanTree()
     names = _add_rows(tree, subplans, config)
     _resolve_dependencies(tree, names)
     return tree
 
 
 def _add_rows(
-    tree: Tree, subplans: Iterable[AnySubplan], config: ParallelExecutionConfig
+    tree: SubplanTree, subplans: Iterable[AnySubplan], config: ParallelExecutionConfig
 ) -> list[tuple[str, ...]]:
     check_many(subplans, "the subplans")
     names: list[tuple[str, ...]] = []
@@ -77,19 +77,19 @@ def _add_rows(
     return names
 
 
-def _add_row(tree: Tree, path: SubplanPath, parent: int, leaf: Subplan | None) -> int:
+def _add_row(tree: SubplanTree, path: SubplanPath, parent: int, leaf: Subplan | None) -> int:
     tree.works.append(leaf.work if leaf else None)
     tree.estimates.append(leaf.estimate if leaf else 0)
     return tree.add(path, parent, leaf=leaf is not None)
 
 
-def _add_settings(tree: Tree, cap: int | None, mode: FailureMode, policy: Policy) -> None:
+def _add_settings(tree: SubplanTree, cap: int | None, mode: FailureMode, policy: Policy) -> None:
     tree.caps.append(1 if policy is Policy.SERIAL and cap is not None else cap)
     tree.modes.append(mode)
     tree.policies.append(policy)
 
 
-def _add_group_settings(tree: Tree, parent: int, group: SubplanGroup) -> None:
+def _add_group_settings(tree: SubplanTree, parent: int, group: SubplanGroup) -> None:
     mode = tree.modes[parent] if group.failure_mode is None else FailureMode(group.failure_mode)
     policy = tree.policies[parent] if group.policy is None else Policy(group.policy)
     cap = group.max_parallel
@@ -98,7 +98,7 @@ def _add_group_settings(tree: Tree, parent: int, group: SubplanGroup) -> None:
     _add_settings(tree, cap, mode, policy)
 
 
-def _resolve_dependencies(tree: Tree, names: list[tuple[str, ...]]) -> None:
+def _resolve_dependencies(tree: SubplanTree, names: list[tuple[str, ...]]) -> None:
     if not any(names):
         return
     rows = {path: row for row, path in enumerate(tree.paths)}
@@ -107,7 +107,7 @@ def _resolve_dependencies(tree: Tree, names: list[tuple[str, ...]]) -> None:
             tree.depends_on[row] = tuple(dict.fromkeys(_find(tree, rows, row, name) for name in dependencies))
 
 
-def _find(tree: Tree, rows: dict[SubplanPath, int], row: int, name: str) -> int:
+def _find(tree: SubplanTree, rows: dict[SubplanPath, int], row: int, name: str) -> int:
     around = tree.paths[tree.parents[row]]
     path = name[1:] if name.startswith("/") else f"{around}/{name}" if around else name
     found = rows.get(SubplanPath(path)) if path else None

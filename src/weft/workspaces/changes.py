@@ -159,6 +159,6 @@ def _conflict(conflicts: Mapping[bytes, Sequence[str]], order: Mapping[str, int]
         parts.append(f"and {len(files) - len(parts)} more")
     return ConflictError(
         f"subplans that do not depend on each other changed the same files in different ways: {'; '.join(parts)}. "
-        "Let one of them depend on the other with `depends_on`, and have it done again",
+        "Let one of them depend on the other with `depends_on`, and run the plan again",
         tuple(files),
     )

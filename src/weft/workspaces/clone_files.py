@@ -29,7 +29,7 @@ def _explained(path: str) -> Generator[None]:
         raise
     except OSError as error:
         raise UntrustedError(
-            f"{shown(os.fsencode(path))} is no plain file, or cannot be used ({error.strerror})"
+            f"{shown(os.fsencode(path))} is not a regular file, or cannot be read ({error.strerror})"
         ) from error
 
 
@@ -45,7 +45,7 @@ def open_file(tree: Tree, path: str, *, most: int) -> Generator[int | None]:
     try:
         size = os.fstat(file).st_size
         if size > most:
-            raise UntrustedError(f"{path} has {size:,} bytes, and at most {most:,} are read")
+            raise UntrustedError(f"{path} has {size:,} bytes; at most {most:,} are read")
         yield file
     finally:
         os.close(file)

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 
-from weft.workspaces.errors import ANEW, WorkspaceError
+from weft.workspaces.errors import START_OVER, WorkspaceError
 
 _PIECE = 1 << 20
 _DIGEST_SIZE = 32
@@ -65,7 +65,7 @@ class Contents:
 
 
 def _damaged(digest: bytes, problem: str) -> WorkspaceError:
-    return WorkspaceError(f"the content {digest.hex()} that was kept of a slice {problem}; {ANEW}")
+    return WorkspaceError(f"the content {digest.hex()} of a slice {problem}; {START_OVER}")
 
 
 def copied(source: int, target: int) -> tuple[bytes, int]:

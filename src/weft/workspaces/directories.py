@@ -50,7 +50,7 @@ from weft.workspaces.build import build
 from weft.workspaces.changes import FileVersion, Folded, SliceChanges, SliceOrigin, fold
 from weft.workspaces.comparison import changes_since
 from weft.workspaces.contents import Contents, load, remove, save
-from weft.workspaces.errors import ANEW, WorkspaceError, listed, shown
+from weft.workspaces.errors import START_OVER, WorkspaceError, listed, shown
 from weft.workspaces.fingerprints import Prints, Readers, prints_in
 from weft.workspaces.no_history import NoHistory
 from weft.workspaces.safe_walk import FOLDER_FLAGS, Cursor, wipe
@@ -184,7 +184,7 @@ class DirectoryWorkspaces(NoHistory):
     def _start(self, rooms: _Folders, path: str) -> SliceOrigin:
         start = _loaded(rooms.starts, _name(path), SliceOrigin)
         if start is None:
-            raise WorkspaceError(f"the workspace of {path!r} is not whole; {ANEW}")
+            raise WorkspaceError(f"the workspace of {path!r} is incomplete; {START_OVER}")
         return start
 
     def _keep(self, rooms: _Folders, path: str, files: Sequence[str] | None) -> None:
@@ -267,7 +267,7 @@ def _entered(rooms: _Folders, path: str) -> int:
     try:
         return os.open(_name(path), FOLDER_FLAGS, dir_fd=rooms.root)
     except (FileNotFoundError, NotADirectoryError):
-        raise WorkspaceError(f"the workspace of {path!r} is no directory any more; {ANEW}") from None
+        raise WorkspaceError(f"the workspace of {path!r} is not a directory; {START_OVER}") from None
 
 
 def _prints(rooms: _Folders, path: str) -> Prints:
@@ -300,7 +300,7 @@ def _fold(rooms: _Folders, slices: Sequence[str]) -> Folded:
 def _recorded(rooms: _Folders, path: str) -> SliceChanges:
     record = _loaded(rooms.records, _name(path), SliceChanges)
     if record is None:
-        raise WorkspaceError(f"nothing is recorded of what {path!r} did; {ANEW}")
+        raise WorkspaceError(f"there is no record of the work of {path!r}; {START_OVER}")
     return record
 
 
@@ -309,4 +309,4 @@ def _loaded(room: int, name: str, kind: type[_T]) -> _T | None:
     try:
         return None if data is None else msgspec.msgpack.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise WorkspaceError(f"cannot read what is recorded of {name!r}: {error}; {ANEW}") from None
+        raise WorkspaceError(f"cannot read the record of {name!r}: {error}; {START_OVER}") from None

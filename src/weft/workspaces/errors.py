@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from weft.errors import WeftError
 
-ANEW = "to do everything once more, run the plan with --fresh"
+START_OVER = "to repeat everything, run the plan with --fresh"
 """The advice if stored data is gone."""
 
 _MOST_LISTED = 5

@@ -33,7 +33,9 @@ class NoHistory:
         return ()
 
     def open_conflict(self, request: MergeRequest, work: StepWork) -> OpenConflict:  # noqa: ARG002
-        raise WorkspaceError(f"what {request.path} did has no history, so no agent can resolve its conflicts")
+        raise WorkspaceError(
+            f"the work of {request.path} has no history, so no agent can resolve its conflicts"
+        )
 
     def close_conflict(self, work: StepWork, *, failed: str = "") -> ClosedConflict:  # noqa: ARG002
         raise WorkspaceError(f"no conflict was opened for {work.path}, which has no history")

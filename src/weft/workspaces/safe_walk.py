@@ -97,7 +97,7 @@ class Cursor:
         if _identity(above) != self._above.pop():
             raise WorkspaceError(
                 f"the directory {shown(b'/'.join(self._names))!r} was moved while its files were read; "
-                "end what still works there, and try again"
+                "end the processes that still work there, and try again"
             )
         return self._names.pop()
 
@@ -127,7 +127,7 @@ def _identity(folder: int) -> tuple[int, int]:
 
 def _checked(name: bytes) -> bytes:
     if name in _NO_NAMES:
-        raise WorkspaceError(f"a file name that is recorded leads out of its directory: {name!r}")
+        raise WorkspaceError(f"a recorded file name leads out of its directory: {name!r}")
     return name
 
 

@@ -383,5 +383,5 @@ def _of_branches(moves: Sequence[RefMove]) -> list[RefMove]:
 
 def _moving_branches(path: str) -> WorkspaceError:
     return WorkspaceError(
-        f"the branches around {path or 'the plan'} move all the time; which other program works on them?"
+        f"the branches around {path or 'the plan'} keep moving; find the other program that moves them"
     )

@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from app.programs import Programs
-from weft.app.agents.overview import AgentStatus, PlanAgents, abilities, at_hand, overview, tells
+from weft.app.agents.overview import (
+    AgentStatus,
+    PlanAgents,
+    abilities,
+    find_agents,
+    overview,
+    reported_spending,
+)
 from weft.errors import InputError
 from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.text.problems import PlanError
@@ -34,7 +41,7 @@ def project(machine: Programs) -> Path:
 
 
 def hand(machine: Programs, project: Path, name: str | None = None) -> PlanAgents:
-    return at_hand(name, project, machine.environ)
+    return find_agents(name, project, machine.environ)
 
 
 def seen(
@@ -122,5 +129,5 @@ def test_what_each_can_do_and_tells(machine: Programs, project: Path) -> None:
     found = seen(machine, project)
     assert [*abilities(found["claude"])] == ["resume", "fork", "read-only"]
     assert [*abilities(found["aider"])] == []
-    assert (tells(found["codex"]), tells(found["command"])) == (("tokens",), ())
+    assert (reported_spending(found["codex"]), reported_spending(found["command"])) == (("tokens",), ())
     assert [name for name, one in found.items() if one.needs_more] == ["acp", "command", "scripted"]

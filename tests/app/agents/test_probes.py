@@ -7,7 +7,7 @@ import pytest
 
 from app.programs import Programs
 from hosts.places import is_alive
-from weft.app.agents.overview import PlanAgents, at_hand, overview
+from weft.app.agents.overview import PlanAgents, find_agents, overview
 from weft.app.agents.probes import PROMPT, probe, to_probe
 from weft.app.agents.question import AgentReply, reply_of
 from weft.app.project.approval import NotApprovedError
@@ -42,7 +42,7 @@ def found(machine: Programs, text: str, folder: str = "project") -> PlanAgents:
     project.mkdir(exist_ok=True)
     (project / ".git" / "refs").mkdir(parents=True, exist_ok=True)
     (project / "weft.yaml").write_text(text)
-    return at_hand(None, project, environ(machine))
+    return find_agents(None, project, environ(machine))
 
 
 def environ(machine: Programs) -> dict[str, str]:
@@ -157,13 +157,13 @@ def test_a_model_that_is_named_is_that_of_all(machine: Programs) -> None:
 
 
 def test_an_adapter_that_needs_a_plan_is_refused(machine: Programs) -> None:
-    with pytest.raises(InputError, match="'command' needs a plan that says what it runs"):
+    with pytest.raises(InputError, match="'command' needs a plan that names its command"):
         chosen(machine, found(machine, PLAN), "command")
 
 
 def test_where_there_is_none_that_is_said(machine: Programs) -> None:
     hand = found(machine, "weft: 1\nplan: p\nsubplans: [{id: a, steps: [{id: s, run: x}]}]\n")
-    with pytest.raises(WeftError, match="no agent is installed that could be asked"):
+    with pytest.raises(WeftError, match="no agent is installed; to see how"):
         alone(machine, hand)
 
 

@@ -178,7 +178,9 @@ def test_what_a_run_needs_that_has_not_ended_is_kept(
     done = only(cleaned(repository))
     (stays,) = done.kept
     assert (stays.why, stays.name) == (RetentionReason.UNFINISHED, "")
-    assert stays.message == f"run {begun.run} has not ended ({said}) and needs all that it has made"
+    assert (
+        stays.message == f"run {begun.run} has not ended ({said}) and still needs its worktrees and branches"
+    )
     assert stays.command == command.replace("PLAN", str(repository.root / "weft.yaml"))
     assert done.waits
     assert (refs(repository), done.removed) == (before, ())
@@ -199,7 +201,7 @@ def test_if_the_target_is_gone_all_is_kept_and_that_is_said_once(repository: Rep
     before = refs(repository)
     (stays,) = only(cleaned(repository)).kept
     assert (stays.why, stays.command) == (RetentionReason.NO_TARGET, "git branch there COMMIT")
-    assert stays.message.startswith("the branch there, on which all was to land, is gone from")
+    assert stays.message.startswith("the branch there, the target of its work, does not exist in")
     assert refs(repository) == before
 
 
@@ -208,7 +210,7 @@ def test_if_the_repository_is_gone_that_is_said(repository: Repository) -> None:
     (repository.root / ".git").rename(repository.root / "git")
     (stays,) = only(cleaned(repository)).kept
     assert stays.why is RetentionReason.UNCLEAR
-    assert "is in no git repository" in stays.message
+    assert "is not in a git repository" in stays.message
 
 
 # What is not looked at
@@ -242,7 +244,7 @@ def test_while_a_plan_is_run_nothing_is_removed(repository: Repository) -> None:
     before = refs(repository)
     with (repository.root / ".weft" / "coordinator.lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(InputError, match="nothing is removed while a plan is run: another Weft"):
+        with pytest.raises(InputError, match="nothing is removed while a plan runs: another Weft"):
             cleaned(repository)
     assert refs(repository) == before
     assert only(cleaned(repository)).kept == ()

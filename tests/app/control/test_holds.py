@@ -52,13 +52,13 @@ def another() -> Iterator[int]:
 
 
 def held_now(told: Written) -> list[str]:
-    with told.opened() as book:
-        return subplans(held(book))
+    with told.opened() as recorded_run:
+        return subplans(held(recorded_run))
 
 
 def meant(told: Written, *names: str) -> list[str]:
-    with told.opened() as book:
-        return subplans(chosen(book, names))
+    with told.opened() as recorded_run:
+        return subplans(chosen(recorded_run, names))
 
 
 def test_what_is_held_is_known_with_all_that_a_person_has_to_know(told: Written) -> None:
@@ -67,8 +67,8 @@ def test_what_is_held_is_known_with_all_that_a_person_has_to_know(told: Written)
         ends("store", "@land", message="ready", asks=True),
         ends("store/model", "@land", message="later", waits_for=["store"]),
     )
-    with told.opened() as book:
-        assert held(book) == [
+    with told.opened() as recorded_run:
+        assert held(recorded_run) == [
             HeldWork(subplan="cli", step="@merge", message="it conflicts", files=("f.txt",), conflict=True),
             HeldWork(subplan="store", step="@land", message="ready", asks=True),
             HeldWork(subplan="store/model", step="@land", message="later", waits_for=("store",)),
@@ -125,7 +125,7 @@ def test_what_is_meant_is_a_subplan_or_all_that_is_in_a_group_or_everything(told
     [
         ("clii", "there is no subplan 'clii'; did you mean 'cli'?"),
         ("stor", "there is no subplan 'stor'; did you mean 'store'?"),
-        ("cli", "cli is not held; what is held: store/model, store/disk"),
+        ("cli", "cli is not held; held: store/model, store/disk"),
     ],
 )
 def test_what_is_not_held_cannot_be_meant(told: Written, name: str, said: str) -> None:
@@ -138,9 +138,7 @@ def test_what_is_not_held_cannot_be_meant(told: Written, name: str, said: str) -
 def test_where_nothing_is_held_that_is_said(told: Written) -> None:
     with pytest.raises(InputError) as error:
         meant(told, "cli")
-    assert str(error.value) == (
-        "cli is not held, nor is anything else; to see what became of it, type: weft events"
-    )
+    assert str(error.value) == ("cli is not held, and nothing else is; to see its events, type: weft events")
 
 
 def test_what_is_where_it_should_be_may_be_named(told: Written) -> None:
@@ -156,8 +154,8 @@ def test_what_is_merged_but_has_not_landed_is_not_where_it_should_be(told: Writt
 
 def test_a_step_of_a_run_merges_nothing(told: Written) -> None:
     told.tell(ends("cli"))
-    with told.opened() as book, pytest.raises(InputError) as error:
-        merge(book, held(book), None, environ={"WEFT_RUN": "r1", "WEFT_SUBPLAN": "cli"})  # type: ignore[arg-type]
+    with told.opened() as recorded_run, pytest.raises(InputError) as error:
+        merge(recorded_run, held(recorded_run), None, environ={"WEFT_RUN": "r1", "WEFT_SUBPLAN": "cli"})  # type: ignore[arg-type]
     assert "is refused inside a step of cli" in str(error.value)
 
 
@@ -257,20 +255,20 @@ def test_what_is_given_up_is_not_waited_for(event: AnyEvent) -> None:
 
 def test_what_is_paused_is_named_if_it_is_still_held(told: Written) -> None:
     told.tell(ends("cli", "@workspace"), ends("store/disk", "@workspace"), ends("store/model", "@merge"))
-    with told.opened() as book:
-        wanted = held(book)
-        assert paused(book, wanted) == []
+    with told.opened() as recorded_run:
+        wanted = held(recorded_run)
+        assert paused(recorded_run, wanted) == []
     told.tell(says("", "pause"), becomes("store/disk", "failed"))
-    with told.opened() as book:
-        assert paused(book, wanted) == ["cli"]
+    with told.opened() as recorded_run:
+        assert paused(recorded_run, wanted) == ["cli"]
 
 
 # Completed parts
 
 
 def meant_now(told: Written, *names: str) -> tuple[list[str], tuple[str, ...]]:
-    with told.opened() as book:
-        wanted, parts = chosen_now(book, names)
+    with told.opened() as recorded_run:
+        wanted, parts = chosen_now(recorded_run, names)
         return subplans(wanted), parts
 
 
@@ -293,7 +291,7 @@ def test_parts_may_be_asked_for_in_a_run_that_has_failed_but_not_in_one_that_was
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        ((), "say which group is to land its completed parts, as in: weft merge ID --now"),
+        ((), "name the group that lands its completed parts, as in: weft merge ID --now"),
         (("stor",), "there is no subplan 'stor'; did you mean 'store'?"),
     ],
 )

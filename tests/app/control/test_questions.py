@@ -24,8 +24,8 @@ def one(tmp_path: Path) -> Iterator[Written]:
 
 
 def asked(one: Written) -> list[OpenQuestion]:
-    with one.opened() as book:
-        return open_questions(book)
+    with one.opened() as recorded_run:
+        return open_questions(recorded_run)
 
 
 def test_what_was_asked_is_open(one: Written) -> None:
@@ -67,15 +67,15 @@ def test_a_question_can_be_asked_again(one: Written) -> None:
 
 
 def test_an_answer_waits_in_the_journal_until_it_is_taken_up(one: Written) -> None:
-    with one.opened() as book:
-        found = answer(book, "docs", accepted=False, text="not yet")
+    with one.opened() as recorded_run:
+        found = answer(recorded_run, "docs", accepted=False, text="not yet")
     assert found.name == "docs:sure"
     (request,) = one.journal.requests("r1")
     assert (request.kind, request.subplan, request.step) == ("answer", "docs", "sure")
     assert request.data == {"accepted": False, "text": "not yet"}
     assert [question.answer for question in asked(one)] == ["no", ""]
-    with one.opened() as book, pytest.raises(InputError, match="has been answered already: no"):
-        answer(book, "docs:sure", accepted=True, text="")
+    with one.opened() as recorded_run, pytest.raises(InputError, match="has been answered already: no"):
+        answer(recorded_run, "docs:sure", accepted=True, text="")
 
 
 def test_of_two_answers_at_the_same_moment_the_first_counts(one: Written) -> None:

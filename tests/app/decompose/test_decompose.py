@@ -131,14 +131,14 @@ def test_what_a_person_should_know_is_said_in_comments() -> None:
     text = plan_text(decompose(flat, Limits()), name="x", goal="g", found=NOTHING)
     comments = [line.strip() for line in text.splitlines() if line.strip().startswith("#")]
     assert comments == [
-        "# A proposal, made of 30 files. It knows what they refer to and what changed together, but not the goal:",
+        "# A proposal for 30 files, based on their references and on what changed together, not on the goal:",
         "# read it, and change what you know better.",
-        "#   weft check   is it right, what can run at once, what may it cost",
+        "#   weft check   checks it; shows what runs at once and what it may cost",
         "#   weft run     run it",
         "# No command was found that tests the project.",
         "# `verify: COMMAND` names one that must pass in the end.",
         "# None was found on this machine.",
-        "# More than one agent should take, but nothing tells how to split it.",
+        "# Larger than one agent should take, but there is no basis for splitting it.",
     ]
 
 
@@ -156,7 +156,7 @@ def test_risks_stand_where_the_parts_begin() -> None:
         "# a and b refer to each other: a/0.py with b/0.py",
         "# a and d often change together: a/0.py with d/0.py and 1 more",
         "# a and c often change together: a/0.py with c/0.py",
-        "# So do 1 more pairs of these; `weft decompose --json` tells.",
+        "# So do 1 more pairs; `weft decompose --json` lists all.",
     ]
 
 

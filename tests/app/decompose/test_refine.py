@@ -77,7 +77,7 @@ def test_a_wrong_answer_is_told_with_all_that_is_wrong_and_asked_for_again() -> 
     assert second.removeprefix(first).splitlines() == [
         "",
         "",
-        "You were asked this before, and your answer cannot be taken:",
+        "You were asked this before, and your answer is invalid:",
         f"  - `id` of part nowhere is A; {no_id}",
         "  - part nowhere does not exist here; there are store, store/model, store/sql, cli",
         "It was:",
@@ -86,7 +86,7 @@ def test_a_wrong_answer_is_told_with_all_that_is_wrong_and_asked_for_again() -> 
     ]
     assert script.attempts == [1, 2]
     assert done.spent == RefinementCost(tries=2, seconds=3.0, tokens=200, cost=4_000)
-    assert script.told[1].startswith("its answer cannot be taken: `id` of part nowhere is A")
+    assert script.told[1].startswith("its answer is invalid: `id` of part nowhere is A")
 
 
 def test_after_the_second_wrong_answer_it_is_refused_with_the_last_reasons() -> None:
@@ -94,7 +94,7 @@ def test_after_the_second_wrong_answer_it_is_refused_with_the_last_reasons() -> 
     with pytest.raises(AnswerRefusedError) as caught:
         script.refine(small_tree())
     assert [*caught.value.lines()] == [
-        "error: thinker was asked 2 times, and its answer cannot be taken:",
+        "error: thinker was asked 2 times, and its answer is invalid:",
         "  - part nowhere does not exist here; there are store, store/model, store/sql, cli",
         "nothing has been written; for a plan that no agent has refined, leave out --refine (200 tokens, <$0.01)",
     ]
@@ -105,7 +105,7 @@ def test_what_is_no_json_or_too_long_is_refused() -> None:
     with pytest.raises(AnswerRefusedError) as caught:
         script.refine(small_tree())
     assert script.told[1].startswith(
-        "its answer cannot be taken: the answer has 1,048,577 characters, and 1,048,576"
+        "its answer is invalid: the answer has 1,048,577 characters; the limit is 1,048,576"
     )
     assert script.prompts[1].endswith(f"It was:\n{'x' * 20_000}…\nAnswer again, with a whole JSON object.")
     assert caught.value.faults[0].startswith("the result is not JSON")
@@ -169,7 +169,7 @@ def test_if_there_is_too_much_to_ask_nobody_is_asked() -> None:
     with pytest.raises(InputError) as caught:
         script.refine(Tree(shape, signals_for(shape)), most_bytes=200)
     assert str(caught.value) == (
-        "there is so much that thinker would be asked 21 questions, and 20 are the most; name a DIR in it, choose "
+        "thinker would be asked 21 questions, more than the limit of 20; name a DIR in it, choose "
         "with --files, or leave out --refine"
     )
     assert script.prompts == []

@@ -255,9 +255,9 @@ def test_it_is_said_how_far_the_reading_is(tmp_path: Path) -> None:
     ("name", "globs", "said"),
     [
         ("missing", (), "cannot read .*missing: no such file"),
-        ("file", (), "file is no directory; a pattern goes in quotes, after --files"),
+        ("file", (), "file is not a directory; write a pattern in quotes, after --files"),
         ("empty", (), "there is no file in .*empty"),
-        (".", ("nothing/**", "b"), "no file in .* is meant by nothing/[*][*] or b$"),
+        (".", ("nothing/**", "b"), "no file in .* matches nothing/[*][*] or b$"),
         (".", ("../x",), "leads upwards"),
     ],
 )
@@ -272,7 +272,7 @@ def test_nothing_to_decompose_is_an_error(
 
 def test_all_excluded_is_an_error(tmp_path: Path) -> None:
     write(tmp_path, a=b"")
-    with pytest.raises(InputError, match=r"no file in .* is meant by [*][*] without a and b$"):
+    with pytest.raises(InputError, match=r"no file in .* matches [*][*] without a and b$"):
         below(tmp_path, exclude=("a", "b"))
     with pytest.raises(InputError, match="the pattern is empty"):
         below(tmp_path, exclude=("",))
@@ -281,13 +281,13 @@ def test_all_excluded_is_an_error(tmp_path: Path) -> None:
 def test_a_pattern_that_begins_further_down_is_told_as_it_was_meant(repository: Path) -> None:
     write(repository, src__a=b"")
     git(repository, "add", "--all")
-    with pytest.raises(InputError, match="begin at the top of the repository: type --files 'src/a'"):
+    with pytest.raises(InputError, match="start at the top of the repository: type --files 'src/a'"):
         below(repository / "src", "a")
 
 
 def test_a_repository_that_tracks_nothing_says_what_to_type(repository: Path) -> None:
     write(repository, a=b"")
-    with pytest.raises(InputError, match=r"git tracks no file in .*; to have it track some, type `git add`"):
+    with pytest.raises(InputError, match=r"git tracks no file in .*; to track files, type `git add`"):
         below(repository)
 
 
@@ -311,7 +311,7 @@ def test_a_damaged_repository_is_an_error_in_the_words_of_git(
 ) -> None:
     write(repository, a=b"")
     (repository / file).write_text(text)
-    with pytest.raises(InputError, match=f"git does not tell which files are in .*: .*{said}"):
+    with pytest.raises(InputError, match=f"git cannot list the files in .*: .*{said}"):
         below(repository)
 
 

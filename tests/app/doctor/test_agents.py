@@ -41,7 +41,7 @@ def test_an_agent_whose_program_is_missing_is_a_problem(patient: Patient) -> Non
     told = patient.one("agents")
     assert (told.state, told.finding.subject) == (FindingState.PROBLEM, "one")
     assert told.finding.found == (
-        "agent 'one': its program 'claude' is not on the PATH; installed of those that Weft knows: codex"
+        "agent 'one': its program 'claude' is not on the PATH; installed agents that Weft knows: codex"
     )
     assert told.finding.command == "npm install -g @anthropic-ai/claude-code"
     assert fine(patient, "agents-installed") == ["on the PATH: codex"]
@@ -52,7 +52,7 @@ def test_one_that_no_step_needs_is_worth_a_warning(patient: Patient) -> None:
     patient.plan(agents("one: {use: command, command: sh}, other: {use: codex}"))
     told = patient.one("agents")
     assert (told.state, told.finding.subject) == (FindingState.WARNING, "other")
-    assert fine(patient, "agents-installed") == ["none that Weft knows is on the PATH"]
+    assert fine(patient, "agents-installed") == ["no agent that Weft knows is on the PATH"]
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_a_target_that_is_gone_is_a_problem(patient: Patient) -> None:
     patient.git("branch", "-D", "there")
     told = patient.one("unmerged", fix=True)
     assert (told.state, told.finding.command) == (FindingState.PROBLEM, f"git branch there {patient.tip()}")
-    assert told.finding.found == "the branch there, on which the work of tried is to land, is gone"
+    assert told.finding.found == "the branch there, the target of tried, does not exist"
 
 
 def test_a_plan_that_this_weft_cannot_read_is_known_by_its_notes(patient: Patient) -> None:

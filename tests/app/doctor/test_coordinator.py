@@ -49,7 +49,7 @@ def test_a_journal_that_is_none_is_a_problem_and_what_needs_it_is_unknown(patien
 def test_a_journal_of_a_newer_weft_is_a_problem(patient: Patient) -> None:
     patient.plan(LANDS).run()
     patient.sql("PRAGMA user_version = 99")
-    assert "it was made by a newer Weft" in patient.one("journal").finding.found
+    assert "it was written by a newer Weft" in patient.one("journal").finding.found
 
 
 def test_a_damaged_page_is_found(patient: Patient) -> None:
@@ -84,7 +84,7 @@ def test_a_byte_that_has_changed_in_a_row_is_found_and_all_before_it_is_kept(pat
     changed = data.replace(b"run_finished", b"run_finishes")
     journal_of(patient).write_bytes(changed)
     told = patient.one("journal")
-    assert "is not as it was written" in told.finding.found
+    assert "does not match its checksum" in told.finding.found
     assert "lost: 1 entries" in told.finding.found
     assert patient.one("journal", fix=True).state is FindingState.FIXED
     assert journal_of(patient).with_name("weft.db.damaged").read_bytes() == changed
@@ -100,16 +100,16 @@ def test_a_damaged_journal_is_left_to_a_coordinator_that_has_it_open(patient: Pa
     assert lock is not None
     told = patient.one("journal", fix=True)
     os.close(lock)
-    assert told.tried == "a coordinator has the journal open; end it first, with: weft stop"
+    assert told.tried == "a coordinator has the journal open; stop it first, with: weft stop"
     assert not journal_of(patient).with_name("weft.db.damaged").exists()
 
 
 def test_a_journal_that_takes_too_long_to_check_is_unknown(patient: Patient) -> None:
     patient.plan(LANDS).run()
     patient.sql(
-        "INSERT INTO events (at, run, kind, subplan, step, attempt, outcome, data) "
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
-        "SELECT 0, run, 'x', '', '', 1, '', '{}' FROM n, runs"
+        "INSERT INTO events (at, run, kind, subplan, step, attempt, outcome, data) WITH RECURSIVE n(i) AS "
+        "(SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT 0, run, 'x', '', '', 1, '', '{}' FROM "
+        "n, runs"
     )
     assert patient.one("journal", patience=-1.0).state is FindingState.UNKNOWN
 
@@ -127,9 +127,9 @@ def test_a_killed_coordinator_is_named_and_as_long_as_its_steps_run_nothing_is_c
     assert (dead.check.id, alone.check.id) == ("coordinator", "supervisor")
     assert "its coordinator, process " in dead.finding.found
     assert "(weft run)" in dead.finding.found
-    assert dead.finding.found.endswith("is gone; its steps go on")
+    assert dead.finding.found.endswith("is gone; its steps continue")
     assert dead.finding.command == f"weft run {patient.root / 'weft.yaml'}"
-    assert f"goes on without a coordinator: 1 step under supervisor {supervisor}" in alone.finding.found
+    assert f"continues without a coordinator: 1 step under supervisor {supervisor}" in alone.finding.found
     assert patient.state() == "running"
     assert len(patient.processes()) == 1
     patient.let_through()
@@ -167,9 +167,9 @@ def test_a_paused_run_without_a_coordinator_is_left_too(patient: Patient) -> Non
     patient.plan(LANDS).run()
     patient.sql("UPDATE run_states SET state = 'paused'")
     told = patient.one("coordinator")
-    assert told.finding.mend is not None
+    assert told.finding.fix is not None
     patient.sql("UPDATE run_states SET state = 'failed'")
-    told.finding.mend()
+    told.finding.fix()
     assert patient.state() == "failed"
 
 
@@ -205,7 +205,7 @@ def test_nothing_is_put_down_while_somebody_works_there(patient: Patient) -> Non
     told = patient.one("coordinator", fix=True)
     os.close(lock)
     assert (told.state, patient.state()) == (FindingState.PROBLEM, "running")
-    assert "another Weft works in" in told.tried
+    assert "another Weft runs in" in told.tried
 
 
 # One that hangs

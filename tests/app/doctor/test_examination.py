@@ -20,12 +20,12 @@ def check(*findings: Finding, error: Exception | None = None, name: str = "one")
         if error is not None:
             raise error
 
-    return Check(id=name, looks_at="", why="because", examine=look)
+    return Check(id=name, covers="", why="because", examine=look)
 
 
 def test_ids_are_unique_and_everything_is_explained() -> None:
     assert len({one.id for one in CHECKS}) == len(CHECKS)
-    assert all(one.why and one.looks_at and not one.why.endswith(".") for one in CHECKS)
+    assert all(one.why and one.covers and not one.why.endswith(".") for one in CHECKS)
     assert all(one.id.replace("-", "").islower() and one.id.isascii() for one in CHECKS)
 
 
@@ -60,13 +60,13 @@ def test_a_check_that_takes_too_long_is_unknown(tmp_path: Path) -> None:
         passed.set()
         return [fine()]
 
-    slow = Check(id="slow", looks_at="", why="", examine=look)
+    slow = Check(id="slow", covers="", why="", examine=look)
     (told,) = examine(DoctorContext(tmp_path), [slow], longest=0.01)
     gate.set()
     passed.wait()
     assert (told.state, told.finding.found) == (
         FindingState.UNKNOWN,
-        "it takes longer than 0.01 s to find out",
+        "the check takes longer than 0.01 s",
     )
 
 
@@ -90,9 +90,9 @@ def test_what_is_wrong_only_for_a_moment_is_not_told(tmp_path: Path) -> None:
         if len(looks) == 1:
             raise WeftError("a moment")
 
-    passing = Check(id="passing", looks_at="", why="", examine=look)
+    passing = Check(id="passing", covers="", why="", examine=look)
     healed = iter([[problem("once", subject="once")], []])
-    once = Check(id="once", looks_at="", why="", examine=lambda _ground: next(healed))
+    once = Check(id="once", covers="", why="", examine=lambda _ground: next(healed))
     told = doctor(tmp_path, checks=[passing, once]).results
     assert [(one.check.id, one.state, one.finding.found) for one in told] == [
         ("passing", FindingState.PROBLEM, "always"),
@@ -104,14 +104,14 @@ def test_what_is_wrong_only_for_a_moment_is_not_told(tmp_path: Path) -> None:
 class Disease:
     """Something that can be wrong, and mended or not."""
 
-    def __init__(self, *, mends: bool, error: Exception | None = None) -> None:
+    def __init__(self, *, fix_description: bool, error: Exception | None = None) -> None:
         self.is_there = True
-        self._mends = mends
+        self._mends = fix_description
         self._error = error
 
     def look(self, _ground: DoctorContext) -> Iterable[Finding]:
         if self.is_there:
-            yield problem("it is there", subject="x", mend=self._mend)
+            yield problem("it is there", subject="x", fix=self._mend)
 
     def _mend(self) -> None:
         if self._error is not None:
@@ -122,16 +122,16 @@ class Disease:
 @pytest.mark.parametrize(
     ("disease", "state", "tried"),
     [
-        (Disease(mends=True), FindingState.FIXED, ""),
-        (Disease(mends=False), FindingState.PROBLEM, ""),
-        (Disease(mends=False, error=WeftError("no way")), FindingState.PROBLEM, "no way"),
-        (Disease(mends=False, error=KeyError(1)), FindingState.PROBLEM, "KeyError: 1"),
+        (Disease(fix_description=True), FindingState.FIXED, ""),
+        (Disease(fix_description=False), FindingState.PROBLEM, ""),
+        (Disease(fix_description=False, error=WeftError("no way")), FindingState.PROBLEM, "no way"),
+        (Disease(fix_description=False, error=KeyError(1)), FindingState.PROBLEM, "KeyError: 1"),
     ],
 )
 def test_after_mending_all_is_looked_at_again(
     tmp_path: Path, disease: Disease, state: FindingState, tried: str
 ) -> None:
-    one = Check(id="one", looks_at="", why="", examine=disease.look)
+    one = Check(id="one", covers="", why="", examine=disease.look)
     checks = [one, check(name="two")]
     before = doctor(tmp_path, checks=checks)
     assert [told.state for told in before.results] == [FindingState.PROBLEM, FindingState.OK]
@@ -141,14 +141,14 @@ def test_after_mending_all_is_looked_at_again(
 
 
 def test_what_cannot_be_looked_at_again_is_not_said_to_be_mended(tmp_path: Path) -> None:
-    disease = Disease(mends=True)
+    disease = Disease(fix_description=True)
 
     def look(ground: DoctorContext) -> Iterable[Finding]:
         if not disease.is_there:
             raise WeftError("blind")
         return disease.look(ground)
 
-    one = Check(id="one", looks_at="", why="", examine=look)
+    one = Check(id="one", covers="", why="", examine=look)
     report = doctor(tmp_path, fix=True, checks=[one])
     assert [told.state for told in report.results] == [FindingState.UNKNOWN]
 

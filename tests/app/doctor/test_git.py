@@ -80,7 +80,7 @@ def test_a_damaged_repository_is_a_problem(patient: Patient) -> None:
 def test_that_git_does_not_know_who_you_are_is_only_a_note(tmp_path: Path) -> None:
     patient = Patient(tmp_path / "project", identity="[user]\n\tuseConfigOnly = true\n")
     assert fine(patient, "repository") == [
-        "git knows no name and address of yours; commits are made as Weft <weft@localhost>"
+        "git has no name and e-mail address for you; Weft commits as Weft <weft@localhost>"
     ]
 
 

@@ -69,10 +69,10 @@ def test_of_a_run_that_is_under_way_nothing_is_stale(patient: Patient) -> None:
 def test_one_that_has_changed_meanwhile_stays(patient: Patient) -> None:
     run = run_of(patient)
     file = status_file(patient, run=run, state="running")
-    mend = patient.one("status-files").finding.mend
-    assert mend is not None
+    fix = patient.one("status-files").finding.fix
+    assert fix is not None
     status_file(patient, run=run, state="completed")
-    mend()
+    fix()
     assert file.exists()
 
 
@@ -83,4 +83,4 @@ def test_while_somebody_works_there_none_is_removed(patient: Patient) -> None:
     told = patient.one("status-files", fix=True)
     os.close(lock)
     assert (told.state, file.exists()) == (FindingState.WARNING, True)
-    assert "another Weft works in" in told.tried
+    assert "another Weft runs in" in told.tried

@@ -138,7 +138,7 @@ def test_a_supervisor_that_died_is_tidied_up_after_and_the_run_goes_on(patient: 
     patient.kill_all_but_the_step()
     told = patient.one("supervisor")
     assert told.state is FindingState.PROBLEM
-    assert told.finding.found.endswith("is gone, and the end of 1 step is not known")
+    assert told.finding.found.endswith("is dead, and the end of 1 step is unknown")
     assert told.finding.command == f"weft run {patient.root / 'weft.yaml'}"
     patient.doctor(fix=True)
     left = {file.name for file in host_of(patient).iterdir()}

@@ -44,7 +44,8 @@ def test_a_worktree_whose_directory_is_gone_is_forgotten_and_its_branch_is_kept(
     told = failed.one("worktree-lost")
     assert (told.state, told.finding.subject) == (FindingState.PROBLEM, str(place))
     assert told.finding.found == (
-        f"the worktree {place} is registered, and its directory is gone; it had weft/tried/group.bad checked out"
+        f"the worktree {place} is registered, but its directory does not exist; it had weft/tried/group.bad "
+        f"checked out"
     )
     assert told.finding.command == f"git worktree remove --force {place}"
     assert registered(failed) == ["group.bad"]
@@ -96,13 +97,13 @@ def test_one_that_is_locked_or_in_the_middle_of_something_is_kept(failed: Patien
 def test_what_has_changed_since_it_was_found_is_looked_at_anew(failed: Patient) -> None:
     place = failed.worktree("group/bad")
     place.rename(failed.outside / "away")
-    mend = failed.one("worktree-lost").finding.mend
-    assert mend is not None
+    fix = failed.one("worktree-lost").finding.fix
+    assert fix is not None
     failed.git("worktree", "lock", str(place))
-    with pytest.raises(WeftError, match="is not what it was"):
-        mend()
+    with pytest.raises(WeftError, match="has changed"):
+        fix()
     (failed.outside / "away").rename(place)
-    mend()
+    fix()
     assert registered(failed) == ["group.bad"]
 
 
@@ -141,7 +142,7 @@ def test_a_directory_that_git_does_not_know_is_named_and_removed_only_if_empty(l
     empty, full = landed.told("worktree-ghost")
     assert (empty.state, empty.finding.command) == (FindingState.PROBLEM, f"rmdir {folder / 'empty'}")
     assert full.finding.found == (
-        f"{folder / 'full'} is where a worktree is to be, is none that git knows, and holds files"
+        f"{folder / 'full'} is the path of a worktree, is not registered with git, and holds files"
     )
     assert full.finding.command == f"mv {folder / 'full'} {landed.root / '.weft' / 'full.saved'}"
     states = [one.state for one in landed.told("worktree-ghost", fix=True)]
@@ -213,7 +214,7 @@ def test_work_that_is_in_no_commit_is_named_and_never_touched(failed: Patient) -
     before = all_of_it(failed)
     told = failed.one("worktree-dirty", fix=True)
     assert told.state is FindingState.WARNING
-    assert told.finding.found == f"the worktree {place} holds what is in no commit: one, new"
+    assert told.finding.found == f"the worktree {place} has uncommitted changes: one, new"
     assert told.finding.command == f"git -C {place} status"
     assert all_of_it(failed) == before
 

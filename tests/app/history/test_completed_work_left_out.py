@@ -30,8 +30,8 @@ ALL = (
 
 def kept(*left_out: str, landed: tuple[str, ...] = ("outer", "other")) -> CompletedWork:
     """After a run that has completed all, and landed these."""
-    book = MemoryStore()
-    journal = MemoryJournal(book, now=0.0)
+    recorded_run = MemoryStore()
+    journal = MemoryJournal(recorded_run, now=0.0)
     journal.add_run(
         RunRecord(
             run="r1", plan="p", file="", directory="", text=PLAN, digest="", created_at=0.0, state="failed"
@@ -45,7 +45,7 @@ def kept(*left_out: str, landed: tuple[str, ...] = ("outer", "other")) -> Comple
         make_event(kind="step_finished", subplan=path, step="@land", outcome="done") for path in landed
     ]
     journal.append("r1", [(0.0, event) for event in events])
-    reader = MemoryReader(book)
+    reader = MemoryReader(recorded_run)
     return kept_of(load_plan(PLAN), reader, earlier_runs(reader, "p"))
 
 

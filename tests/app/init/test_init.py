@@ -190,14 +190,14 @@ def everything(folder: Path) -> list[str]:
 def test_a_directory_in_the_way_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir(parents=True)
     before = everything(tmp_path)
-    with pytest.raises(InputError, match=f"{name} is a directory, and is to be a file; move it away"):
+    with pytest.raises(InputError, match=f"{name} is a directory, but must be a file; move it away"):
         initialize(tmp_path, nowhere(tmp_path))
     assert everything(tmp_path) == before
 
 
 def test_a_file_where_weft_keeps_its_things_is_refused(tmp_path: Path) -> None:
     (tmp_path / ".weft").write_text("mine")
-    with pytest.raises(InputError, match="is no directory"):
+    with pytest.raises(InputError, match="is not a directory"):
         initialize(tmp_path, nowhere(tmp_path))
     assert everything(tmp_path) == [".weft"]
 
@@ -232,7 +232,7 @@ def git(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-EARLIER = "# Nothing in here belongs into git but the settings.\n*\n!config.yaml\n"
+EARLIER = "# Commit only the settings.\n*\n!config.yaml\n"
 
 
 @pytest.mark.parametrize("is_earlier", [False, True])
@@ -243,7 +243,7 @@ def test_a_clone_has_the_schema_that_the_plan_refers_to(tmp_path: Path, is_earli
     if is_earlier:
         (project / ".weft" / ".gitignore").write_text(EARLIER)
     done = initialize(project, nowhere(tmp_path))
-    assert ("is renewed" in done.files[0].note) is is_earlier
+    assert ("is replaced" in done.files[0].note) is is_earlier
     (project / ".weft" / "weft.db").touch()
     git(project, "add", "--all")
     git(project, "commit", "-q", "-m", "start")

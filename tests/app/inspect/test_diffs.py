@@ -43,8 +43,8 @@ def repository(tmp_path: Path) -> Iterator[Repository]:
 
 
 def diff_of(repository: Repository, name: str | None, run: str | None = None) -> Diff:
-    with open_book(repository.root, run) as book:
-        return find_diff(book, name, environ=repository.environ)
+    with open_book(repository.root, run) as recorded_run:
+        return find_diff(recorded_run, name, environ=repository.environ)
 
 
 def refusal(repository: Repository, name: str | None, run: str | None = None) -> str:
@@ -102,13 +102,13 @@ def test_an_unknown_subplan_is_refused_with_the_nearest(ran: Repository) -> None
 
 
 def test_a_step_is_refused(ran: Repository) -> None:
-    said = "what changed is known of subplans, not of steps; type: weft diff bad"
+    said = "changes are recorded for subplans, not for steps; type: weft diff bad"
     assert refusal(ran, "bad:one") == said
 
 
 def test_what_has_not_begun_is_said_to_have_changed_nothing(ran: Repository) -> None:
     assert refusal(ran, "late") == (
-        "late has not begun in this run, so it has changed nothing; to see what happened, type: weft events"
+        "late has not started in this run, so it has changed nothing; to see what happened, type: weft events"
     )
 
 
@@ -142,7 +142,7 @@ def test_of_an_earlier_run_the_journal_knows_what_a_slice_did(repository: Reposi
     first, second = (diff_of(repository, "g/a", run) for run in runs)
     assert [repository.git("show", f"{one.head}:n") for one in (first, second)] == ["1", "2"]
     assert changed(repository, "g/a", runs[0]) == {"n": "added"}
-    gone = "is gone, or not this run's any more; what landed of it is found by: git log"
+    gone = "is gone, or not this run's any more; to find what landed of it, type: git log"
     assert refusal(repository, "g", runs[0]) == (
         f"the branch weft/tried/g of g {gone} --grep='^Weft-Subplan: g$'"
     )

@@ -24,8 +24,8 @@ def one(tmp_path: Path) -> Iterator[Written]:
 
 
 def told(one: Written, name: str, *, follow: bool = False) -> list[str]:
-    with one.opened() as book:
-        return [_shown(piece) for piece in pieces(book, name, follow=follow)]
+    with one.opened() as recorded_run:
+        return [_shown(piece) for piece in pieces(recorded_run, name, follow=follow)]
 
 
 def _shown(piece: Piece) -> str:
@@ -116,8 +116,8 @@ def ended(step: str, outcome: str = "done", **data: object) -> AnyEvent:
 
 
 def rounds(one: Written, name: str, *, follow: bool = False) -> list[tuple[int, str]]:
-    with one.opened() as book:
-        return [(piece.log.round, _shown(piece)) for piece in pieces(book, name, follow=follow)]
+    with one.opened() as recorded_run:
+        return [(piece.log.round, _shown(piece)) for piece in pieces(recorded_run, name, follow=follow)]
 
 
 def test_a_merge_that_was_not_verified_has_no_output(verified: Written) -> None:
@@ -154,8 +154,8 @@ def test_only_the_last_round_ends_as_the_whole(verified: Written) -> None:
     verified.tell(started("@merge"), ended("@merge", "failed", exit_code=1, message="red"))
     verified.log("docs/@merge.1.1-1.out").write_text("one")
     verified.log("docs/@merge.1.1-1.1.out").write_text("two")
-    with verified.opened() as book:
-        ends = [piece.log.end for piece in pieces(book, "docs") if piece.what is LogStreams.ENDED]
+    with verified.opened() as recorded_run:
+        ends = [piece.log.end for piece in pieces(recorded_run, "docs") if piece.what is LogStreams.ENDED]
     assert [(end.outcome, data_of(end)["message"]) for end in ends if end is not None] == [
         ("done", "the branch had moved meanwhile, so it was merged and verified again"),
         ("failed", "red"),

@@ -124,7 +124,7 @@ def test_what_cannot_be_read_is_said_in_a_line(tmp_path: Path) -> None:
         said(InputSource(name="folder.pnml", directory=tmp_path)) == "cannot read folder.pnml: is a directory"
     )
     assert said(stored(tmp_path, "empty.json", "")) == "empty.json: the file is empty; a net is needed"
-    neither = "neither PNML, which begins with '<', nor a net in JSON, which begins with '{'"
+    neither = "neither PNML, which starts with '<', nor a net in JSON, which starts with '{'"
     assert said(stored(tmp_path, "plan.yaml", "plan: x")) == f"plan.yaml: {neither}"
     assert said(piped(b"\x7fELF\x02\x01")) == f"standard input: {neither}"
     assert said(piped("  \n")) == f"standard input: {neither}"
@@ -146,7 +146,7 @@ def test_a_failing_disk_is_not_the_users_mistake() -> None:
         def read(self, _size: int | None = -1, /) -> bytes:
             raise OSError(errno.EIO, "Input/output error")
 
-    advice = r"; look at the disk \(dmesg\), then type the command again"
+    advice = r"; check the disk \(dmesg\), then type the command again"
     with pytest.raises(
         WeftError, match=rf"^cannot read standard input: input/output error{advice}$"
     ) as caught:
@@ -285,7 +285,7 @@ def test_of_an_unknown_place_the_nearest_is_named(name: str, hint: str) -> None:
 
 @pytest.mark.parametrize("text", ["0*pool", "pool - pool"])
 def test_a_sum_of_nothing_is_refused_as_it_would_hold_in_any_net(text: str) -> None:
-    with pytest.raises(InputError, match="has no weight but 0"):
+    with pytest.raises(InputError, match="has only weights of 0"):
         parse_sum(text, PLACES)
 
 

@@ -88,17 +88,20 @@ def stories(draw: st.DrawFn) -> Story:
     return story
 
 
-def seen(book: Written, *, everything: bool) -> Overview:
-    with book.opened() as opened:
+def seen(recorded_run: Written, *, everything: bool) -> Overview:
+    with recorded_run.opened() as opened:
         return overview(opened, everything=everything, now=0.0)
 
 
 @given(stories())
 @settings(max_examples=25)
 def test_a_part_of_the_journal_tells_the_same_as_all_of_it(story: Story) -> None:
-    with TemporaryDirectory() as folder, written(Path(folder), text=record_plan(load_plan(PLAN))) as book:
-        book.tell(*story)
-        part, whole = seen(book, everything=False), seen(book, everything=True)
+    with (
+        TemporaryDirectory() as folder,
+        written(Path(folder), text=record_plan(load_plan(PLAN))) as recorded_run,
+    ):
+        recorded_run.tell(*story)
+        part, whole = seen(recorded_run, everything=False), seen(recorded_run, everything=True)
     rows = {row.path: row for row in whole.subplans}
     assert list(part.subplans) == [rows[row.path] for row in part.subplans]
     assert structs.replace(part, subplans=()) == structs.replace(whole, subplans=())
@@ -121,12 +124,14 @@ def _rows_read(root: Path, number: int) -> int:
         return row
 
     root.mkdir()
-    with written(root, text=record_plan(load_plan(text))) as book:
+    with written(root, text=record_plan(load_plan(text))) as recorded_run:
         for each in range(number):
             path = f"s{each}"
-            book.tell(state(path, "running"), *merge(path, "@merge", "merged"), state(path, "completed"))
-            book.tell(step("started", path, "@land", 2), *merge(path, "@land", "merged"))
-        with book.opened() as opened:
+            recorded_run.tell(
+                state(path, "running"), *merge(path, "@merge", "merged"), state(path, "completed")
+            )
+            recorded_run.tell(step("started", path, "@land", 2), *merge(path, "@land", "merged"))
+        with recorded_run.opened() as opened:
             database = opened.journal._database  # type: ignore[attr-defined]
             database.connection.row_factory = counted
             overview(opened, now=0.0)

@@ -7,6 +7,6 @@ from weft.app.inspect.replay import replay
 
 
 def test_a_run_without_events_is_replayed(tmp_path: Path) -> None:
-    with written(tmp_path) as one, one.opened() as book:
-        found = replay(book)
+    with written(tmp_path) as one, one.opened() as recorded_run:
+        found = replay(recorded_run)
     assert (found.facts, found.events, found.state, found.difference) == (0, 0, "running", None)

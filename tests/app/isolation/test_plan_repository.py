@@ -43,7 +43,7 @@ def test_a_plan_s_repository_is_the_one_around_it(top: Path) -> None:
 
 
 def test_a_plan_outside_of_a_repository_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is in no git repository"):
+    with pytest.raises(InputError, match="is not in a git repository"):
         opened(plan_of(), tmp_path)
 
 
@@ -94,7 +94,7 @@ def test_results_cannot_land_on_a_branch_of_the_plan_s_own_prefix(top: Path) -> 
     found = opened(plan_of(), top)
     found.git.do("switch", "--quiet", "--create", "my/branch")
     assert plan_repository.ends_of(plan_of(), found).target == "my/branch"
-    with pytest.raises(InputError, match="'my/branch' is one of Weft's own branches, which begin with 'my/'"):
+    with pytest.raises(InputError, match="'my/branch' is one of Weft's own branches, which start with 'my/'"):
         plan_repository.ends_of(plan_of("branch_prefix: my/\n"), found)
 
 
@@ -104,7 +104,7 @@ def test_what_a_person_should_know_is_told(top: Path) -> None:
     worries = plan_repository.worries(plan_of(), found, plan_repository.ends_of(plan_of(), found))
     assert (worries.refusals, worries.notes) == ((), ())
     assert [note.split(";")[0] for note in uncommitted(found)] == [
-        f"1 untracked in {top} (new): slices start without what is not committed"
+        f"1 untracked in {top} (new): slices start from commits and do not see uncommitted files"
     ]
 
 

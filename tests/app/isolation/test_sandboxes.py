@@ -68,14 +68,16 @@ def test_homes_may_be_wanted_without(top: str) -> None:
 def test_a_plan_that_cannot_have_its_sandboxes_is_refused_with_what_helps(tmp_path: Path) -> None:
     nothing = {"PATH": str(tmp_path)}
     refuse_without(plan(), nothing)
-    with pytest.raises(InputError, match=r"bubblewrap is not installed.*what helps: apt install bubblewrap"):
+    with pytest.raises(
+        InputError, match=r"bubblewrap is not installed.*to fix it, type: apt install bubblewrap"
+    ):
         refuse_without(plan("sandbox: bwrap"), nothing)
 
 
 def test_the_message_says_where_it_is_written(tmp_path: Path) -> None:
     nothing = {"PATH": str(tmp_path)}
     assert trouble(plan(), nothing) == ""
-    said = "`sandbox: bwrap` cannot be had here: bubblewrap is not installed"
+    said = "`sandbox: bwrap` does not work here: bubblewrap is not installed"
     assert trouble(plan("sandbox: bwrap"), nothing).partition(": ")[0].split(":")[-2] == "4"
     assert said in trouble(plan("sandbox: bwrap"), nothing)
     assert trouble(plan(*BY_AGENT), nothing).partition(": ")[0].split(":")[-2] == "1"

@@ -210,8 +210,14 @@ def test_the_first_failure_of_each_way_is_shown_and_all_are_in_the_log(places: P
         f"`no-such-program`: {gone} (of: notes: b asks)",
     ]
     assert sorted(shown.lines) == [
-        "could not notify `exit 3`: exit code 3 (of: notes: a asks); more of that goes to .weft/notify.log",
-        f"could not notify `no-such-program`: {gone} (of: notes: a asks); more of that goes to .weft/notify.log",
+        (
+            "could not notify `exit 3`: exit code 3 (of: notes: a asks); further failures are logged in "
+            ".weft/notify.log"
+        ),
+        (
+            f"could not notify `no-such-program`: {gone} (of: notes: a asks); further failures are logged in "
+            f".weft/notify.log"
+        ),
     ]
 
 

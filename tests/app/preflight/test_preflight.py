@@ -307,7 +307,7 @@ def test_a_signature_that_cannot_be_made_is_refused(scene: Scene) -> None:
     )
     (said,) = scene.refusals(PLAIN, git=True)
     assert said.startswith(
-        "commits are to be signed (`merge.sign`, or git's commit.gpgSign), and git cannot: "
+        "commits must be signed (`merge.sign`, or git's commit.gpgSign), but git cannot sign: "
     )
     assert scene.refusals(f"merge: {{sign: false}}\n{PLAIN}", git=True) == []
 
@@ -336,7 +336,7 @@ def test_commits_without_a_name_are_a_warning(scene: Scene, git: Git) -> None:
 
 def test_a_sandbox_that_cannot_be_had_is_refused(scene: Scene) -> None:
     (said,) = scene.refusals(f"isolation: dir\nsandbox: bwrap\n{PLAIN}")
-    assert "`sandbox: bwrap` cannot be had here: bubblewrap is not installed" in said
+    assert "`sandbox: bwrap` does not work here: bubblewrap is not installed" in said
 
 
 def test_files_to_bring_that_are_not_there_are_a_warning(scene: Scene, git: Git) -> None:

@@ -43,8 +43,13 @@ def test_a_file_without_an_end_is_refused() -> None:
         (b"a: \xe9", 1, 4, "byte 0xe9 has no meaning here"),
         (b"a: b\nc: \xc3\xa9 \xff", 2, 6, "byte 0xff has no meaning here"),
         (b"a\r\n\r\n\x80", 3, 1, "byte 0x80 has no meaning here"),
-        ("a: 1".encode("utf-16"), 1, 1, "it begins as UTF-16 does"),
-        ("a: 1".encode("utf-16-be").join([b"\xfe\xff", b""]), 1, 1, "it begins as UTF-16 does"),
+        ("a: 1".encode("utf-16"), 1, 1, "it starts with the byte order mark of UTF-16"),
+        (
+            "a: 1".encode("utf-16-be").join([b"\xfe\xff", b""]),
+            1,
+            1,
+            "it starts with the byte order mark of UTF-16",
+        ),
         (b"\xe2\x82", 1, 1, "byte 0xe2 has no meaning here"),
     ],
 )

@@ -47,7 +47,7 @@ def test_git_is_told_to_ignore_it_once(tmp_path: Path) -> None:
 
 def test_what_an_earlier_version_told_git_to_ignore_is_renewed(tmp_path: Path) -> None:
     (tmp_path / ".weft").mkdir()
-    earlier = "# Nothing in here belongs into git but the settings.\n*\n!config.yaml\n"
+    earlier = "# Commit only the settings.\n*\n!config.yaml\n"
     (tmp_path / ".weft" / ".gitignore").write_text(earlier)
     Places(tmp_path).make()
     assert (tmp_path / ".weft" / ".gitignore").read_text() == IGNORED
@@ -57,7 +57,7 @@ def test_what_an_earlier_version_told_git_to_ignore_is_renewed(tmp_path: Path) -
 def test_what_is_no_directory_is_in_the_way(tmp_path: Path, kind: str) -> None:
     {"file": Path.touch, "broken link": lambda path: path.symlink_to("nowhere")}[kind](tmp_path / ".weft")
     with pytest.raises(
-        InputError, match=r"\.weft is no directory, and Weft keeps its things in one of that name"
+        InputError, match=r"\.weft is not a directory, but Weft needs a directory of that name"
     ):
         Places(tmp_path).make()
 
@@ -87,7 +87,7 @@ def test_a_directory_that_was_deleted_under_our_feet_is_told(
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    with pytest.raises(InputError, match="the directory that you are in has been deleted; go to another one"):
+    with pytest.raises(InputError, match="the current directory has been deleted; change to another one"):
         absolute(Path("a"))
     assert absolute(tmp_path) == tmp_path
 

@@ -31,18 +31,18 @@ def test_a_journal_without_a_run_is_told(tmp_path: Path) -> None:
 
 
 def test_the_last_run_is_meant_if_none_is_named(one: Written) -> None:
-    with one.opened() as book:
-        assert book.run.run == "r1"
+    with one.opened() as recorded_run:
+        assert recorded_run.run.run == "r1"
     one.journal.add_run(structs.replace(one.journal.runs()[0], run="r2"))
-    with one.opened() as book:
-        assert book.run.run == "r2"
-    with open_book(one.root, "r1") as book:
-        assert book.run.run == "r1"
+    with one.opened() as recorded_run:
+        assert recorded_run.run.run == "r2"
+    with open_book(one.root, "r1") as recorded_run:
+        assert recorded_run.run.run == "r1"
 
 
 def test_the_plan_is_as_it_was_when_the_run_began(one: Written) -> None:
-    with one.opened() as book:
-        assert plan_of(book).outline.paths == ["", "store", "store/model", "docs"]
+    with one.opened() as recorded_run:
+        assert plan_of(recorded_run).outline.paths == ["", "store", "store/model", "docs"]
 
 
 @pytest.mark.parametrize(
@@ -57,26 +57,26 @@ def test_what_to_type_to_have_it_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, command: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with written(tmp_path, file=file) as one, one.opened() as book:
-        assert book.run_command() == command
+    with written(tmp_path, file=file) as one, one.opened() as recorded_run:
+        assert recorded_run.run_command() == command
 
 
 def test_from_elsewhere_the_whole_name_of_the_plan_is_typed(
     one: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir("/")
-    with one.opened() as book:
-        assert book.run_command() == f"weft run {str(one.root)[1:]}/weft.yaml"
+    with one.opened() as recorded_run:
+        assert recorded_run.run_command() == f"weft run {str(one.root)[1:]}/weft.yaml"
     monkeypatch.chdir("/proc")
-    with one.opened() as book:
-        assert book.run_command() == f"weft run {one.root}/weft.yaml"
+    with one.opened() as recorded_run:
+        assert recorded_run.run_command() == f"weft run {one.root}/weft.yaml"
 
 
 def test_somebody_runs_it_who_is_alive(one: Written) -> None:
-    with one.opened() as book:
-        assert book.is_run_by_somebody()
+    with one.opened() as recorded_run:
+        assert recorded_run.has_coordinator()
         one.die()
-        assert not book.is_run_by_somebody()
+        assert not recorded_run.has_coordinator()
 
 
 class Sleeps:
@@ -99,8 +99,8 @@ def followed(one: Written, monkeypatch: pytest.MonkeyPatch, *happens: Callable[[
     sleeps = Sleeps(*happens)
     monkeypatch.setattr(time, "sleep", sleeps)
     got: list[str] = []
-    with one.opened() as book:
-        events = book.events(follow=True, alone=lambda: got.append("alone"))
+    with one.opened() as recorded_run:
+        events = recorded_run.events(follow=True, alone=lambda: got.append("alone"))
         got.extend(kind_of(recorded.event) for recorded in events)
     assert sleeps._happens == []
     return got
@@ -152,5 +152,5 @@ def test_who_does_not_mind_is_not_told_to_be_alone(one: Written, monkeypatch: py
     one.die()
     ends = partial(one.tell, make_event(kind="run_finished"), state="completed")
     monkeypatch.setattr(time, "sleep", Sleeps(nothing, ends))
-    with one.opened() as book:
-        assert len(list(book.events(follow=True))) == 1
+    with one.opened() as recorded_run:
+        assert len(list(recorded_run.events(follow=True))) == 1

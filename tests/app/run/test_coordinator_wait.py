@@ -1,4 +1,4 @@
-"""What commands do about whoever is there already; whole ones are tried in `test_one_after_another`."""
+"""What commands do about whoever already exists; whole ones are tried in `test_one_after_another`."""
 
 import subprocess
 import sys

@@ -69,7 +69,7 @@ def test_slices_have_directories_of_their_own_or_work_in_the_plan_s(tmp_path: Pa
 
 
 def test_worktrees_need_a_repository(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is in no git repository"):
+    with pytest.raises(InputError, match="is not in a git repository"):
         new(tmp_path, "worktree")
 
 

@@ -69,7 +69,7 @@ def completed(*paths: str) -> list[AnyEvent]:
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Iterator[Written]:
+def recorded_run(tmp_path: Path) -> Iterator[Written]:
     with written(tmp_path, text=record_plan(load_plan(PLAN))) as made:
         yield made
 
@@ -77,17 +77,17 @@ def book(tmp_path: Path) -> Iterator[Written]:
 class Seen:
     """The same events in a view and in a journal."""
 
-    def __init__(self, book: Written) -> None:
-        self.book = book
+    def __init__(self, recorded_run: Written) -> None:
+        self.recorded_run = recorded_run
         self.story = Story(*slices(*NAMES))
 
     def tell(self, *events: AnyEvent) -> None:
-        self.book.tell(*events)
+        self.recorded_run.tell(*events)
         for event in events:
             self.story.view.apply(event, 1.0)
 
     def overview(self, *, everything: bool = True) -> Overview:
-        with self.book.opened() as opened:
+        with self.recorded_run.opened() as opened:
             return overview(opened, everything=everything)
 
     def places(self) -> list[str]:
@@ -98,8 +98,8 @@ class Seen:
 
 
 @pytest.fixture
-def seen(book: Written) -> Seen:
-    return Seen(book)
+def seen(recorded_run: Written) -> Seen:
+    return Seen(recorded_run)
 
 
 def test_a_result_is_queued_then_verified_with_others_then_landed(seen: Seen) -> None:

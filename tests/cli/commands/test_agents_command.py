@@ -162,7 +162,7 @@ def test_names_are_completed(project: Path) -> None:
 def test_who_answers_is_told_and_before_that_what_it_may_cost(machine: Programs, project: Path) -> None:
     done = weft(machine, project, "echo", "--probe", "--timeout", "600")
     assert done.exit_code == 0
-    assert done.stderr == "asking for one word each, which may cost a little: echo\n"
+    assert done.stderr == "calling each agent once, which may cost a little: echo\n"
     assert done.stdout.startswith("echo  answered  in ")
     assert done.stdout.endswith(" s, tokens unknown, cost unknown\n")
 

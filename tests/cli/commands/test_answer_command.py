@@ -48,7 +48,7 @@ def test_what_is_asked_is_listed(asking: Project) -> None:
 def test_for_programs_it_is_data(project: Project) -> None:
     project.plan(ASKS).process("run", "-q")
     done = project.weft("answer", "xyz", "no")
-    assert done.stderr == "error: nothing of the name 'xyz' is asked; known: release:sure\n"
+    assert done.stderr == "error: there is no question 'xyz'; known: release:sure\n"
     (run,) = project.runs()
     done = project.weft("answer", "--json")
     question = {"subplan": "release", "step": "sure", "text": "Really?", "answer": ""}
@@ -62,9 +62,13 @@ def test_for_programs_it_is_data(project: Project) -> None:
 def test_where_nothing_is_asked_that_is_told(project: Project) -> None:
     project.plan("subplans: [{id: a, steps: [{id: work, run: 'true'}]}]").weft("run", "-q")
     done = project.weft("answer")
-    assert (done.exit_code, done.stdout, project.told(done.stderr)) == (0, "", ["run RUN asks nothing now"])
+    assert (done.exit_code, done.stdout, project.told(done.stderr)) == (
+        0,
+        "",
+        ["run RUN has no open question"],
+    )
     done = project.weft("answer", "a", "yes")
-    said = ["error: run RUN asks nothing now; to see what it does, type: weft events"]
+    said = ["error: run RUN has no open question; to see its events, type: weft events"]
     assert (done.exit_code, project.told(done.stderr)) == (2, said)
 
 
@@ -74,7 +78,7 @@ def test_an_answer_that_was_not_taken_up_yet_is_listed_and_no_second_one_is_take
     listed = project.weft("answer")
     assert (listed.exit_code, listed.stdout) == (0, "release:sure  Really?  (answered: yes)\n")
     done = project.weft("answer", "release", "no")
-    said = "error: release:sure has been answered already: yes; the run has not taken it up yet\n"
+    said = "error: release:sure has been answered already: yes; the run has not handled it yet\n"
     assert (done.exit_code, done.stderr) == (2, said)
 
 
@@ -84,7 +88,7 @@ def test_an_answer_for_a_paused_slice_says_how_it_continues(project: Project) ->
     project.reached()
     assert project.process("pause", "release").returncode == 0
     done = project.process("answer", "release", "yes")
-    paused = "release is paused; to let it continue, type: weft resume release"
+    paused = "release is paused; to resume it, type: weft resume release"
     assert done.stderr.splitlines() == ["answered release:sure: yes", paused]
     assert project.process("resume", "release").returncode == 0
     project.let_through()
@@ -95,10 +99,10 @@ def test_an_answer_for_a_paused_slice_says_how_it_continues(project: Project) ->
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["relase", "yes"], "nothing of the name 'relase' is asked; did you mean 'release:sure'?"),
-        (["release:sur", "yes"], "nothing of the name 'release:sur' is asked; did you mean 'release:sure'?"),
-        (["release", "yes"], "release asks several things; say which: release:sure, release:tested"),
-        (["notes:fin", "no"], "nothing of the name 'notes:fin' is asked; did you mean 'notes:fine'?"),
+        (["relase", "yes"], "there is no question 'relase'; did you mean 'release:sure'?"),
+        (["release:sur", "yes"], "there is no question 'release:sur'; did you mean 'release:sure'?"),
+        (["release", "yes"], "release asks several questions; name one of: release:sure, release:tested"),
+        (["notes:fin", "no"], "there is no question 'notes:fin'; did you mean 'notes:fine'?"),
     ],
 )
 def test_what_is_not_asked_cannot_be_answered(asking: Project, arguments: Sequence[str], said: str) -> None:
@@ -109,7 +113,7 @@ def test_what_is_not_asked_cannot_be_answered(asking: Project, arguments: Sequen
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["release"], "Error: say yes or no, as in: weft answer release yes"),
+        (["release"], "Error: answer yes or no, as in: weft answer release yes"),
         (["release", "maybe"], "Error: Invalid value for '[yes|no]': 'maybe' is not one of 'yes', 'no'."),
     ],
 )
@@ -166,13 +170,13 @@ def test_an_answer_to_a_coordinator_that_has_left_the_run_says_what_to_type(proj
     project.plan(f"notify: {{on: [gate], run: 'GATE y'}}\n{ASKS}")
     run = project.start("run", "--no-wait", "-q")
     project.reached("y")
-    with open_book(project.root) as book:
-        assert book.is_run_by_somebody()
-        while not book.has_left():
+    with open_book(project.root) as recorded_run:
+        assert recorded_run.has_coordinator()
+        while not recorded_run.has_left():
             os.sched_yield()
     done = project.process("answer", "release", "yes")
     assert done.stderr == (
-        "answered release:sure: yes; nobody runs this now; to have it go on, type: weft run\n"
+        "answered release:sure: yes; the run is not active; to resume it, type: weft run\n"
     )
     project.let_through("y")
     run.communicate()

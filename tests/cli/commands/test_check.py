@@ -185,8 +185,8 @@ def test_without_a_plan_it_is_said_what_to_type(tmp_path: Path) -> None:
     result = check(tmp_path)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (
-        f"error: there is no weft.yaml and no weft.yml in {tmp_path}; "
-        "to write one, type: weft init; to name another file: weft check FILE\n"
+        f"error: there is no weft.yaml and no weft.yml in {tmp_path}; to write one, type: weft init; to name "
+        f"another file: weft check FILE\n"
     )
 
 
@@ -264,7 +264,7 @@ The step itself says:
   prompt    {{ slice.prompt }}  weft.yaml:10
   resume    true                weft.yaml:10
   pools     {"db": 1}           weft.yaml:10
-What is spent here counts against these budgets, in dollars:
+Dollars spent here count against these budgets:
   /      20   weft.yaml:4
   store  2.5  weft.yaml:15
 """)

@@ -101,7 +101,7 @@ def test_what_all_of_a_plan_is_kept_for_names_the_plan(ran: Repository) -> None:
     ran.git("branch", "-D", "main")
     done = clean(ran)
     assert done.exit_code == 0
-    assert done.stdout.startswith("kept tried: the branch main, on which all was to land, is gone from")
+    assert done.stdout.startswith("kept tried: the branch main, the target of its work, does not exist in")
     assert done.stdout.endswith("; type: git branch main COMMIT\n")
 
 
@@ -121,7 +121,7 @@ def test_while_a_plan_is_run_it_is_refused(ran: Repository) -> None:
         (ran.outside / "gate").write_text("\n")
         process.communicate()
     assert done.exit_code == 2
-    assert done.stderr.startswith("error: nothing is removed while a plan is run: another Weft works in")
+    assert done.stderr.startswith("error: nothing is removed while a plan runs: another Weft runs in")
 
 
 def test_plans_are_completed(ran: Repository) -> None:

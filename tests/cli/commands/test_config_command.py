@@ -125,7 +125,7 @@ def test_a_setting_without_a_default_says_nothing_of_one(project: Project) -> No
 
 def test_what_is_no_setting_is_explained_without_a_variable(project: Project) -> None:
     done = project.weft("config", "agents")
-    assert done.stdout.splitlines()[-2:] == ["  default: {}", "Nobody sets it here."]
+    assert done.stdout.splitlines()[-2:] == ["  default: {}", "It is not set here."]
     done = configured(project, "agents: {a: {use: pi}}").weft("config", "agents")
     assert done.stdout.splitlines()[-1] == '  agents.a: {"use": "pi"}  .weft/config.yaml:1'
     found = data(project.weft("config", "agents", "--json"))
@@ -326,7 +326,7 @@ def test_no_variable_approves_anything(cloned: Project) -> None:
 def test_where_nobody_can_be_asked_it_is_said_how_to_do_without(cloned: Project) -> None:
     done = cloned.weft("config", "approve", input="y\n")
     how = "weft config approve --yes (or --hash HASH)"
-    said = f"error: there is nobody to ask; if you have looked at them, type: {how}"
+    said = f"error: cannot ask without a terminal; after you have read them, type: {how}"
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (2, said)
 
 
@@ -470,7 +470,7 @@ def test_where_there_is_no_configuration_nothing_of_this_is_loaded(project: Proj
     loaded = done.stdout.split()
     assert "weft.app.run.run" in loaded
     assert {
-        "weft.app.project.approval", "weft.app.project.approval_book", "weft.app.project.configuration",
+        "weft.app.project.approval", "weft.app.project.approval_file", "weft.app.project.configuration",
         "weft.cli.approval_prompt",
         "weft.cli.commands.config", "weft.plan.language.commands", "weft.plan.loader.variables",
     }.isdisjoint(loaded)  # fmt: skip

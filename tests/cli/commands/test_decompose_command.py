@@ -48,14 +48,13 @@ def test_the_plan_is_written_and_passes_the_check(project: Path) -> None:
 
 def test_a_plan_that_somebody_has_changed_is_not_replaced_by_mistake(project: Path) -> None:
     plan = project / "weft.yaml"
-    for _ in range(2):  # that it is there already does not matter if it says the same
+    for _ in range(2):  # that it already exists does not matter if it says the same
         assert decompose(project, "--out", "weft.yaml").exit_code == 0
     plan.write_text(changed := plan.read_text().replace("claude", "codex"))
     done = decompose(project, "--out", "weft.yaml")
     assert (done.exit_code, plan.read_text()) == (2, changed)
     assert done.stderr == (
-        "error: weft.yaml is there already, and says something else; name another file after --out, or say "
-        "--force to have it replaced\n"
+        "error: weft.yaml exists with other content; name another file after --out, or replace it with --force\n"
     )
     assert decompose(project, "--out", "weft.yaml", "--force").exit_code == 0
     assert plan.read_text() != changed

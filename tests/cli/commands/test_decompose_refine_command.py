@@ -34,7 +34,7 @@ RIGHT = json.dumps(
 )
 WITHOUT = "nothing has been written; for a plan that no agent has refined, leave out --refine"
 INSTALL = "to install it, type: npm install -g @openai/codex"
-AGAIN = "your answer cannot be taken"
+AGAIN = "your answer is invalid"
 RULES = rules_of(
     [
         {
@@ -110,7 +110,7 @@ def test_what_the_agent_says_at_the_second_try_is_in_the_plan(project: Project, 
     assert (done.exit_code, done.stdout) == (0, ""), done.stderr
     said = done.stderr.splitlines()
     assert said[0] == "asking thinker for names, words and moves"
-    assert said[1].startswith("its answer cannot be taken: part nowhere does not exist here; there are ")
+    assert said[1].startswith("its answer is invalid: part nowhere does not exist here; there are ")
     assert said[2].startswith(
         "thinker moved 1 file, gave another id to 1 part and other words to 1 part (in "
     )
@@ -125,7 +125,7 @@ def test_nobody_is_asked_if_the_answer_could_not_be_written(project: Project) ->
     (project.root / "new.yaml").write_text("mine")
     done = project.decompose("--refine", "stubborn")
     assert (done.exit_code, project.tries.exists()) == (2, False)
-    assert done.stderr.startswith("error: new.yaml is there already, and says something else")
+    assert done.stderr.startswith("error: new.yaml exists with other content")
 
 
 def test_the_agent_gets_no_tool_to_change_anything(project: Project, server: ModelServer) -> None:
@@ -155,7 +155,7 @@ def test_an_answer_that_is_wrong_twice_is_refused_and_nothing_is_written(project
     done = project.decompose("--refine", "stubborn")
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.splitlines()[2:] == [
-        "error: stubborn was asked 2 times, and its answer cannot be taken:",
+        "error: stubborn was asked 2 times, and its answer is invalid:",
         "  - part nowhere does not exist here; there are cli, store",
         f"{WITHOUT} (tokens unknown, cost unknown)",
     ]
@@ -176,10 +176,10 @@ def test_an_agent_that_does_not_answer_in_time_is_an_error(project: Project) -> 
     ("arguments", "said"),
     [
         (["--refine", "codr"], "there is no agent 'codr'; did you mean 'codex'?"),
-        (["--refine", "command"], "'command' needs a plan that says what it runs; name an agent of a plan"),
+        (["--refine", "command"], "'command' needs a plan that names its command; name an agent of a plan"),
         (["--refine", "lost"], f"the agent lost needs codex, which is not on the PATH; {INSTALL}"),
-        (["--model", "m"], "--model is for --refine AGENT, which is not given"),
-        (["--timeout", "3"], "--timeout is for --refine AGENT, which is not given"),
+        (["--model", "m"], "--model needs --refine AGENT"),
+        (["--timeout", "3"], "--timeout needs --refine AGENT"),
     ],
 )  # fmt: skip
 def test_who_cannot_be_asked_is_told_before_anything_is_read(

@@ -74,22 +74,22 @@ def test_a_problem_is_told_with_the_reason_and_what_helps(patient: Patient) -> N
     assert done.exit_code == 1
     assert done.stdout.splitlines() == [
         (
-            f"problem: worktree-lost: the worktree {place} is registered, and its directory is gone; it had "
-            "weft/tried/group.bad checked out"
+            f"problem: worktree-lost: the worktree {place} is registered, but its directory does not exist; it "
+            f"had weft/tried/group.bad checked out"
         ),
         "  why it matters: git keeps their branches from being checked out anywhere else",
-        f"  what helps: git worktree remove --force {place}",
+        f"  type: git worktree remove --force {place}",
         "warning: unmerged: the branch weft/tried/group.bad has 1 commit not on main",
         "  why it matters: work that has not landed is on no other branch",
-        "  what helps: weft diff group/bad",
+        "  type: weft diff group/bad",
         "1 problem, 1 warning",
-        "to mend what is safe to mend, type: weft doctor --fix",
+        "to fix what is safe to fix, type: weft doctor --fix",
     ]
     done = doctor(patient, "--fix")
     assert done.exit_code == 0
     assert done.stdout.splitlines()[-2:] == [
         (
-            f"fixed: worktree-lost: the worktree {place} is registered, and its directory is gone; it had "
+            f"fixed: worktree-lost: the worktree {place} is registered, but its directory does not exist; it had "
             "weft/tried/group.bad checked out"
         ),
         "2 warnings, 1 fixed",
@@ -148,7 +148,7 @@ def test_only_unknown_has_an_exit_code_of_its_own(patient: Patient) -> None:
 def made(*findings: tuple[str, object]) -> DoctorReport:
     told = [
         CheckResult(
-            check=Check(id=name, looks_at="", why="because", examine=lambda _ground: ()),
+            check=Check(id=name, covers="", why="because", examine=lambda _ground: ()),
             finding=finding,  # type: ignore[arg-type]
         )
         for name, finding in findings
@@ -167,7 +167,7 @@ def test_what_is_unknown_for_one_reason_is_told_once_and_what_matters_comes_firs
     assert [*report_lines(report, verbose=False, fix=True)] == [
         "problem: four: much",
         "  why it matters: because",
-        "  what helps: do it",
+        "  type: do it",
         "problem: five: more",
         "  why it matters: because",
         "unknown: one, three: no journal",
@@ -179,12 +179,12 @@ def test_what_is_unknown_for_one_reason_is_told_once_and_what_matters_comes_firs
 
 def test_why_something_could_not_be_mended_is_told() -> None:
     told = CheckResult(
-        check=Check(id="one", looks_at="", why="because", examine=lambda _ground: ()),
+        check=Check(id="one", covers="", why="because", examine=lambda _ground: ()),
         finding=problem("much"),
         tried="no way",
     )
     lines = [*report_lines(DoctorReport(project=Path("/p"), results=(told,)), verbose=False, fix=True)]
-    assert lines[2] == "  it could not be mended: no way"
+    assert lines[2] == "  the fix failed: no way"
 
 
 class Terminal(io.StringIO):

@@ -86,13 +86,13 @@ def test_who_follows_goes_on_under_a_new_coordinator(project: Project) -> None:
     run.kill()
     run.communicate()
     assert follows.stderr is not None
-    assert follows.stderr.readline() == "nobody runs this now; to have it go on, type: weft run\n"
+    assert follows.stderr.readline() == "the run is not active; to resume it, type: weft run\n"
     project.let_through()
     assert project.weft("run", "-q").exit_code == 0
     said, more = follows.communicate()
     told = project.told(said)
     assert told[-1] == "tried  completed after N s"
-    assert "tried  goes on after an interruption" in "\n".join(told)
+    assert "tried  resumes after an interruption" in "\n".join(told)
     assert (follows.returncode, more) == (0, "")
 
 
@@ -144,7 +144,7 @@ def test_in_a_directory_that_has_been_deleted_that_is_told(project: Project) -> 
     done = subprocess.run(
         ["/bin/sh", "-c", script], cwd=gone, env=project.env, capture_output=True, text=True, check=False
     )
-    said = "error: the directory that you are in has been deleted; go to another one\n"
+    said = "error: the current directory has been deleted; change to another one\n"
     assert (done.returncode, done.stderr) == (2, said)
 
 

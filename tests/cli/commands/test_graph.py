@@ -142,7 +142,7 @@ def test_for_programs_the_text_or_the_file_stands_in_the_envelope(folder: Path) 
         (["--out", "p.pnml"], "Error: PNML holds nets only; add --what net\n"),
         (
             ["--out", "p.png"],
-            "Error: The name 'p.png' does not say the format; add --format mermaid|dot|svg|pnml\n",
+            "Error: The name 'p.png' has no known extension; add --format mermaid|dot|svg|pnml\n",
         ),
         (
             ["--what", "tree", "--of", "store"],
@@ -166,7 +166,7 @@ def test_a_subplan_that_is_not_there_or_has_no_net_is_said(folder: Path) -> None
     result = graph(folder, "--of", "store")
     assert (result.exit_code, result.stderr) == (
         2,
-        "error: 'store' has no net of its own: it is done when all that is in it is done\n",
+        "error: 'store' has no net of its own: it completes with its parts\n",
     )
 
 

@@ -131,9 +131,7 @@ def test_where_a_file_is_in_the_way_nothing_is_written(bare: Project) -> None:
     (bare.root / ".weft").write_text("")
     done = bare.process("init")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.endswith(
-        "is no directory, and Weft keeps its things in one of that name; move it away\n"
-    )
+    assert done.stderr.endswith("is not a directory, but Weft needs a directory of that name; move it away\n")
     assert [one.name for one in bare.root.iterdir()] == [".weft"]
 
 

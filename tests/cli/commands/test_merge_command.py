@@ -148,7 +148,7 @@ def test_for_programs_it_is_data(held: Repository) -> None:
     ("name", "said"),
     [
         ("latte", "there is no subplan 'latte'; did you mean 'late'?"),
-        ("late", "late is not held; what is held: d, e, f"),
+        ("late", "late is not held; held: d, e, f"),
         ("d:w", "there is no subplan 'd:w'; known: d, e, f, late"),
     ],
 )
@@ -236,7 +236,7 @@ def test_a_conflict_that_is_not_settled_is_held_still_and_the_rest_lands(reposit
         0,
         ["e: merged into weft/tried/_plan", "e: landed on main (COMMIT)"],
     )
-    assert done.stderr == f"to have the run go on, type: weft run {repository.root}/weft.yaml\n"
+    assert done.stderr == f"to resume the run, type: weft run {repository.root}/weft.yaml\n"
     assert repository.files()["same"] == "both"
 
 
@@ -278,8 +278,8 @@ def test_within_a_step_nothing_is_merged(repository: Repository) -> None:
 
 def held_now(repository: Repository) -> set[str]:
     try:
-        with open_book(repository.root) as book:
-            return {one.subplan for one in holds.held(book)}
+        with open_book(repository.root) as recorded_run:
+            return {one.subplan for one in holds.held(recorded_run)}
     except InputError:  # nothing has been run yet
         return set()
 
@@ -332,7 +332,7 @@ def test_a_merge_that_is_killed_can_be_done_again(repository: Repository) -> Non
 def test_a_request_for_the_workspace_of_a_paused_slice_is_answered_at_once(repository: Repository) -> None:
     """The step of another slice is under way all the time, with a coordinator and without."""
     repository.plan(WORKSPACE_IS_HELD)
-    paused = "h/x is paused and was not tried; to let it continue, type: weft resume h/x"
+    paused = "h/x is paused and was not tried; to resume it, type: weft resume h/x"
 
     def tries() -> int:
         return len(repository.told("step_finished", "h/x", "@workspace"))
@@ -409,8 +409,8 @@ def test_who_was_asked_and_runs_the_plan_no_more_is_not_waited_for(
     assert lock is not None
 
     def leave_when_asked() -> None:
-        with open_book(repository.root) as book:
-            wait_for(lambda: book.journal.requests(book.run.run))
+        with open_book(repository.root) as recorded_run:
+            wait_for(lambda: recorded_run.journal.requests(recorded_run.run.run))
         os.close(lock)
 
     with ThreadPoolExecutor() as threads:
@@ -424,8 +424,17 @@ def test_where_it_cannot_be_told_what_somebody_works_at_nothing_is_done(reposito
     repository.run()
     lock = take_lock(repository.root / ".weft" / LOCK_FILE)
     assert lock is not None
-    with open_book(repository.root) as book, pytest.raises(WeftError, match="another Weft process works in"):
-        merge(book, holds.held(book), MergeObserver(None), environ=repository.environ, patience=2)
+    with (
+        open_book(repository.root) as recorded_run,
+        pytest.raises(WeftError, match="another Weft process works in"),
+    ):
+        merge(
+            recorded_run,
+            holds.held(recorded_run),
+            MergeObserver(None),
+            environ=repository.environ,
+            patience=2,
+        )
     os.close(lock)
     assert repository.landed() == []
 
@@ -436,8 +445,8 @@ def test_what_goes_wrong_is_told_as_it_is(repository: Repository) -> None:
             raise LookupError
 
     repository.run()
-    with open_book(repository.root) as book, pytest.raises(LookupError):
-        merge(book, holds.held(book), Deaf(None), environ=repository.environ)
+    with open_book(repository.root) as recorded_run, pytest.raises(LookupError):
+        merge(recorded_run, holds.held(recorded_run), Deaf(None), environ=repository.environ)
 
 
 def test_a_merge_that_is_stopped_says_so_and_moves_nothing(repository: Repository) -> None:

@@ -124,7 +124,7 @@ def test_without_a_format_it_says_which_there_are(folder: Path) -> None:
     for args in ([], ["--out", "out.txt"], ["--out", "-"]):
         result = convert(folder, "net.pnml", *args)
         assert result.exit_code == 2
-        assert "Say the new format: --to pnml|dot|mermaid|json" in result.stderr
+        assert "Name the new format: --to pnml|dot|mermaid|json" in result.stderr
     assert not (folder / "out.txt").exists()
 
 

@@ -165,7 +165,7 @@ It took … s of CPU.
 def test_dead_transitions_and_a_dead_beginning_in_sentences() -> None:
     assert said(explore(net_of("a > b\nb > c", {}))) == snapshot("""\
 1 state, 0 edges: the whole state space.
-It can deadlock: 1 dead marking, and it begins in one: no transition is enabled.
+It can deadlock: 1 dead marking, and the initial marking is one: no transition is enabled.
 0 tokens at most in a place, 0 in a marking.
 2 transitions can never fire: t1, t2.
 It took … s of CPU.

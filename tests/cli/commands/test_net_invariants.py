@@ -38,7 +38,7 @@ def test_in_sentences_each_sum_has_its_value() -> None:
 2 P-invariants, sums of tokens that no firing changes:
   2*free + run = 4
   2*i + run = 2
-1 T-invariant, firings that lead back to where they began:
+1 T-invariant, firings that lead back to the initial marking:
   t1 + t2
 """)
 
@@ -46,7 +46,7 @@ def test_in_sentences_each_sum_has_its_value() -> None:
 def test_a_net_without_invariants_in_sentences() -> None:
     assert invariants(net_of("> a", {})).stdout == snapshot("""\
 No P-invariants: every sum of tokens, without minus signs, is changed by some firing.
-No T-invariants: no firings lead back to where they began.
+No T-invariants: no firings lead back to the initial marking.
 """)
 
 

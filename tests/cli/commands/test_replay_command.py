@@ -66,7 +66,7 @@ def difference(project: Project) -> list[str]:
     done = project.weft("replay")
     assert done.exit_code == 1
     first, *rest = done.stdout.splitlines()
-    assert first.endswith("; then the journal and the engine part")
+    assert first.endswith("; then the journal and the engine differ")
     return rest
 
 
@@ -122,7 +122,7 @@ def test_an_event_that_was_added_is_told(copied: Project) -> None:
     values = "at, run, kind, 'a' AS subplan, step, attempt, 'completed', cost, tokens, data, NULL, NULL"
     tamper(copied, f"INSERT INTO events SELECT {last}, {values} FROM events WHERE kind = 'run_finished'")
     assert difference(copied) == [
-        f"event {last} does not follow from what was before it: run_finished of a, completed"
+        f"event {last} does not follow from the events before it: run_finished of a, completed"
     ]
 
 

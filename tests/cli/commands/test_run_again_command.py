@@ -39,18 +39,18 @@ subplans:
     run = project.start("run")
     project.reached()
     said = interrupted(run)
-    assert said == "stopping: what runs is ended gracefully; Ctrl-C again ends it at once\n"
+    assert said == "stopping: running steps are ended gracefully; Ctrl-C again ends them at once\n"
     end = project.told(run.communicate()[1])
     assert run.returncode == 130
     assert "Stopped after N s: 0 of 1 slice completed, 1 under way." in end
-    assert end[-1] == "Next       weft run  goes on; what is completed stays so"
+    assert end[-1] == "Next       weft run  resumes; completed work is kept"
     assert project.step_processes() == []
     again = project.start("run")
     project.reached()
     project.let_through()
     assert project.told(again.communicate()[1])[:2] == [
-        "run RUN goes on",
-        "tried  goes on after an interruption",
+        "run RUN resumes",
+        "tried  resumes after an interruption",
     ]
     assert again.returncode == 0
     assert len(project.runs()) == 1
@@ -76,7 +76,7 @@ def test_three_times_ctrl_c_leaves_and_what_is_being_ended_ends_by_itself(projec
     os.kill(supervisor, signal.SIGSTOP)  # so that nothing can end
     interrupted(run)
     interrupted(run)
-    assert interrupted(run) == "leaving; what is still being ended ends by itself\n"
+    assert interrupted(run) == "leaving; the supervisor ends the remaining steps\n"
     assert run.communicate()[1] == ""
     assert run.returncode == 130
     os.kill(supervisor, signal.SIGCONT)
@@ -114,8 +114,8 @@ def test_when_it_dies_its_steps_go_on_and_the_next_takes_over(
     assert again.stderr is not None
     told = project.told("".join(next(again.stderr) for _ in range(2)))
     assert told == [
-        "run RUN goes on",
-        "tried  goes on after an interruption; 1 step was under way",
+        "run RUN resumes",
+        "tried  resumes after an interruption; 1 step was under way",
     ]
     project.let_through()
     again.communicate()
@@ -249,7 +249,7 @@ subplans:
     assert again.exit_code == 0
     first, _ = project.runs()
     assert again.stderr.splitlines()[0] == (
-        f"the plan has changed since run {first}, which was unfinished; a new run begins"
+        f"the plan has changed since run {first}, which was unfinished; a new run starts"
     )
     assert project.marks() == ["a:work", "b:work"]
     assert project.step_processes() == []
@@ -265,7 +265,7 @@ def test_afresh_an_unfinished_run_is_given_up(project: Project) -> None:
     project.let_through()
     first, _ = project.runs()
     assert again.communicate()[1].splitlines()[0] == (
-        f"run {first} was unfinished, and is given up; a new run begins"
+        f"run {first} was unfinished, and is abandoned; a new run starts"
     )
     assert project.marks() == ["a:first", "a:work", "a:first", "a:work", "b:work"]
 
@@ -283,7 +283,7 @@ def test_an_answer_that_was_given_while_nobody_ran_it_counts_when_it_goes_on(pro
     assert project.plan(ASKS).process("run").returncode == 4
     given = project.process("answer", "release:sure", "yes")
     assert given.stderr == (
-        "answered release:sure: yes; nobody runs this now; to have it go on, type: weft run\n"
+        "answered release:sure: yes; the run is not active; to resume it, type: weft run\n"
     )
     assert project.weft("run", "-q").exit_code == 0
     assert project.marks() == ["release:work"]

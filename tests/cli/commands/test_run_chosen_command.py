@@ -148,7 +148,7 @@ def test_what_was_stopped_goes_on_if_the_same_is_chosen(project: Project) -> Non
     stopped(project.plan(GATED), "b")
     again = project.start("run", "b", "a")
     project.let_through()
-    assert project.told(again.communicate()[1])[0] == "run RUN goes on"
+    assert project.told(again.communicate()[1])[0] == "run RUN resumes"
     assert again.returncode == 0
     assert len(project.runs()) == 1
     assert project.marks() == ["a:work", "b:work"]
@@ -159,7 +159,7 @@ def test_for_the_whole_plan_a_new_run_begins_and_says_what_the_old_one_was_for(p
     project.plan(GATED.replace("; GATE x", ""))
     first, *_ = project.runs()
     again = project.weft("run", "-q")
-    assert again.stderr.splitlines()[0] == f"run {first} was for b only, and unfinished; a new run begins"
+    assert again.stderr.splitlines()[0] == f"run {first} was for b only, and unfinished; a new run starts"
     assert sorted(project.marks()) == ["a:work", "b:work", "b:work", "c:work"]
 
 
@@ -169,7 +169,7 @@ def test_for_a_few_a_new_run_begins_after_one_for_the_whole_plan(project: Projec
     again = project.weft("run", "c", "a", "-q")
     assert (
         again.stderr.splitlines()[0]
-        == f"run {first} was for the whole plan, and unfinished; a new run begins"
+        == f"run {first} was for the whole plan, and unfinished; a new run starts"
     )
     assert again.exit_code == 0
     assert project.step_processes() == []
@@ -181,10 +181,7 @@ def test_what_to_type_next_names_what_was_chosen(project: Project) -> None:
     )
     done = project.weft("run", "weft.yaml", "a", "-q")
     assert done.exit_code == 1
-    assert (
-        project.told(done.stderr)[-1]
-        == "           weft run weft.yaml a  goes on; what is completed stays so"
-    )
+    assert project.told(done.stderr)[-1] == "           weft run weft.yaml a  resumes; completed work is kept"
 
 
 def test_who_answers_a_question_is_told_what_to_type(project: Project) -> None:
@@ -195,7 +192,7 @@ subplans:
 """)
     assert project.process("run", "a").returncode == 4
     given = project.process("answer", "a", "yes")
-    assert given.stderr.endswith("to have it go on, type: weft run a\n")
+    assert given.stderr.endswith("to resume it, type: weft run a\n")
     assert project.weft("run", "a", "-q").exit_code == 0
     assert project.marks() == []
 

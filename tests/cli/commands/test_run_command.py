@@ -78,8 +78,8 @@ def test_quietly_only_what_went_wrong_is_told_and_the_end(project: Project) -> N
         "             | oh no",
         "Blocked    1 by bad: after",
         "Results    PROJECT/.weft/workspaces/tried/_plan",
-        "Next       weft logs bad  shows all that its steps wrote",
-        "           weft run       goes on; what is completed stays so",
+        "Next       weft logs bad  shows all output of its steps",
+        "           weft run       resumes; completed work is kept",
     ]
 
 
@@ -180,7 +180,7 @@ def test_without_a_terminal_it_ends_when_only_questions_are_left(project: Projec
         "",
         "Question   release: Really?",
         "Next       weft answer release:sure yes  or no",
-        "           weft run                      goes on; what is completed stays so",
+        "           weft run                      resumes; completed work is kept",
     ]
 
 
@@ -251,7 +251,7 @@ def test_a_file_where_the_directory_should_be_is_refused(project: Project) -> No
     done = project.plan(TWO).weft("run")
     assert done.exit_code == 2
     assert project.told(done.stderr) == [
-        "error: PROJECT/.weft is no directory, and Weft keeps its things in one of that name; move it away"
+        "error: PROJECT/.weft is not a directory, but Weft needs a directory of that name; move it away"
     ]
     assert (project.root / ".weft").read_text() == "mine"
 
@@ -266,7 +266,7 @@ def test_a_directory_that_has_been_deleted_is_told(project: Project) -> None:
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (
         2,
-        "error: the directory that you are in has been deleted; go to another one\n",
+        "error: the current directory has been deleted; change to another one\n",
     )
 
 
@@ -279,7 +279,7 @@ def test_a_second_one_in_the_same_project_is_refused(project: Project) -> None:
     second = project.weft("run")
     assert second.exit_code == 1
     assert (
-        f"error: another Weft works in {project.root}/.weft: process {first.pid} (weft run), since "
+        f"error: another Weft runs in {project.root}/.weft: process {first.pid} (weft run), since "
         in second.stderr
     )
     assert second.stderr.endswith("or stop it with: weft stop\n")

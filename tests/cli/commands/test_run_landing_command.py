@@ -101,7 +101,8 @@ def test_what_a_person_should_know_is_said_before_anything_starts_but_not_quietl
     (repository.root / "README").write_text("changed\n")
     done = weft(repository, "run")
     assert told(done.stderr)[0] == (
-        f"note: 1 file changed in {repository.root} (README): slices start without what is not committed"
+        f"note: 1 file changed in {repository.root} (README): slices start from commits and do not see "
+        f"uncommitted files"
     )
     assert "note:" not in weft(repository, "run", "--fresh", "-q").stderr
 
@@ -114,7 +115,7 @@ def test_quietly_only_what_needs_help_is_said_and_the_conflict_explained(reposit
         4,
         [
             "e  merge is held: cannot be merged into weft/tried/_plan: 1 file in conflict: same",
-            "Waiting for a person after N s: 2 of 3 slices completed, 1 held, 2 results wait to land on main.",
+            "Needs you after N s: 2 of 3 slices completed, 1 held, 2 results wait to land on main.",
             "",
             "Conflict   e cannot be merged into weft/tried/_plan: 1 file in conflict. Nothing has moved.",
             "             same (add/add)",
@@ -204,7 +205,7 @@ def test_what_turns_out_to_be_in_the_way_is_told(repository: Repository, termina
     end = told(terminal.rest())
     assert (end[1], end[-1]) == ("g: landed on main (COMMIT)", "[4]")
     assert end[2].startswith("d: main is checked out in ")
-    assert end[-2] == "Next       weft merge d  tries again, when nothing is in the way any more"
+    assert end[-2] == "Next       weft merge d  tries to land again"
 
 
 def test_a_landing_that_is_stopped_moves_nothing(repository: Repository, terminals: list[Terminal]) -> None:

@@ -72,8 +72,8 @@ def test_ctrl_c_reaches_the_run_and_not_its_steps(project: Project, terminals: l
     terminals.append(terminal)
     project.reached()
     terminal.type(CTRL_C)
-    assert terminal.sees("stopping: what runs is ended gracefully; Ctrl-C again ends it at once\n")
-    assert terminal.rest().endswith("weft run  goes on; what is completed stays so\n[130]")
+    assert terminal.sees("stopping: running steps are ended gracefully; Ctrl-C again ends them at once\n")
+    assert terminal.rest().endswith("weft run  resumes; completed work is kept\n[130]")
     assert project.marks() == []
 
 
@@ -86,8 +86,8 @@ def test_who_goes_on_after_a_death_is_told_what_went_on(project: Project, termin
     again = Terminal.of(project, "run")
     terminals.append(again)
     (run,) = project.runs()
-    assert again.sees(f"run {run} goes on\n")
-    assert again.sees("goes on after an interruption; 1 step was under way\n")
+    assert again.sees(f"run {run} resumes\n")
+    assert again.sees("resumes after an interruption; 1 step was under way\n")
     project.let_through()
     assert again.rest().endswith("[0]")
     assert project.marks() == ["a:work"]

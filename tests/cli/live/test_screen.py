@@ -71,7 +71,9 @@ def test_what_is_done_again_says_why_until_it_says_something_itself() -> None:
     story.step("store/model", "check", command="pytest -q")
     story.end("store/model", "check", "failed", exit_code=1)
     story.step("store/model", "code", attempt=2)
-    assert rows_of(story)[1] == "▶   model  code 2/4  0:00  again, as check failed: exit code 1 (pytest -q)"
+    assert (
+        rows_of(story)[1] == "▶   model  code 2/4  0:00  again, because check failed: exit code 1 (pytest -q)"
+    )
     story.view.note_output("store/model", "code", "reading src/store.py")
     assert rows_of(story)[1] == "▶   model  code 2/4  0:00  reading src/store.py"
     story.end("store/model", "code", attempt=2)
@@ -290,7 +292,7 @@ def test_what_is_held_says_why_and_where_to_look() -> None:
 ! d    workspace  1:05  cannot start: the branch is gone
 ▶ e    waits for a free slot or pool
 
-To see what to do about what is held, type: weft merge --list
+To see what is held and how to settle it, type: weft merge --list
 ███████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  1/5 done, 2 held, 2 running
 1:05\
 """)
@@ -322,7 +324,7 @@ def test_conflicts_that_are_coming_are_hinted_at() -> None:
     held(story, "a", "@merge", message="no", conflict=True)
     assert picture(story).splitlines()[-6:-2] == snapshot(
         [
-            "To see what to do about what is held, type: weft merge --list",
+            "To see what is held and how to settle it, type: weft merge --list",
             "b is going to conflict with c: f.txt",
             "c is going to conflict with d: f.txt",
             "… 1 more conflict ahead",

@@ -37,7 +37,7 @@ def left_out(story: Story, path: str):
 def ended() -> Story:
     story = notes()
     story.complete("store")
-    story.fail("cli", "blocked", cause="store", message="blocked by store, of which a part was left out")
+    story.fail("cli", "blocked", cause="store", message="blocked by store, without a part that was left out")
     story.wait(12)
     story.finish("failed")
     return story
@@ -52,9 +52,9 @@ Left out   store/model, store/disk, store/index: `verify` of store fails with mo
              | they clash
              what was done is on weft/notes/store.model, weft/notes/store.disk, weft/notes/store.index
 Blocked    1 by store: cli
-Cost       unknown: 5 agent calls did not say what they cost
-Next       weft logs store     shows all that its verify wrote
-           weft run plan.yaml  does anew what was left out; all else that is completed stays so\
+Cost       unknown: 5 agent calls did not report their cost
+Next       weft logs store     shows all output of its verify
+           weft run plan.yaml  repeats what was left out; other completed work is kept\
 """)
 
 
@@ -66,7 +66,7 @@ def test_while_the_rest_waits_to_land_not_all_is_done() -> None:
     story.end("store", "@land", "held", message="store is ready to land", asks=True)
     story.view.state = "waiting"
     assert summary_lines(story.view, story.at)[0] == snapshot(
-        "Waiting for a person after 0.0 s: 6 of 6 slices completed, 4 left out, 1 result waits to land."
+        "Needs you after 0.0 s: 6 of 6 slices completed, 4 left out, 1 result waits to land."
     )
 
 

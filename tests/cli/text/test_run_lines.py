@@ -70,8 +70,8 @@ def test_a_run_without_a_name_just_starts() -> None:
 def test_stopping_says_how_and_that_nothing_is_lost() -> None:
     story = notes()
     assert [line(story, story.tell("stopping", now=now)) for now in (False, True)] == [
-        "notes  stopping: what runs is ended gracefully; the run can go on later",
-        "notes  stopping: what runs is ended at once; the run can go on later",
+        "notes  stopping: running steps are ended gracefully; the run can be resumed",
+        "notes  stopping: running steps are ended at once; the run can be resumed",
     ]
 
 
@@ -80,9 +80,9 @@ def test_going_on_says_what_had_run_meanwhile() -> None:
     assert [
         line(story, story.tell("recovered", epoch=2, running=running)) for running in ([], [1], [1, 2])
     ] == [
-        "notes  goes on after an interruption",
-        "notes  goes on after an interruption; 1 step was under way",
-        "notes  goes on after an interruption; 2 steps were under way",
+        "notes  resumes after an interruption",
+        "notes  resumes after an interruption; 1 step was under way",
+        "notes  resumes after an interruption; 2 steps were under way",
     ]
 
 
@@ -263,7 +263,7 @@ def test_a_conflict_that_is_coming_is_told_and_so_is_that_it_is_over() -> None:
     over = story.tell("conflict_ahead", "cli", outcome="over", other="store/disk", files=[])
     assert [line(story, event) for event in (coming, over)] == [
         "cli  is going to conflict with store/disk: f.txt",
-        "cli  is not going to conflict with store/disk any more",
+        "cli  no longer conflicts with store/disk",
     ]
     story.complete("store/disk")
     assert not line(story, over), "now it is for the merge of the other to say"

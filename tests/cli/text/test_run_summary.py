@@ -83,8 +83,8 @@ Failed     store/model: step check, attempt 4: exit code 1 (pytest -q)
              | 1 failed in 0.1 s
 Blocked    1 by store/model: store/disk
            1 by store: cli
-Next       weft logs store/model  shows all that its steps wrote
-           weft run plan.yaml     goes on; what is completed stays so\
+Next       weft logs store/model  shows all output of its steps
+           weft run plan.yaml     resumes; completed work is kept\
 """)
 
 
@@ -123,8 +123,8 @@ def test_the_verify_of_the_whole_plan_is_told_by_the_plan_s_name_and_has_no_logs
 Failed after 0.0 s: 1 of 1 slice completed.
 
 Failed     notes: step verify: exit code 2 (make)
-Cost       unknown: 1 agent call did not say what it cost
-Next       weft run  goes on; what is completed stays so\
+Cost       unknown: 1 agent call did not report its cost
+Next       weft run  resumes; completed work is kept\
 """)
 
 
@@ -156,7 +156,7 @@ Failed after 0.0 s: 0 of 9 slices completed, 9 cancelled or blocked.
 Blocked    6 by store: s0, s1, s2, s3 … and 2 more
 Cancelled  1 because of store: s6
            2: s7, s8
-Next       weft run  goes on; what is completed stays so\
+Next       weft run  resumes; completed work is kept\
 """)
 
 
@@ -177,13 +177,13 @@ def test_open_questions_come_with_the_commands_that_answer_them() -> None:
         story.tell("ask", path, "gate", question="May I?", firing=1)
     story.wait(30)
     assert summary(story, plan="plan.yaml") == snapshot("""\
-Waiting for a person after 30 s: 0 of 3 slices completed, 2 under way, 1 not begun.
+Needs you after 30 s: 0 of 3 slices completed, 2 under way, 1 not started.
 
 Question   store/model: May I?
            cli: May I?
 Next       weft answer store/model:gate yes  or no
            weft answer cli:gate yes          or no
-           weft run plan.yaml                goes on; what is completed stays so\
+           weft run plan.yaml                resumes; completed work is kept\
 """)
 
 
@@ -207,11 +207,11 @@ def test_a_run_that_was_stopped_says_how_it_goes_on() -> None:
     story.wait(5)
     story.finish("stopped")
     assert summary(story, results="result") == snapshot("""\
-Stopped after 5.0 s: 1 of 3 slices completed, 1 under way, 1 not begun.
+Stopped after 5.0 s: 1 of 3 slices completed, 1 under way, 1 not started.
 
-Cost       unknown: 1 agent call did not say what it cost
+Cost       unknown: 1 agent call did not report its cost
 Results    result
-Next       weft run  goes on; what is completed stays so\
+Next       weft run  resumes; completed work is kept\
 """)
 
 
@@ -250,7 +250,7 @@ def test_a_conflict_is_explained_and_what_to_type_comes_last() -> None:
     held(story, "cli", "@merge", message=CONFLICT, files=["f.txt"], conflict=True)
     story.view.state = "waiting"
     assert summary(story) == snapshot("""\
-Waiting for a person after 0.0 s: 2 of 3 slices completed, 1 held.
+Needs you after 0.0 s: 2 of 3 slices completed, 1 held.
 
 Conflict   cli cannot be merged into weft/notes/_plan: 1 file in conflict. Nothing has moved.
              f.txt (content)
@@ -307,14 +307,14 @@ def test_what_is_in_the_way_is_told_and_what_failed_has_its_logs() -> None:
     fails(story, "c")
     story.view.state = "waiting"
     assert summary(story) == snapshot("""\
-Waiting for a person after 0.0 s: 2 of 4 slices completed, 1 failed, 1 not begun, 2 results wait to land.
+Needs you after 0.0 s: 2 of 4 slices completed, 1 failed, 1 not started, 2 results wait to land.
 
 Failed     c: step check, attempt 4: exit code 1 (pytest -q)
 Held       a: main is checked out; then type: weft merge a
            b: main is checked out; then type: weft merge b
-Next       weft merge a b  tries again, when nothing is in the way any more
-           weft logs c     shows all that its steps wrote
-           weft run        goes on; what is completed stays so\
+Next       weft merge a b  tries to land again
+           weft logs c     shows all output of its steps
+           weft run        resumes; completed work is kept\
 """)
 
 
@@ -330,7 +330,7 @@ def test_of_many_conflicts_the_first_are_told_and_long_messages_are_cut() -> Non
     lines = summary(story).splitlines()
     assert [line for line in lines if "xxx" not in line] == snapshot(
         [
-            "Waiting for a person after 0.0 s: 0 of 7 slices completed, 7 held.",
+            "Needs you after 0.0 s: 0 of 7 slices completed, 7 held.",
             "",
             "Conflict   s0 cannot be merged",
             "             … 36 lines more; weft merge --list shows all",
@@ -342,9 +342,9 @@ def test_of_many_conflicts_the_first_are_told_and_long_messages_are_cut() -> Non
             "             … 36 lines more; weft merge --list shows all",
             "           s4 cannot be merged",
             "             … 36 lines more; weft merge --list shows all",
-            "           … and 2 more; weft merge --list tells of all",
+            "           … and 2 more; weft merge --list shows all",
             "Next       weft merge s0      merges it then",
-            "           weft merge --list  says how to settle the other 6",
+            "           weft merge --list  shows how to settle the other 6",
         ]
     )
     assert max(map(len, lines)) < 330
@@ -372,7 +372,7 @@ def test_costs_that_are_partly_unknown_are_told_so() -> None:
     story.run("store/disk")
     story.run("cli")
     assert [line for line in summary(story).splitlines() if line.startswith("Cost")] == snapshot(
-        ["Cost       $1.25 and more: 2 agent calls did not say what they cost"]
+        ["Cost       $1.25 and more: 2 agent calls did not report their cost"]
     )
 
 
@@ -380,7 +380,7 @@ def test_costs_that_are_all_unknown_are_no_sum() -> None:
     story = notes()
     story.run("cli")
     assert [line for line in summary(story).splitlines() if line.startswith("Cost")] == snapshot(
-        ["Cost       unknown: 1 agent call did not say what it cost"]
+        ["Cost       unknown: 1 agent call did not report its cost"]
     )
 
 

@@ -53,7 +53,7 @@ def test_the_head_says_who_runs_it_and_how_far_it_is() -> None:
 
 def test_a_run_that_nobody_runs_says_so_and_what_to_type() -> None:
     dead = view(coordinator=CoordinatorProcess(7, False, 1.0))
-    assert shown(dead)[0] == "tried  running  run r1  (nobody runs it now)"
+    assert shown(dead)[0] == "tried  running  run r1  (not running)"
     assert shown(dead)[-1] == "weft start              resumes it"
     assert len(shown(view(coordinator=None, state="waiting"))) == 2, (
         "it waits for people, not for a coordinator"
@@ -103,9 +103,9 @@ def test_what_needs_somebody_says_what() -> None:
         "+ c  completed, held                   a file is in the way",
         "x d  failed                            it broke",
         "",
-        "weft answer             lists what is asked",
-        "weft merge --list       says how to settle what is in conflict",
-        "weft merge              lands what is held, if nothing is in the way any more",
+        "weft answer             lists the open questions",
+        "weft merge --list       shows how to settle the conflicts",
+        "weft merge              tries to land what is held",
     ]
 
 
@@ -169,8 +169,8 @@ def test_what_unreported_calls_keep_is_shown_with_the_command_that_releases_it()
         plan_words=("my plan.yaml",),
     )
     assert shown(one)[-1] == (
-        "$0.35 stays reserved for agent calls that did not report their cost; "
-        "to count the budget from zero, type: weft run 'my plan.yaml' --fresh-budget"
+        "$0.35 stays reserved for agent calls that did not report their cost; to count the budget from zero, "
+        "type: weft run 'my plan.yaml' --fresh-budget"
     )
     assert shown(view(unreported=100_000, unknown=2))[-1:] == shown(view(unknown=2))[-1:]
 
@@ -287,7 +287,7 @@ def test_a_failed_verify_is_told_with_its_command_the_end_of_its_output_and_what
         "  | one",
         "  | two",
         "",
-        "weft logs /:@verify     shows what the verify of tried wrote",
+        "weft logs /:@verify     shows the output of the verify of tried",
     ]
 
 
@@ -328,8 +328,8 @@ def test_a_failed_run_says_what_to_type() -> None:
     other = row("b", "failed", reason="blocked", message="blocked by a")
     run = view(failed, other, state="failed", coordinator=None, plan_words=("my plan.yaml",))
     assert shown(run)[-2:] == [
-        "weft logs a              shows what its steps wrote",
-        "weft run 'my plan.yaml'  runs what failed again; what is completed stays so",
+        "weft logs a              shows the output of its steps",
+        "weft run 'my plan.yaml'  retries what failed; completed work is kept",
     ]
 
 
@@ -361,7 +361,7 @@ def test_programs_are_told_the_same() -> None:
     assert found["conflicts_ahead"] == [{"subplan": "a", "other": "b", "files": ["x.py"]}]
     assert found["next"] == [
         {"command": "weft resume --limits", "does": "ends the usage limit now"},
-        {"command": "weft logs g:@verify", "does": "shows what the verify of g wrote"},
+        {"command": "weft logs g:@verify", "does": "shows the output of the verify of g"},
     ]
     assert found["subplans"][0]["rejected"] == {"step": "look", "attempt": 2, "reason": "too low"}
     assert found["subplans"][0]["tokens"] == 7
@@ -400,8 +400,8 @@ def test_a_verify_that_keeps_a_result_from_landing_is_told_once_with_what_to_typ
         "  | one",
         "commit a fix to branch weft/tried/a, then type: weft merge a",
         "",
-        "weft merge              lands what is held, if nothing is in the way any more",
-        "weft logs a:@land       shows what the verify before a landing wrote",
+        "weft merge              tries to land what is held",
+        "weft logs a:@land       shows the output of the verify before a landing",
     ]
 
 

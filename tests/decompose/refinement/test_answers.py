@@ -7,14 +7,14 @@ from hypothesis import given
 from jsonschema import Draft202012Validator
 
 from decompose.refining.anything import ANSWERS
-from weft.decompose.refinement.answers import SCHEMA, Answer, Move, Words, read_answer
+from weft.decompose.refinement.answers import SCHEMA, FileMove, NewTexts, RefinementAnswer, read_answer
 
 WRONG_KEY = "parts, entry 1 has the key {}; there are part, id, title, prompt"
 NO_ID = "`id` of part a is A; an id has up to 64 small letters, digits, - and _, the first a letter or digit"
 
 
 def test_all_of_it_is_optional() -> None:
-    assert read_answer({}) == (Answer(), [])
+    assert read_answer({}) == (RefinementAnswer(), [])
 
 
 def test_an_answer_is_read() -> None:
@@ -24,9 +24,9 @@ def test_an_answer_is_read() -> None:
             "moves": [{"file": "x.py", "to": "a/b"}],
         }
     )
-    assert answer == Answer(
-        parts=(Words(part="a/b", id="c-1", title="T", prompt="Do\n\tthis."), Words(part="d")),
-        moves=(Move(file="x.py", to="a/b"),),
+    assert answer == RefinementAnswer(
+        parts=(NewTexts(part="a/b", id="c-1", title="T", prompt="Do\n\tthis."), NewTexts(part="d")),
+        moves=(FileMove(file="x.py", to="a/b"),),
     )
     assert faults == []
 
@@ -54,11 +54,11 @@ def test_all_kinds_of_blanks_are_the_usual_one() -> None:
         ({"parts": [{"part": "a", "id": "A"}]}, NO_ID),
         ({"parts": [{"part": "a", "title": " \u00a0"}]}, "`title` of part a is empty"),
         ({"parts": [{"part": "a", "title": "x" * 201}]},
-            "`title` of part a has 201 characters, and 200 are the most"),
+            "`title` of part a has 201 characters; the limit is 200"),
         ({"parts": [{"part": "a", "title": "x\ny"}]},
             "`title` of part a has the character U+000A, which is not plain text"),
         ({"parts": [{"part": "a", "prompt": "x" * 4001}]},
-            "`prompt` of part a has 4,001 characters, and 4,000 are the most"),
+            "`prompt` of part a has 4,001 characters; the limit is 4,000"),
         ({"parts": [{"part": "a", "prompt": "x\u202ey"}]},
             "`prompt` of part a has the character U+202E, which is not plain text"),
         ({"parts": [{"part": "a" * 99, "prompt": ""}]}, f"`prompt` of part {'a' * 59}… is empty"),
@@ -73,7 +73,7 @@ def test_what_is_wrong_is_said(answer: object, said: str) -> None:
 @pytest.mark.parametrize("name", ["", "-a", "a b", "ä", "a/b", "a\n", "a" * 65, "{{a}}", "_a"])
 def test_what_is_no_id_is_refused(name: str) -> None:
     answer, faults = read_answer({"parts": [{"part": "a", "id": name}]})
-    assert (answer.parts, len(faults)) == ((Words(part="a"),), 1)
+    assert (answer.parts, len(faults)) == ((NewTexts(part="a"),), 1)
 
 
 def test_everything_is_said_at_once() -> None:

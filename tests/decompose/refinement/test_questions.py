@@ -12,10 +12,10 @@ from decompose.trees import SHAPE, Shape, Tree, signals_for, small_tree
 from weft.decompose.model import Limits, Signals
 from weft.decompose.parts import decompose
 from weft.decompose.refinement.answers import SCHEMA
-from weft.decompose.refinement.questions import MOST_BYTES_OF_FILES, Questions, Scope, part_paths
+from weft.decompose.refinement.questions import MOST_BYTES_OF_FILES, Questions, QuestionScope, part_paths
 
 
-def asked(tree: Tree, scope: Scope | None = None, goal: str = "Do it.") -> str:
+def asked(tree: Tree, scope: QuestionScope | None = None, goal: str = "Do it.") -> str:
     return Questions(tree.signals, tree.limits, goal).text(tree.whole, scope or tree.scopes()[0])
 
 
@@ -96,18 +96,18 @@ def test_of_very_many_files_not_all_are_shown() -> None:
 
 def test_what_has_no_room_in_one_question_is_asked_in_several_and_large_groups_last() -> None:
     assert small_tree().scopes(most_bytes=200) == [
-        Scope(subtrees=("store/model",)),
-        Scope(subtrees=("store/sql",)),
-        Scope(subtrees=("cli",)),
-        Scope(groups=("store",)),
+        QuestionScope(subtrees=("store/model",)),
+        QuestionScope(subtrees=("store/sql",)),
+        QuestionScope(subtrees=("cli",)),
+        QuestionScope(groups=("store",)),
     ]
 
 
 def test_neighbours_are_asked_about_together_also_of_different_groups() -> None:
     assert small_tree().scopes(most_bytes=1_400) == [
-        Scope(subtrees=("store/model", "store/sql")),
-        Scope(subtrees=("cli",)),
-        Scope(groups=("store",)),
+        QuestionScope(subtrees=("store/model", "store/sql")),
+        QuestionScope(subtrees=("cli",)),
+        QuestionScope(groups=("store",)),
     ]
 
 
@@ -118,7 +118,7 @@ def test_of_large_groups_the_inner_ones_come_first() -> None:
         "e": leaves["e"],
     }
     tree = Tree(shape, signals_for(shape), Limits())
-    assert tree.scopes(most_bytes=600)[-2:] == [Scope(groups=("a/b",)), Scope(groups=("a",))]
+    assert tree.scopes(most_bytes=600)[-2:] == [QuestionScope(groups=("a/b",)), QuestionScope(groups=("a",))]
 
 
 def test_of_a_large_group_its_parts_are_shown_by_their_titles() -> None:
@@ -139,7 +139,10 @@ def test_of_very_many_parts_not_all_are_shown() -> None:
         "b": ["b1", "b2"],
     }
     tree = Tree(shape, signals_for(shape))
-    assert parts_of(asked(tree, Scope(groups=("a",))))[-2:] == ["  - p11: Title of p11", "  and 8 more"]
+    assert parts_of(asked(tree, QuestionScope(groups=("a",))))[-2:] == [
+        "  - p11: Title of p11",
+        "  and 8 more",
+    ]
 
 
 @given(signals(), LIMITS, st.integers(1, 10_000))
@@ -169,4 +172,4 @@ def test_a_question_is_no_longer_than_allowed_unless_it_is_about_one_part(
 @pytest.mark.parametrize("most_bytes", [1, 10**6])
 def test_the_smallest_tree_is_one_question(most_bytes: int) -> None:
     tree = Tree(["a"], Signals(paths=("a",), tokens=(1,)))
-    assert tree.scopes(most_bytes) == [Scope(subtrees=("everything",))]
+    assert tree.scopes(most_bytes) == [QuestionScope(subtrees=("everything",))]

@@ -12,7 +12,7 @@ from decompose.trees import SHAPE, Tree, signals_for, small_tree
 from weft.decompose.invariants import find_violations
 from weft.decompose.model import Limits, Part, Signals
 from weft.decompose.parts import decompose
-from weft.decompose.refinement.questions import Questions, Scope, part_paths
+from weft.decompose.refinement.questions import Questions, QuestionScope, part_paths
 from weft.decompose.refinement.tree import Refined, Refining, Refused
 
 
@@ -118,7 +118,7 @@ def test_a_leaf_that_has_more_files_than_the_limit_may_get_smaller() -> None:
 
 def test_questions_about_parts_of_the_tree_leave_the_rest_alone() -> None:
     tree = small_tree()
-    refined = tree.refining.refined(tree.whole, Scope(groups=("store",)), words("store", id="base"))
+    refined = tree.refining.refined(tree.whole, QuestionScope(groups=("store",)), words("store", id="base"))
     assert isinstance(refined, Refined)
     assert refined.whole.parts[0].parts == tree.whole.parts[0].parts
 
@@ -196,7 +196,7 @@ def test_a_leaf_that_is_too_large_must_not_get_larger() -> None:
 
 def test_what_a_question_is_not_about_cannot_be_named_nor_moved() -> None:
     tree = small_tree()
-    scope = Scope(subtrees=("store",))
+    scope = QuestionScope(subtrees=("store",))
     refused = tree.refining.refined(
         tree.whole, scope, words("cli", id="x") | moves(c_1="store/sql", s_m1="cli")
     )
@@ -210,7 +210,7 @@ def test_what_a_question_is_not_about_cannot_be_named_nor_moved() -> None:
 
 def test_an_id_must_differ_from_those_that_are_not_asked_about_too() -> None:
     tree = small_tree()
-    refused = tree.refining.refined(tree.whole, Scope(subtrees=("cli",)), words("cli", id="store"))
+    refused = tree.refining.refined(tree.whole, QuestionScope(subtrees=("cli",)), words("cli", id="store"))
     assert refused == Refused(("two parts beside each other would be called store",))
 
 

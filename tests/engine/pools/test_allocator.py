@@ -248,7 +248,7 @@ def test_no_more_is_given_back_than_was_taken() -> None:
     allocator = Allocator([2])
     allocator.ask(0, NARROW, (0,))
     grants(allocator)
-    with pytest.raises(ValueError, match="more is given back to pool 0"):
+    with pytest.raises(ValueError, match="more is returned to pool 0"):
         allocator.give_back(WIDE)
 
 
@@ -274,7 +274,7 @@ def test_a_value_may_stand_in_a_pool_more_than_once() -> None:
 
 def test_no_more_is_leased_than_there_is() -> None:
     leases = Leases({"port": ["8001"]})
-    with pytest.raises(ValueError, match="2 of the pool 'port' are wanted and only 1 are free"):
+    with pytest.raises(ValueError, match="pool 'port' has 1 free values, but 2 are requested"):
         leases.take("port", 2)
     assert leases.take("port", 1) == ("8001",)
 

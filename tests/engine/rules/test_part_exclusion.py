@@ -59,7 +59,7 @@ def test_what_was_done_is_completed_and_the_run_has_failed() -> None:
 def test_what_depends_on_the_group_is_blocked_and_others_go_on() -> None:
     story = told(leaf("later", depends_on=["g"]), leaf("apart"))
     assert (story.states["later"], story.states["apart"]) == ("blocked", "completed")
-    assert story.why("later")["message"] == "blocked by g, of which a part was left out"
+    assert story.why("later")["message"] == "blocked by g, without a part that was left out"
     assert story.why("later")["cause"] == "g"
     assert landings(story) == ["g", "apart"]
 

@@ -7,7 +7,7 @@ from engine.run.stories import agent, leaf, plan, says, steps, tell
 GOAL = "What follows is a part of this:\nA faster store."
 FILES = "The files of this part:\n- src/store/**\n- setup.py"
 OTHERS = "Others may be working on other files at the same time."
-STRICT = "Whoever changes any other file has failed."
+STRICT = "Changing any other file is a failure."
 
 
 def test_without_a_goal_and_files_it_is_the_task_alone() -> None:

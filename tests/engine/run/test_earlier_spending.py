@@ -70,8 +70,8 @@ def test_what_stays_reserved_for_calls_of_unknown_cost_counts() -> None:
     compiled = plan(leaf("a", WORK), budget=2)
     earlier = EarlierSpending(subplan="a", unknown=2, assumed=1_900_000)
     assert failures(play(compiled, earlier)) == {
-        "a": "the budget of the plan is used up: $0.00 of $2.00 spent, $1.90 reserved for what did not tell "
-        "its cost, and this may cost $0.45"
+        "a": "the budget of the plan is used up: $0.00 of $2.00 spent, $1.90 reserved for calls that did not "
+        "report their cost, and this may cost $0.45"
     }
 
 

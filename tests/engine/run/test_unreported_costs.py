@@ -67,8 +67,8 @@ def test_a_step_that_is_stopped_before_it_reports_keeps_its_reservation() -> Non
         event.data["message"] for event in events if event.kind == "subplan_state" and "reason" in event.data
     ]
     assert why == (
-        "the budget of the plan is used up: $0.00 of $0.10 spent, $0.10 reserved for what did not tell its cost, "
-        "and this may cost $0.05"
+        "the budget of the plan is used up: $0.00 of $0.10 spent, $0.10 reserved for calls that did not report "
+        "their cost, and this may cost $0.05"
     )
 
 

@@ -71,7 +71,7 @@ def test_of_a_long_output_the_end_is_told() -> None:
 )
 def test_a_judge_is_told_by_its_reasons(verdict: object, said: str) -> None:
     text = told(verdict=verdict, stdout="not this")
-    assert text == f"Step 'check' looked at the work and did not accept it. What it said:\n{said}"
+    assert text == f"Step 'check' reviewed the work and rejected it. Its reasons:\n{said}"
 
 
 def test_reasons_are_cut_behind() -> None:

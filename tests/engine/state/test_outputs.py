@@ -325,7 +325,7 @@ def test_a_result_that_is_too_long_is_not_checked() -> None:
     step = step_of(output_schema={"type": "string"})
     assert check_result(step, done(f'"{"x" * (MOST_CHECKED - 2)}"')).status == "done"
     checked = check_result(step, done(f'"{"x" * (MOST_CHECKED - 1)}"'))
-    limit = "at most 1,048,576 characters are held against output_schema"
+    limit = "at most 1,048,576 characters are checked against output_schema"
     assert checked.error == StepError(kind="error", message=f"the result has 1,048,577 characters; {limit}")
 
 

@@ -15,7 +15,7 @@ from weft.plan.language.kinds_of_many import Json
 from weft.plan.language.reader import Reader
 from weft.plan.loader.load import load_plan, read_config
 from weft.plan.model import AgentWork, Estimate, Nested, OnFail, Plan, RunCommand, Verify
-from weft.plan.text.document import Limits, read_document
+from weft.plan.text.document import DocumentLimits, read_document
 from weft.plan.text.emit import to_yaml
 from weft.plan.text.problems import MOST_PROBLEMS, PlanError, Severity
 
@@ -224,7 +224,7 @@ def test_text_that_is_no_yaml_is_reported_at_the_first_error() -> None:
 
 
 def test_the_limits_of_a_document_can_be_set() -> None:
-    (message,) = problems(with_subplans("{id: a, prompt: x, verify: v}"), limits=Limits(size=10))
+    (message,) = problems(with_subplans("{id: a, prompt: x, verify: v}"), limits=DocumentLimits(size=10))
     assert message.endswith("the limit is 10")
 
 

@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 
 from hypothesis import strategies as st
 
-from weft.plan.pictures import Row
+from weft.plan.pictures import PictureRow
 
 
-def plan(*paths: str, needs: Mapping[str, Sequence[str]] | None = None) -> list[Row]:
+def plan(*paths: str, needs: Mapping[str, Sequence[str]] | None = None) -> list[PictureRow]:
     """The plan of these paths in plan order; whoever has something below it is a group."""
     needs = needs or {}
     numbers = {path: number for number, path in enumerate(("", *paths))}
     groups = {path.rpartition("/")[0] for path in paths}
     return [
-        Row(
+        PictureRow(
             path=path,
             title=path.upper(),
             parent=numbers[path.rpartition("/")[0]] if path else -1,
@@ -24,7 +24,7 @@ def plan(*paths: str, needs: Mapping[str, Sequence[str]] | None = None) -> list[
     ]
 
 
-def ancestors(rows: Sequence[Row], number: int) -> set[int]:
+def ancestors(rows: Sequence[PictureRow], number: int) -> set[int]:
     """The row itself and all that it is in."""
     groups = set[int]()
     while number >= 0:
@@ -33,12 +33,12 @@ def ancestors(rows: Sequence[Row], number: int) -> set[int]:
     return groups
 
 
-def nested(rows: Sequence[Row], a: int, b: int) -> bool:
+def nested(rows: Sequence[PictureRow], a: int, b: int) -> bool:
     return a in ancestors(rows, b) or b in ancestors(rows, a)
 
 
 @st.composite
-def plans(draw: st.DrawFn, *, most: int = 14, circles: bool = False) -> list[Row]:
+def plans(draw: st.DrawFn, *, most: int = 14, circles: bool = False) -> list[PictureRow]:
     """Any plan of some rows; without circles, a row depends on earlier ones only."""
     parents = [-1]
     open_groups = [0]
@@ -46,13 +46,13 @@ def plans(draw: st.DrawFn, *, most: int = 14, circles: bool = False) -> list[Row
         del open_groups[draw(st.integers(1, len(open_groups))) :]
         parents.append(open_groups[-1])
         open_groups.append(number)
-    rows = [Row(path=f"r{n}", parent=p, is_leaf=n not in parents) for n, p in enumerate(parents)]
+    rows = [PictureRow(path=f"r{n}", parent=p, is_leaf=n not in parents) for n, p in enumerate(parents)]
     numbers = range(1, len(rows))
     pairs = [(a, b) for a in numbers for b in numbers if (a < b or circles) and not nested(rows, a, b)]
     chosen = draw(st.lists(st.sampled_from(pairs), max_size=most, unique=True)) if pairs else []
     kinds = draw(st.lists(st.booleans(), min_size=len(chosen), max_size=len(chosen)))
     return [
-        Row(
+        PictureRow(
             path=row.path,
             title=f"Title {number}",
             parent=row.parent,
@@ -64,7 +64,7 @@ def plans(draw: st.DrawFn, *, most: int = 14, circles: bool = False) -> list[Row
     ]
 
 
-def comes_after(rows: Sequence[Row]) -> set[tuple[int, int]]:
+def comes_after(rows: Sequence[PictureRow]) -> set[tuple[int, int]]:
     """Every pair of slices of which the second cannot begin before the first has ended."""
     leaves = [number for number, row in enumerate(rows) if row.is_leaf]
     direct = {

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plan.pictures.plans import comes_after, plan, plans
-from weft.plan.pictures import Row, folded
+from weft.plan.pictures import PictureRow, folded
 
 
 def slices(rows):
@@ -22,8 +22,8 @@ def test_a_plan_that_is_small_enough_stays_as_it_is():
 def test_a_group_becomes_one_row_that_says_how_many_slices_it_holds():
     rows = plan("store", "store/x", "store/y", "store/z", "cli", needs={"cli": ["store/y"]})
     assert folded(rows, max_rows=3)[1:] == (
-        Row(path="store", title="STORE", parent=0, is_leaf=True, note="3 slices", folded=3),
-        Row(path="cli", title="CLI", parent=0, is_leaf=True, depends_on=(1,)),
+        PictureRow(path="store", title="STORE", parent=0, is_leaf=True, note="3 slices", folded=3),
+        PictureRow(path="cli", title="CLI", parent=0, is_leaf=True, depends_on=(1,)),
     )
 
 
@@ -98,8 +98,8 @@ def test_folded_groups_may_depend_on_each_other():
 def test_order_alone_gives_way_to_a_dependency_on_the_same_box():
     rows = [
         *plan("a", "a/x", "a/y"),
-        Row(path="b", parent=0, is_leaf=True, depends_on=(2,), after=(3,)),
-        Row(path="c", parent=0, is_leaf=True, after=(2, 3)),
+        PictureRow(path="b", parent=0, is_leaf=True, depends_on=(2,), after=(3,)),
+        PictureRow(path="c", parent=0, is_leaf=True, after=(2, 3)),
     ]
     small = folded(rows, max_rows=4)
     assert [(row.depends_on, row.after) for row in small[2:]] == [((1,), ()), ((), (1,))]

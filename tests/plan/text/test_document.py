@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from weft.plan.text.document import (
     Document,
+    DocumentLimits,
     Items,
-    Limits,
     Scalar,
     Table,
     _Builder,
@@ -56,7 +56,7 @@ data = st.recursive(
 
 
 def read(text, **limits):
-    return read_document(text, "plan.yaml", limits=Limits(**limits))
+    return read_document(text, "plan.yaml", limits=DocumentLimits(**limits))
 
 
 def root(text, **limits):
@@ -337,7 +337,7 @@ def test_a_bomb_of_aliases_is_an_error_found_without_walking_through_it():
             self.visits += 1
             return super().measure(node)
 
-    builder = Counting(bomb(30), "plan.yaml", Limits())
+    builder = Counting(bomb(30), "plan.yaml", DocumentLimits())
     with pytest.raises(PlanError, match="aliases repeat more than 100,000 values"):
         builder.build()
     assert builder.visits < 200

@@ -3,7 +3,7 @@
 import pytest
 
 from weft.ports.host import EndReason, JobEnded
-from weft.runtime.sandbox.boxes import as_told
+from weft.runtime.sandbox.boxes import with_sandbox_failure
 
 
 def ended(**more) -> JobEnded:
@@ -13,14 +13,14 @@ def ended(**more) -> JobEnded:
 
 
 def test_a_program_that_is_not_there_was_not_started() -> None:
-    told = as_told(ended(stderr="bwrap: execvp claude: No such file or directory\n"))
+    told = with_sandbox_failure(ended(stderr="bwrap: execvp claude: No such file or directory\n"))
     assert (told.why, told.exit_code) == (EndReason.NOT_STARTED, None)
     assert told.message.startswith("cannot run claude: No such file or directory in its sandbox")
 
 
 def test_a_sandbox_that_cannot_be_made_says_why() -> None:
-    told = as_told(ended(stderr="bwrap: Can't mkdir /x: Read-only file system\n"))
-    expected = "bubblewrap cannot make its sandbox: Can't mkdir /x: Read-only file system"
+    told = with_sandbox_failure(ended(stderr="bwrap: Can't mkdir /x: Read-only file system\n"))
+    expected = "bubblewrap cannot create its sandbox: Can't mkdir /x: Read-only file system"
     assert (told.why, told.message) == (EndReason.NOT_STARTED, expected)
 
 
@@ -36,4 +36,4 @@ def test_a_sandbox_that_cannot_be_made_says_why() -> None:
     ],
 )
 def test_all_else_is_what_it_was(more: dict[str, object]) -> None:
-    assert as_told(ended(**more)) == ended(**more)
+    assert with_sandbox_failure(ended(**more)) == ended(**more)

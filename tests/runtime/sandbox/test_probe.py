@@ -33,7 +33,7 @@ def test_one_that_works_is_named_with_its_version(tmp_path: Path) -> None:
 def test_the_trial_is_without_a_network_if_that_is_wanted(tmp_path: Path) -> None:
     environ = fake(tmp_path, 'case "$*" in *--unshare-net*) echo no net >&2; exit 1;; esac')
     assert probe(environ).trouble == ""
-    assert probe(environ, network=False).trouble == "bubblewrap cannot make a sandbox here: no net"
+    assert probe(environ, network=False).trouble == "bubblewrap cannot create a sandbox here: no net"
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_the_trial_is_without_a_network_if_that_is_wanted(tmp_path: Path) -> Non
             "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
         ),
         ("proc/sys/user/max_user_namespaces", "0\n", "sysctl -w user.max_user_namespaces=10000"),
-        (".dockerenv", "", "let the container make namespaces, as `docker run --privileged` does"),
+        (".dockerenv", "", "allow the container to create namespaces, as `docker run --privileged` does"),
         ("other", "", "bwrap --unshare-user --unshare-pid --ro-bind / / --proc /proc true"),
     ],
 )  # fmt: skip
@@ -55,4 +55,4 @@ def test_what_is_in_the_way_is_said(tmp_path: Path, file: str, content: str, com
     there.parent.mkdir(parents=True)
     there.write_text(content)
     found = probe(fake(tmp_path, "exit 3"), root=tmp_path / "root")
-    assert (found.trouble, found.command) == ("bubblewrap cannot make a sandbox here: exit code 3", command)
+    assert (found.trouble, found.command) == ("bubblewrap cannot create a sandbox here: exit code 3", command)

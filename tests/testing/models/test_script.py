@@ -4,11 +4,11 @@ import pytest
 
 from weft.errors import InputError
 from weft.testing.models.scenarios import SCENARIOS
-from weft.testing.models.script import Rule, Step, Tokens, read_script, rules_of
+from weft.testing.models.script import ReportedUsage, ScriptRule, ScriptStep, read_script, rules_of
 
 
 def test_a_script_may_be_steps_by_name_for_short() -> None:
-    assert read_script('{"a": [{"text": "x"}]}') == (Rule("a", (Step(text="x"),)),)
+    assert read_script('{"a": [{"text": "x"}]}') == (ScriptRule("a", (ScriptStep(text="x"),)),)
     assert read_script('[{"name": "a", "steps": [{"text": "x"}]}]') == read_script('{"a": [{"text": "x"}]}')
 
 
@@ -33,8 +33,8 @@ def test_all_that_a_step_can_say_is_read() -> None:
     )
     assert rule[2:] == ("p", 2)
     calls = ({"shell": "ls"}, {"write": write}, {"tool": {"name": "t", "arguments": "{"}})
-    assert rule.steps[0] == Step(actions=calls, usage=Tokens(1000, 50, 5))
-    assert rule.steps[1] == Step(http=429, headers={"x": "1", "retry-after": "1.5"}, message="no")
+    assert rule.steps[0] == ScriptStep(actions=calls, usage=ReportedUsage(1000, 50, 5))
+    assert rule.steps[1] == ScriptStep(http=429, headers={"x": "1", "retry-after": "1.5"}, message="no")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_is_no_json_is_reported() -> None:
 
 
 def test_a_rule_fits_if_some_message_has_its_words_and_it_was_not_played_too_often() -> None:
-    rule = Rule("a", (), prompt_contains="red", times=2)
+    rule = ScriptRule("a", (), prompt_contains="red", times=2)
     assert [rule.fits(("is red", "more"), played) for played in (0, 1, 2)] == [True, True, False]
     assert not rule.fits(("green",), 0)
 

@@ -2,21 +2,21 @@ from typing import Any
 
 import pytest
 
-from weft.testing.models.conversation import Tool
-from weft.testing.models.script import Step
+from weft.testing.models.conversation import OfferedTool
+from weft.testing.models.script import ScriptStep
 from weft.testing.models.tool_choice import NO_TOOLS, choose_calls
 
 
-def tool(name: str, *required: str, **properties: Any) -> Tool:
-    return Tool(name, {"properties": properties, "required": list(required)})
+def tool(name: str, *required: str, **properties: Any) -> OfferedTool:
+    return OfferedTool(name, {"properties": properties, "required": list(required)})
 
 
-def shell(*tools: Tool) -> list[tuple[str, Any]]:
-    return choose_calls(Step(actions=({"shell": "ls"},)), tools)[1]
+def shell(*tools: OfferedTool) -> list[tuple[str, Any]]:
+    return choose_calls(ScriptStep(actions=({"shell": "ls"},)), tools)[1]
 
 
-def write(*tools: Tool) -> list[tuple[str, Any]]:
-    return choose_calls(Step(actions=({"write": {"path": "a", "content": "b\n"}},)), tools)[1]
+def write(*tools: OfferedTool) -> list[tuple[str, Any]]:
+    return choose_calls(ScriptStep(actions=({"write": {"path": "a", "content": "b\n"}},)), tools)[1]
 
 
 TEXT = {"type": "string"}
@@ -67,10 +67,10 @@ def test_where_a_command_runs_is_here() -> None:
 
 
 def test_a_named_tool_is_called_exactly_if_any_tools_are_offered() -> None:
-    step = Step(text="so", actions=({"tool": {"name": "odd", "arguments": "{"}},))
+    step = ScriptStep(text="so", actions=({"tool": {"name": "odd", "arguments": "{"}},))
     assert choose_calls(step, [tool("x")]) == ("so", [("odd", "{")])
     assert choose_calls(step, []) == (NO_TOOLS, [])
 
 
 def test_a_step_without_calls_is_said_whatever_is_offered() -> None:
-    assert choose_calls(Step(text="so"), []) == ("so", [])
+    assert choose_calls(ScriptStep(text="so"), []) == ("so", [])

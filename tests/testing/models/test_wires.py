@@ -6,8 +6,8 @@ import pytest
 
 from testing.models.asking import FIRST, PATHS, SHELL
 from weft.testing.models import chat, gemini, messages, responses
-from weft.testing.models.conversation import Call, Reply, Tool, pieces_of, text_of
-from weft.testing.models.script import Tokens
+from weft.testing.models.conversation import Call, OfferedTool, Reply, pieces_of, text_of
+from weft.testing.models.script import ReportedUsage
 from weft.testing.models.wires import Wire, model_of, wants_stream, wire_of
 
 WIRES: dict[str, Wire] = {"chat": chat, "responses": responses, "messages": messages, "gemini": gemini}
@@ -15,7 +15,7 @@ CALLED = (Call("call_7_0", "bash", {"command": "ls"}), Call("call_7_1", "bash", 
 
 
 def reply(text: str = "", calls: tuple[Call, ...] = (), **body: Any) -> Reply:
-    return Reply(id="7", model="m", text=text, calls=calls, usage=Tokens(10, 5, 3), body=body)
+    return Reply(id="7", model="m", text=text, calls=calls, usage=ReportedUsage(10, 5, 3), body=body)
 
 
 @pytest.mark.parametrize("name", WIRES)
@@ -27,7 +27,7 @@ def test_a_request_is_found_by_its_path(name: str) -> None:
 @pytest.mark.parametrize("name", WIRES)
 def test_tools_and_what_the_user_says_are_read(name: str) -> None:
     request = WIRES[name].read(FIRST[name])
-    assert (request.turns, request.tools, request.said) == ((), (Tool("bash", SHELL),), ("Do it",))
+    assert (request.turns, request.tools, request.said) == ((), (OfferedTool("bash", SHELL),), ("Do it",))
     assert request.step == 0
 
 
@@ -86,7 +86,7 @@ def test_turns_of_responses_are_distinguished() -> None:
 def test_responses_have_tools_of_other_kinds() -> None:
     offered = [{"type": "custom", "name": "patch"}, {"type": "local_shell"}, {"type": "web_search"}]
     first, second = responses.read({"tools": offered}).tools
-    assert first == Tool("patch", {}, is_custom=True)
+    assert first == OfferedTool("patch", {}, is_custom=True)
     assert second.name == "local_shell"
     calls = (Call("c_0", "patch", "*** x"), Call("c_1", "local_shell", {"command": ["ls"]}))
     items = responses.whole(reply(calls=calls, tools=offered))["output"]

@@ -321,7 +321,7 @@ def test_a_directory_that_is_no_worktree_any_more_stays(place: Place) -> None:
     (place.at("a") / ".git").write_text("gone")
     stays = only(place.clean())
     assert stays.why is RetentionReason.UNCLEAR
-    assert "does not say where its repository is" in stays.message
+    assert "does not name its repository" in stays.message
     assert tip(place.git, NAMES.head("a")) is not None
 
 
@@ -338,7 +338,10 @@ def test_repositories_in_a_worktree_stay(place: Place, tmp_path: Path) -> None:
         "-c", "protocol.file.allow=always", "submodule", "update", "--init", "--quiet"
     )
     stays = only(place.clean())
-    assert (stays.why, "holds other repositories: inner" in stays.message) == (RetentionReason.UNCLEAR, True)
+    assert (stays.why, "contains other repositories: inner" in stays.message) == (
+        RetentionReason.UNCLEAR,
+        True,
+    )
     assert tip(place.git, NAMES.head("a")) is not None
 
 

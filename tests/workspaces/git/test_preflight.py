@@ -63,7 +63,7 @@ def test_branches_of_an_earlier_run_are_not_in_the_way(tmp_path: Path) -> None:
 def test_a_prefix_that_git_does_not_allow_is_refused(tmp_path: Path) -> None:
     git = repository(tmp_path / "r")
     (refusal,) = found(git, names=RefNames("notes", prefix="a..b/")).refusals
-    assert refusal.startswith("git allows no branch 'a..b/notes/_plan'; write another `branch_prefix`")
+    assert refusal.startswith("git does not allow a branch 'a..b/notes/_plan'; write another `branch_prefix`")
 
 
 # Base and target
@@ -83,7 +83,7 @@ def test_commits_of_the_base_that_are_not_on_the_target_are_told(tmp_path: Path)
     base = commit(git, {"b": "1\n"})
     (note,) = found(git, base="main", target="old").notes
     assert note.startswith(
-        f"work starts from {base[:12]}, which is not part of 'old': what it has more (1 commit)"
+        f"work starts from {base[:12]}, which is not part of 'old': its additional commits (1 commit)"
     )
     assert found(git, base="old", target="main").notes == ()
     commit(git, {"b": "2\n"})
@@ -160,7 +160,7 @@ def test_names_that_differ_only_in_case_will_do_elsewhere(tmp_path: Path) -> Non
 
 def test_files_that_git_lfs_keeps_are_told_of_if_it_is_not_set_up(tmp_path: Path) -> None:
     (note,) = found(repository(tmp_path / "r", LFS)).notes
-    assert "worktrees will hold pointers" in note
+    assert "worktrees will contain pointer files" in note
     assert note.endswith("type: git lfs install")
 
 
@@ -202,7 +202,9 @@ def test_changed_files_are_counted_and_some_are_named(tmp_path: Path) -> None:
     git.do("rm", "--quiet", "b")
     git.do("mv", "c", "new")
     (note,) = uncommitted_in(git)
-    assert note.startswith(f"4 files changed in {tmp_path / 'r'} (a, b, c and 1 more): slices start without")
+    assert note.startswith(
+        f"4 files changed in {tmp_path / 'r'} (a, b, c and 1 more): slices start from commits"
+    )
 
 
 def test_if_all_can_be_named_all_are(tmp_path: Path) -> None:
@@ -227,7 +229,7 @@ def test_untracked_files_are_told_of_apart_from_changed_ones(tmp_path: Path) -> 
     changed, untracked = uncommitted_in(git)
     assert changed.startswith("1 file changed")
     assert untracked.startswith(
-        f"2 untracked in {tmp_path / 'r'} (deep/, line\\nbreak \\xff): slices start without"
+        f"2 untracked in {tmp_path / 'r'} (deep/, line\\nbreak \\xff): slices start from commits"
     )
     assert "`copy` or `link`" in untracked
 
@@ -289,6 +291,6 @@ def test_files_that_cannot_be_listed_are_an_error(tmp_path: Path) -> None:
     tree = git.line("rev-parse", "HEAD:sub")
     (tmp_path / "r/.git/objects" / tree[:2] / tree[2:]).unlink()
     with pytest.raises(
-        InputError, match=r"git cannot list the files of the commit .*; to see .*, type: git fsck"
+        InputError, match=r"git cannot list the files of commit .*; to find the damage, type: git fsck"
     ):
         found(git)

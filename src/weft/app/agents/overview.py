@@ -1,7 +1,7 @@
-"""The agents there are: those that Weft knows, and those of the plan at hand; whether they could work, and how.
+"""The available agents: those that Weft knows, and those of the plan; whether each is installed and has a key.
 
-Nothing is asked but programs for their version, all at once and not for long. Whether an agent really answers,
-`agent_probes` finds out.
+The only programs that run are the agents' own, with `--version`, in parallel and with a time limit. `probes`
+tests whether an agent really answers.
 """
 
 import os
@@ -22,7 +22,7 @@ from weft.plan.text.problems import PlanError, suggestion
 from weft.threads import map_in_threads
 
 PATIENCE = 5.0
-"""Seconds that a program has to tell its version."""
+"""Seconds for a program to print its version."""
 
 
 class PlanAgents(Struct, frozen=True, kw_only=True):
@@ -30,14 +30,17 @@ class PlanAgents(Struct, frozen=True, kw_only=True):
 
     plan: Plan
     folder: Path
-    """What its files are relative to."""
+    """The directory that its files are relative to."""
     shown: str = ""
     """The plan's file; empty if there is none, or it cannot be read."""
     unread: str = ""
-    """The plan that is there and wrong."""
+    """The file of a plan that exists but has errors; empty otherwise."""
 
     def agents(self, names: Sequence[str] = ()) -> list[Agent]:
-        """Those of these names; or all, the plan's own first, then what they do not use. Raises `InputError`."""
+        """Returns the named agents; without names, those of the plan, then the adapters that these do not use.
+
+        Raises `InputError` for an unknown name.
+        """
         own = self.plan.agents
         known = {**{name: Agent(name=name, use=name) for name in AGENT_PROGRAMS}, **own}
         used = {agent.use for agent in own.values()}
@@ -48,8 +51,8 @@ class PlanAgents(Struct, frozen=True, kw_only=True):
         return [known[name] for name in dict.fromkeys(names or (*own, *rest))]
 
 
-def at_hand(name: str | None, directory: Path, environ: Mapping[str, str]) -> PlanAgents:
-    """Of the plan of this name, or the one of a usual name; without one, of the configuration."""
+def find_agents(name: str | None, directory: Path, environ: Mapping[str, str]) -> PlanAgents:
+    """Returns the agents of the named plan, else of the plan with a default name, else of the configuration."""
     folder = absolute(directory)
     if name is None and usual_name(folder) is None:
         return PlanAgents(plan=plan_of_nothing(folder, environ), folder=folder)
@@ -62,19 +65,19 @@ def at_hand(name: str | None, directory: Path, environ: Mapping[str, str]) -> Pl
         return PlanAgents(plan=plan_of_nothing(folder, environ), folder=folder, unread=source.shown)
 
 
-# --- what is seen of them ---
+# --- their status ---
 
 
 class AgentStatus(Struct, frozen=True, kw_only=True):
     agent: Agent
     is_of_plan: bool
     program: str | None
-    """What it needs on the machine; None if that is a part of Weft or not known."""
+    """The program it needs; None if that is a part of Weft, or unknown."""
     place: str | None
-    """Where the program is; None if it is not there, or nowhere to be looked for."""
+    """The path of the program; None if it is missing, or is not searched for."""
     version: str | None = None
     signs: tuple[str, ...] | None = None
-    """Variables and files by which it seems to have a key; None if nobody knows what it needs."""
+    """Variables and files that indicate a key or a login; None if Weft does not know what the agent needs."""
     sign_in: str = ""
     """How to give it a key."""
 
@@ -84,7 +87,7 @@ class AgentStatus(Struct, frozen=True, kw_only=True):
 
     @property
     def is_installed(self) -> bool:
-        """A path leads somewhere else in each worktree, so nothing is said against it."""
+        """Whether the program is installed. A path is relative to the worktree, so it counts as installed."""
         return self.program is None or self.place is not None or "/" in self.program
 
     @property
@@ -107,9 +110,9 @@ class AgentStatus(Struct, frozen=True, kw_only=True):
 def overview(
     found: PlanAgents, names: Sequence[str], environ: Mapping[str, str], *, patience: float | None = PATIENCE
 ) -> list[AgentStatus]:
-    """All agents, or those that are named. Raises `InputError` for an unknown name.
+    """Returns the status of all agents, or of the named ones. Raises `InputError` for an unknown name.
 
-    `patience`: None if no program is to be asked for its version.
+    With `patience=None`, no program is started to print its version.
     """
     agents = found.agents(names)
     versions = {} if patience is None else _versions(agents, environ, patience)
@@ -118,9 +121,9 @@ def overview(
 
 
 def _versions(agents: Sequence[Agent], environ: Mapping[str, str], patience: float) -> dict[str, str | None]:
-    """Of the programs that Weft knows and that are there."""
+    """Returns the versions of the installed programs that Weft knows."""
     known = {AGENT_PROGRAMS[agent.use].program for agent in agents if agent.command is None}
-    programs = [one for one in known if one is not None and place_of(one, environ) is not None]
+    programs = [name for name in known if name is not None and place_of(name, environ) is not None]
     if not programs:
         return {}
     versions = map_in_threads(
@@ -153,7 +156,7 @@ def _shown(sign: str, environ: Mapping[str, str]) -> str:
 
 
 def abilities(seen: AgentStatus) -> Iterator[str]:
-    """What it can do, in a word each."""
+    """Yields the abilities of the agent, one word each."""
     adapter = AGENT_PROGRAMS[seen.use]
     if adapter.resumes:
         yield "resume"
@@ -163,7 +166,7 @@ def abilities(seen: AgentStatus) -> Iterator[str]:
         yield "read-only"
 
 
-def tells(seen: AgentStatus) -> tuple[str, ...]:
-    """What it tells of what it spends; what a command or a script tells, is up to it."""
+def reported_spending(seen: AgentStatus) -> tuple[str, ...]:
+    """Returns the units in which the agent reports its spending; empty if Weft does not know them."""
     access = AGENT_PROGRAMS[seen.use].access
     return () if access is None else access.reports

@@ -1,4 +1,4 @@
-"""Asks agents for one word each, to see whether they would work."""
+"""Probe agents: call each for one word, to see whether it works."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +19,7 @@ PROMPT = "Answer with the word ready. Change no files."
 class ToProbe(Struct, frozen=True):
     agents: tuple[Agent, ...]
     missing: tuple[AgentStatus, ...] = ()
-    """Those that were named and are not installed."""
+    """Named agents that are not installed."""
 
 
 def to_probe(
@@ -30,34 +30,32 @@ def to_probe(
     named: bool,
     model: str | None,
 ) -> ToProbe:
-    """All that were named; else those that are there and speak with models.
+    """Returns the named agents; without names, the installed ones that call a model.
 
-    Raises `WeftError` if there is none, and `InputError` if one cannot be asked, or not yet.
+    Raises `WeftError` if there is none, and `InputError` if a named one cannot be called, or is not approved.
     """
-    for one in seen if named else ():
-        if one.needs_more:
-            raise InputError(f"{one.use!r} needs a plan that says what it runs; name an agent of a plan")
-    chosen = [one for one in seen if named or _speaks(one)]
-    agents = [one.agent for one in chosen if one.is_installed]
+    for status in seen if named else ():
+        if status.needs_more:
+            raise InputError(f"{status.use!r} needs a plan that names its command; name an agent of a plan")
+    chosen = [status for status in seen if named or _calls_model(status)]
+    agents = [status.agent for status in chosen if status.is_installed]
     if not chosen:
-        raise WeftError(
-            "no agent is installed that could be asked; to see how to install one, type: weft agents"
-        )
+        raise WeftError("no agent is installed; to see how to install one, type: weft agents")
     if any(agent.name in found.plan.agents for agent in agents):
         _require_approval(found, environ)
     if model is not None:
         agents = [replace(agent, model=model) for agent in agents]
-    return ToProbe(tuple(agents), tuple(one for one in chosen if not one.is_installed))
+    return ToProbe(tuple(agents), tuple(status for status in chosen if not status.is_installed))
 
 
-def _speaks(one: AgentStatus) -> bool:
-    """With models, for all that Weft knows; and need not be told which."""
-    is_known = not one.requires and one.is_installed
-    return is_known and (one.is_of_plan or one.program is not None)
+def _calls_model(status: AgentStatus) -> bool:
+    """Returns whether the agent calls a model, as far as Weft knows, and has a default model."""
+    is_known = not status.requires and status.is_installed
+    return is_known and (status.is_of_plan or status.program is not None)
 
 
 def _require_approval(found: PlanAgents, environ: Mapping[str, str]) -> None:
-    """Of commands that came with the project, as for a run."""
+    """Requires the approval of the project's own commands, as a run does."""
     layer = project_layer(found.plan)
     if layer is not None:
         require(layer, project_of(found.folder).project, environ, user=user_layer(found.plan))
@@ -71,6 +69,6 @@ def probe(
     timeout: float,
     tell: Tell = lambda _reply: None,
 ) -> list[AgentReply]:
-    """What became of each, in the same order; `tell` hears of each when it has ended."""
+    """Returns a reply of each agent, in the same order; calls `tell` with each reply as soon as it arrives."""
     questions = [AgentQuestion(agent=agent, prompt=PROMPT, step="probe") for agent in agents]
     return ask(found, questions, environ, timeout=timeout, tell=tell)

@@ -1,7 +1,7 @@
-"""The programs that agents are: which one an agent needs, whether it is there, and its version.
+"""The programs of agents: which one an agent needs, whether it is installed, and its version.
 
-Only programs that Weft knows are asked for their version; what a plan names as a command may do anything. No
-network is needed for that, and nobody's login is tried.
+Only programs that Weft knows are started with `--version`, because a command of a plan may do anything. This
+needs neither the network nor a login.
 """
 
 import os
@@ -24,40 +24,40 @@ _VERSION = re.compile(r"\d+(?:\.\d+)+\w*")
 
 
 def program_of(agent: Agent) -> str | None:
-    """The program it needs; None if that is a part of Weft, or cannot be told from a shell's text."""
+    """Returns the program the agent needs; None if it is a part of Weft, or unknown from the shell command."""
     if agent.command is not None:
         return first_word(agent.command)
     return AGENT_PROGRAMS[agent.use].program
 
 
 def place_of(program: str, environ: Mapping[str, str]) -> str | None:
-    """Where it is; None if it is nowhere on the PATH."""
+    """Returns the path of the program; None if it is not on the PATH."""
     return find_program(program, environ)
 
 
-# --- what is missing ---
+# --- missing programs ---
 
 
 class MissingProgram(Struct, frozen=True):
-    """A program that steps of a plan need."""
+    """A program that steps of a plan need and that is not installed."""
 
     program: str
     agents: tuple[str, ...]
     install: str
-    """What to type to get it."""
+    """The command that installs it."""
 
     def __str__(self) -> str:
-        who = ", ".join(self.agents)
-        needed = f"the agent {who} needs" if len(self.agents) == 1 else f"the agents {who} need"
+        names = ", ".join(self.agents)
+        needed = f"the agent {names} needs" if len(self.agents) == 1 else f"the agents {names} need"
         return f"{needed} {self.program}, which is not on the PATH; to install it, type: {self.install}"
 
 
 def missing_programs(
     plan: Plan, environ: Mapping[str, str], *, done: Iterable[str] = ()
 ) -> list[MissingProgram]:
-    """Of the agents that its steps need, as far as Weft knows their programs.
+    """Returns the missing programs of the agents that the plan's steps use, as far as Weft knows them.
 
-    Nothing is said of a step that is given a PATH of its own: there it may be.
+    A step with its own PATH is not checked: its program may be there.
     """
     names: dict[str, dict[str, None]] = {}
     paths, over = plan.outline.paths, frozenset(done)
@@ -81,8 +81,8 @@ def _missing(names: Mapping[str, Iterable[str]], environ: Mapping[str, str]) -> 
 # --- versions ---
 
 
-def said_of_version(program: str, environ: Mapping[str, str], *, patience: float) -> str | None:
-    """The first words of `program --version`; None if it does not answer in time. Nothing of it is left alive."""
+def version_output(program: str, environ: Mapping[str, str], *, patience: float) -> str | None:
+    """Returns the first line of `program --version`; None if it takes too long. Kills its whole process group."""
     place = place_of(program, environ)
     if place is None:
         return None
@@ -94,25 +94,25 @@ def said_of_version(program: str, environ: Mapping[str, str], *, patience: float
         env={
             **environ,
             "PATH": search_path(environ),
-        },  # most are scripts, whose interpreter is looked for, too
+        },  # most are scripts; their interpreter is found on the same PATH
         start_new_session=True,
     )
     try:
-        said, _ = process.communicate(timeout=patience)
+        output, _ = process.communicate(timeout=patience)
     except subprocess.TimeoutExpired:
         return None
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-    lines = said.decode(errors="replace").split("\n")
+    lines = output.decode(errors="replace").split("\n")
     return next(
         (line.strip()[:_LONGEST_ANSWER] for line in lines if line.strip()), f"exit code {process.returncode}"
     )
 
 
 def version_of(program: str, environ: Mapping[str, str], *, patience: float) -> str | None:
-    """The number alone; None if it tells none in time."""
-    said = said_of_version(program, environ, patience=patience)
-    found = None if said is None else _VERSION.search(said)
-    return None if found is None else found[0]
+    """Returns the version number alone; None if there is none, or not in time."""
+    output = version_output(program, environ, patience=patience)
+    match = None if output is None else _VERSION.search(output)
+    return None if match is None else match[0]

@@ -1,7 +1,7 @@
-"""Asks agents something, and takes what they say: the real call, as for a step, in an empty directory.
+"""Call agents outside a run and return their replies. The call is that of a step, in an empty directory.
 
-A supervisor runs them as it runs steps, so that nothing of them is left alive, whatever they start. It goes when
-all have ended; if we are killed, it ends what is left at the time limit, and goes then.
+A supervisor runs the calls as it runs steps, so no process of an agent is left behind. It exits when all calls
+have ended. If this process is killed, the supervisor ends the calls at their time limit, then exits.
 """
 
 import tempfile
@@ -28,7 +28,7 @@ from weft.runtime.jobs import JobFactory
 
 GRACE = 2.0
 AT_ONCE = 4
-"""Some take hundreds of megabytes each."""
+"""The most calls at once; some agents need hundreds of megabytes each."""
 _RUN = "asking"
 
 
@@ -36,7 +36,7 @@ class AgentQuestion(Struct, frozen=True, kw_only=True):
     agent: Agent
     prompt: str
     step: str
-    """What the agent is told that it is a step of."""
+    """The name of the step that the agent sees."""
     attempt: int = 1
     read_only: bool = False
 
@@ -44,7 +44,7 @@ class AgentQuestion(Struct, frozen=True, kw_only=True):
 class AgentReply(Struct, frozen=True, kw_only=True):
     agent: Agent
     how: StepOutcome | None
-    """How it ended; None if it could not even be called."""
+    """The outcome; None if the agent could not be called."""
     message: str = ""
     """Why there was no answer."""
     answer: str = ""
@@ -53,7 +53,7 @@ class AgentReply(Struct, frozen=True, kw_only=True):
     cost: int | None = None
     """In micro-dollars."""
     until: float | None = None
-    """When a usage limit ends that it has met."""
+    """The end of a usage limit that the agent has met."""
 
     @property
     def has_answered(self) -> bool:
@@ -71,7 +71,7 @@ def ask(
     timeout: float,
     tell: Tell = lambda _reply: None,
 ) -> list[AgentReply]:
-    """What became of each, in the same order; `tell` hears of each when it has ended."""
+    """Returns a reply to each question, in the same order; calls `tell` with each reply as soon as it arrives."""
     if not questions:
         return []
     with tempfile.TemporaryDirectory(prefix="weft-agents-", ignore_cleanup_errors=True) as folder:
@@ -130,7 +130,7 @@ class _Asking:
                     if not self._running:
                         break
         finally:
-            for job in self._running:  # somebody has had enough of it
+            for job in self._running:  # the user has interrupted the wait
                 host.stop(job, grace=0.0)
             with anyio.CancelScope(shield=True):
                 await host.close()
@@ -180,8 +180,8 @@ class _Asking:
 def reply_of(agent: Agent, fact: Ended, timeout: float) -> AgentReply:
     message = fact.message
     if fact.how is StepOutcome.TIMEOUT:
-        said = last_line(fact.errors) or last_line(fact.result)
-        message = f"there was no answer within {timeout:g} s" + (f"; it said: {said}" if said else "")
+        last = last_line(fact.errors) or last_line(fact.result)
+        message = f"there was no answer within {timeout:g} s" + (f"; it said: {last}" if last else "")
     return AgentReply(
         agent=agent,
         how=fact.how,

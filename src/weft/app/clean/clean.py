@@ -42,7 +42,7 @@ from weft.workspaces.git.leftovers import (
 )
 from weft.workspaces.git.worktrees.worktrees import Worktrees
 
-WANTS_SOMEBODY = frozenset(
+NEEDS_PERSON = frozenset(
     {
         RetentionReason.UNMERGED,
         RetentionReason.UNCOMMITTED,
@@ -67,7 +67,7 @@ class CleanResult(Struct, frozen=True, kw_only=True):
 
     @property
     def waits(self) -> bool:
-        return any(retained.why in WANTS_SOMEBODY for retained in self.kept)
+        return any(retained.why in NEEDS_PERSON for retained in self.kept)
 
 
 def clean(
@@ -101,7 +101,7 @@ def clean(
 def _alone(places: Places, journal: JournalReader) -> Generator[None]:
     lock = take_lock(places.weft / LOCK_FILE)
     if lock is None:
-        raise InputError(f"nothing is removed while a plan is run: {busy(places.project, journal.holder())}")
+        raise InputError(f"nothing is removed while a plan runs: {busy(places.project, journal.holder())}")
     try:
         yield
     finally:
@@ -109,7 +109,7 @@ def _alone(places: Places, journal: JournalReader) -> Generator[None]:
 
 
 class _LastRun(Struct, frozen=True, kw_only=True):
-    book: RecordedRun
+    recorded_run: RecordedRun
     """The last run of the plan that was to land in git."""
     target: str
     last: RunRecord
@@ -127,15 +127,19 @@ def _last_run(places: Places, journal: JournalReader, plan: str) -> Iterable[_La
         if isinstance(first, RunStarted):
             last = last or record
             if first.target:
-                return [_LastRun(book=RecordedRun(places, journal, record), target=first.target, last=last)]
+                return [
+                    _LastRun(
+                        recorded_run=RecordedRun(places, journal, record), target=first.target, last=last
+                    )
+                ]
     return []
 
 
 def _clean(last_run: _LastRun, *, dry_run: bool, environ: Mapping[str, str]) -> CleanResult:
     cleaned = CleanResult(plan=last_run.last.plan, run=last_run.last.run, target=last_run.target)
     try:
-        plan = plan_of(last_run.book)
-        repository = open_repository(Path(last_run.book.run.directory), environ=environ)
+        plan = plan_of(last_run.recorded_run)
+        repository = open_repository(Path(last_run.recorded_run.run.directory), environ=environ)
         cleaner = _PlanCleaner(last_run=last_run, plan=plan, repository=repository)
         judgement = cleaner.clean(dry_run=dry_run)
     except WeftError as error:
@@ -179,7 +183,7 @@ class _PlanCleaner(Struct, frozen=True, kw_only=True):
 
     def _places(self, name: str) -> Sequence[Path]:
         values = {"slice": {"path": name}, "plan": {"id": self.plan.id}}
-        project = self.last_run.book.places.project
+        project = self.last_run.recorded_run.places.project
         templates = {scope.settings.worktrees for scope in self.plan.scopes}
         return [project / render(template, values) for template in templates]
 
@@ -188,11 +192,13 @@ class _PlanCleaner(Struct, frozen=True, kw_only=True):
         if last.state in FINISHED:
             return None
         is_held = last.state == "waiting"
-        command = "weft merge" if is_held else structs.replace(self.last_run.book, run=last).run_command()
+        command = (
+            "weft merge" if is_held else structs.replace(self.last_run.recorded_run, run=last).run_command()
+        )
         state = "its process died" if last.state == "running" else f"it is {last.state}"
         return RetainedRef(
             why=RetentionReason.UNFINISHED,
-            message=f"run {last.run} has not ended ({state}) and needs all that it has made",
+            message=f"run {last.run} has not ended ({state}) and still needs its worktrees and branches",
             command=command,
         )
 
@@ -201,9 +207,9 @@ class _PlanCleaner(Struct, frozen=True, kw_only=True):
         path = paths.get(stays.name)
         if not path:
             return stays
-        if not stays.is_branch or self.last_run.last.run != self.last_run.book.run.run:
+        if not stays.is_branch or self.last_run.last.run != self.last_run.recorded_run.run.run:
             return structs.replace(stays, name=path)
-        newest = self.last_run.book.journal.runs()[0].run
+        newest = self.last_run.recorded_run.journal.runs()[0].run
         run = "" if newest == self.last_run.last.run else f" --run {self.last_run.last.run}"
         return structs.replace(stays, name=path, command=f"weft diff {path}{run}")
 
@@ -211,7 +217,7 @@ class _PlanCleaner(Struct, frozen=True, kw_only=True):
 def _no_target(target: str, repository: Repository) -> RetainedRef:
     return RetainedRef(
         why=RetentionReason.NO_TARGET,
-        message=f"the branch {target}, on which all was to land, is gone from {repository.top}, so nothing is "
-        "proven to be there; make it again where it was",
+        message=f"the branch {target}, the target of its work, does not exist in {repository.top}, so Weft cannot "
+        f"prove that the work has landed; create it again where it was",
         command=f"git branch {target} COMMIT",
     )

@@ -54,14 +54,14 @@ class ControlResult(Struct, frozen=True, kw_only=True):
     """The command that resumes the run."""
 
 
-class DeafError(WeftError):
+class UnresponsiveError(WeftError):
     """The coordinator does not take up a request."""
 
 
-def chosen(book: RecordedRun, names: Sequence[str]) -> tuple[str, ...]:
+def chosen(recorded_run: RecordedRun, names: Sequence[str]) -> tuple[str, ...]:
     """Returns the paths of the named subplans; the last part of a path is enough if it is unique."""
-    paths: Iterable[str] = recorded_plan(book.run).paths if names else ()
-    return tuple(_resolve_name(name, paths, book.run.run) for name in names)
+    paths: Iterable[str] = recorded_plan(recorded_run.run).paths if names else ()
+    return tuple(_resolve_name(name, paths, recorded_run.run.run) for name in names)
 
 
 def _resolve_name(name: str, paths: Iterable[str], run: str) -> str:
@@ -77,12 +77,12 @@ def _resolve_name(name: str, paths: Iterable[str], run: str) -> str:
     raise InputError(f"run {run} has no subplan {name!r}{suggestion(name, candidates)}")
 
 
-def wishes_of(book: RecordedRun) -> ControlRequests:
+def control_requests_of(recorded_run: RecordedRun) -> ControlRequests:
     """Returns the control requests that the run has taken up."""
-    return wishes_in(book.journal, book.run.run)
+    return control_requests_in(recorded_run.journal, recorded_run.run.run)
 
 
-def wishes_in(journal: JournalReader, run: str) -> ControlRequests:
+def control_requests_in(journal: JournalReader, run: str) -> ControlRequests:
     """Returns the control requests that a run of the journal has taken up."""
     fold = RunFold()
     for glimpse in journal.glance(run):
@@ -92,7 +92,7 @@ def wishes_in(journal: JournalReader, run: str) -> ControlRequests:
 
 
 def steer(
-    book: RecordedRun,
+    recorded_run: RecordedRun,
     wanted: ControlState,
     names: Sequence[str] = (),
     *,
@@ -101,77 +101,79 @@ def steer(
 ) -> ControlResult:
     """Requests the control state and waits until the coordinator has taken it up.
 
-    Raises `DeafError` if the coordinator does not take it up.
+    Raises `UnresponsiveError` if the coordinator does not take it up.
     """
-    subplans = chosen(book, names)
-    alive = book.is_run_by_somebody() and not book.has_left()
-    requests = wishes_of(book)
+    subplans = chosen(recorded_run, names)
+    alive = recorded_run.has_coordinator() and not recorded_run.has_left()
+    requests = control_requests_of(recorded_run)
     changed = not all(requests.holds(path, wanted) for path in subplans or ("",))
     if wanted is ControlState.STOP and not subplans:
         changed = True
     is_requested = alive or (wanted is ControlState.GO and changed)
-    if changed and is_requested and book.state() in UNFINISHED:
+    if changed and is_requested and recorded_run.state() in UNFINISHED:
         for path in subplans or ("",):
-            _ask(book, path, wanted, now=now)
+            _ask(recorded_run, path, wanted, now=now)
         if alive:
-            alive = await_taken(book, "control", sign)
+            alive = await_taken(recorded_run, "control", sign)
     else:
         changed = False
-    steps = under_way(book, subplans) if alive else ()
+    steps = under_way(recorded_run, subplans) if alive else ()
     return ControlResult(
-        run=book.run.run,
+        run=recorded_run.run.run,
         wanted=wanted,
         subplans=subplans,
         changed=changed,
         alive=alive,
-        state=book.state(),
+        state=recorded_run.state(),
         under_way=steps,
-        start_command=book.start_command(),
+        start_command=recorded_run.start_command(),
     )
 
 
-def _ask(book: RecordedRun, path: str, wanted: ControlState, *, now: bool) -> None:
+def _ask(recorded_run: RecordedRun, path: str, wanted: ControlState, *, now: bool) -> None:
     data: dict[str, object] = {"wanted": str(wanted), **({"now": True} if now else {})}
-    book.journal.ask(book.run.run, "control", subplan=path, step="", data=data, at=time.time())
+    recorded_run.journal.ask(
+        recorded_run.run.run, "control", subplan=path, step="", data=data, at=time.time()
+    )
 
 
-def await_taken(book: RecordedRun, kind: str, sign: Sign) -> bool:
+def await_taken(recorded_run: RecordedRun, kind: str, sign: Sign) -> bool:
     """Waits until all requests of this kind are taken up; returns False if the coordinator left before that."""
     until = time.monotonic() + PATIENCE
-    while any(request.kind == kind for request in book.journal.requests(book.run.run)):
-        if not book.is_run_by_somebody() or book.has_left():
+    while any(request.kind == kind for request in recorded_run.journal.requests(recorded_run.run.run)):
+        if not recorded_run.has_coordinator() or recorded_run.has_left():
             return False
         if time.monotonic() > until:
-            raise deaf_error(book)
+            raise unresponsive_error(recorded_run)
         time.sleep(LOOKS_EVERY)
         sign()
     return True
 
 
-def deaf_error(book: RecordedRun) -> DeafError:
-    holder = book.journal.holder()
+def unresponsive_error(recorded_run: RecordedRun) -> UnresponsiveError:
+    holder = recorded_run.journal.holder()
     pid = "" if holder is None else f" (process {holder.pid})"
-    return DeafError(
-        f"the coordinator{pid} is alive and has not taken this up within {PATIENCE:.0f} s; it will when it goes "
-        "on. What may be wrong with it: weft doctor"
+    return UnresponsiveError(
+        f"the coordinator{pid} is alive and has not handled this within {PATIENCE:.0f} s; it will when it "
+        f"responds again. To find the cause, type: weft doctor"
     )
 
 
-def await_end(book: RecordedRun, sign: Sign = no_sign) -> None:
+def await_end(recorded_run: RecordedRun, sign: Sign = no_sign) -> None:
     """Waits until the coordinator has exited. It records the end of its run before it exits."""
-    while book.is_run_by_somebody():
+    while recorded_run.has_coordinator():
         time.sleep(LOOKS_EVERY)
         sign()
 
 
-def under_way(book: RecordedRun, subplans: Sequence[str] = ()) -> tuple[str, ...]:
+def under_way(recorded_run: RecordedRun, subplans: Sequence[str] = ()) -> tuple[str, ...]:
     """Returns the running steps as `store/model:code`."""
-    states = book.journal.states(book.run.run)
+    states = recorded_run.journal.states(recorded_run.run.run)
     running = [
         path for path, state in states.items() if state == "running" and _is_within(path, subplans or ("",))
     ]
     fold = RunFold()
-    for glimpse in book.journal.lives(book.run.run, running):
+    for glimpse in recorded_run.journal.lives(recorded_run.run.run, running):
         fold.apply(glimpse.event(), glimpse.at, glimpse.seq)
     steps = [(step, path) for path, row in fold.by_path.items() for step in row.steps.values()]
     steps.sort(key=lambda each: (each[0].started_at, each[0].firing))
@@ -182,28 +184,33 @@ def _is_within(path: str, subplans: Sequence[str]) -> bool:
     return any(not subplan or path == subplan or path.startswith(f"{subplan}/") for subplan in subplans)
 
 
-def refuse_to_retry(book: RecordedRun, names: Sequence[str]) -> tuple[str, ...]:
+def refuse_to_retry(recorded_run: RecordedRun, names: Sequence[str]) -> tuple[str, ...]:
     """Returns the paths of the subplans to retry; raises an error if they cannot be retried now."""
-    subplans = chosen(book, names)
-    holder = book.journal.holder()
-    if holder is not None and book.is_run_by_somebody():
+    subplans = chosen(recorded_run, names)
+    holder = recorded_run.journal.holder()
+    if holder is not None and recorded_run.has_coordinator():
         raise WeftError(
-            f"run {book.run.run} is under way (process {holder.pid}); what failed in it can be done once more "
-            "when it has ended, or after: weft stop"
+            f"run {recorded_run.run.run} is running (process {holder.pid}); retry when it has ended, or stop it "
+            f"first "
+            f"with: weft stop"
         )
-    states = book.journal.states(book.run.run)
+    states = recorded_run.journal.states(recorded_run.run.run)
     for path in subplans:
         state = states.get(path, "pending")
         if state != "failed":
-            raise InputError(f"{path} has not failed: it is {state}; {_instead_of_retry(book, states)}")
+            raise InputError(
+                f"{path} has not failed: it is {state}; {_instead_of_retry(recorded_run, states)}"
+            )
     if not subplans and "failed" not in states.values():
-        raise InputError(f"nothing has failed in run {book.run.run}; {_instead_of_retry(book, states)}")
+        raise InputError(
+            f"nothing has failed in run {recorded_run.run.run}; {_instead_of_retry(recorded_run, states)}"
+        )
     return subplans
 
 
-def _instead_of_retry(book: RecordedRun, states: Mapping[str, str]) -> str:
+def _instead_of_retry(recorded_run: RecordedRun, states: Mapping[str, str]) -> str:
     if "failed" in states.values():
         return "to retry what has failed, type: weft retry"
-    if book.state() in UNFINISHED:
-        return f"to resume the run, type: {book.start_command()}"
-    return f"to do everything once more, type: {book.start_command()} --fresh"
+    if recorded_run.state() in UNFINISHED:
+        return f"to resume the run, type: {recorded_run.start_command()}"
+    return f"to repeat everything, type: {recorded_run.start_command()} --fresh"

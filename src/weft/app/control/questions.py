@@ -27,12 +27,12 @@ class OpenQuestion(Struct, frozen=True):
         return f"{self.subplan}:{self.step}"
 
 
-def open_questions(book: RecordedRun) -> list[OpenQuestion]:
+def open_questions(recorded_run: RecordedRun) -> list[OpenQuestion]:
     """Returns the open questions of the run, the oldest first."""
-    if book.run.state in FINISHED:
+    if recorded_run.run.state in FINISHED:
         return []
     fold = RunFold()
-    fold.apply_all(book.events())
+    fold.apply_all(recorded_run.events())
     asked = (
         (question, path, step)
         for path, row in fold.by_path.items()
@@ -42,7 +42,7 @@ def open_questions(book: RecordedRun) -> list[OpenQuestion]:
     questions = {
         (path, step): OpenQuestion(path, step, question.text) for question, path, step in oldest_first
     }
-    for request in book.journal.requests(book.run.run):
+    for request in recorded_run.journal.requests(recorded_run.run.run):
         key = (request.subplan, request.step)
         if (
             key in questions and not questions[key].answer
@@ -52,25 +52,32 @@ def open_questions(book: RecordedRun) -> list[OpenQuestion]:
     return list(questions.values())
 
 
-def answer(book: RecordedRun, name: str, *, accepted: bool, text: str) -> OpenQuestion:
+def answer(recorded_run: RecordedRun, name: str, *, accepted: bool, text: str) -> OpenQuestion:
     """Writes an answer for the coordinator or, without one, for the next."""
-    question = _named(book, name)
+    question = _named(recorded_run, name)
     if question.answer:
         raise InputError(
-            f"{question.name} has been answered already: {question.answer}; the run has not taken it up yet"
+            f"{question.name} has been answered already: {question.answer}; the run has not handled it yet"
         )
     data: dict[str, object] = {"accepted": accepted, "text": text}
-    book.journal.ask(
-        book.run.run, "answer", subplan=question.subplan, step=question.step, data=data, at=time.time()
+    recorded_run.journal.ask(
+        recorded_run.run.run,
+        "answer",
+        subplan=question.subplan,
+        step=question.step,
+        data=data,
+        at=time.time(),
     )
     return question
 
 
-def _named(book: RecordedRun, name: str) -> OpenQuestion:
+def _named(recorded_run: RecordedRun, name: str) -> OpenQuestion:
     """Returns the question of a step, `release:sure`, or the only question of a subplan, `release`."""
-    questions = open_questions(book)
+    questions = open_questions(recorded_run)
     if not questions:
-        raise InputError(f"run {book.run.run} asks nothing now; to see what it does, type: weft events")
+        raise InputError(
+            f"run {recorded_run.run.run} has no open question; to see its events, type: weft events"
+        )
     subplan, _, step = name.partition(":")
     matches = [
         question for question in questions if question.subplan == subplan and step in {"", question.step}
@@ -79,6 +86,6 @@ def _named(book: RecordedRun, name: str) -> OpenQuestion:
         return matches[0]
     if matches:
         names = ", ".join(question.name for question in matches)
-        raise InputError(f"{name} asks several things; say which: {names}")
+        raise InputError(f"{name} asks several questions; name one of: {names}")
     all_names = [question.name for question in questions]
-    raise InputError(f"nothing of the name {name!r} is asked{suggestion(name, all_names)}")
+    raise InputError(f"there is no question {name!r}{suggestion(name, all_names)}")

@@ -36,29 +36,31 @@ class EndedLimits(Struct, frozen=True, kw_only=True):
     """The command that resumes the run."""
 
 
-def end_limits(book: RecordedRun, *, sign: Sign = no_sign) -> EndedLimits:
+def end_limits(recorded_run: RecordedRun, *, sign: Sign = no_sign) -> EndedLimits:
     """Ends all usage limits of the run and waits until its coordinator, if any, has taken up the request."""
-    run, state = book.run.run, book.state()
-    alive = book.is_run_by_somebody() and not book.has_left()
-    agents = _limited_agents(book) if state in UNFINISHED else ()
-    changed = bool(agents) and not any(request.kind == _KIND for request in book.journal.requests(run))
+    run, state = recorded_run.run.run, recorded_run.state()
+    alive = recorded_run.has_coordinator() and not recorded_run.has_left()
+    agents = _limited_agents(recorded_run) if state in UNFINISHED else ()
+    changed = bool(agents) and not any(
+        request.kind == _KIND for request in recorded_run.journal.requests(run)
+    )
     if changed:
-        book.journal.ask(run, _KIND, subplan="", step="", data={}, at=time.time())
+        recorded_run.journal.ask(run, _KIND, subplan="", step="", data={}, at=time.time())
     if agents and alive:
-        alive = await_taken(book, _KIND, sign)
+        alive = await_taken(recorded_run, _KIND, sign)
     return EndedLimits(
         run=run,
         agents=agents,
         changed=changed,
         alive=alive,
         state=state,
-        start_command=book.start_command(),
+        start_command=recorded_run.start_command(),
     )
 
 
-def _limited_agents(book: RecordedRun) -> tuple[str, ...]:
+def _limited_agents(recorded_run: RecordedRun) -> tuple[str, ...]:
     fold = RunFold()
-    for glimpse in book.journal.glance(book.run.run):
+    for glimpse in recorded_run.journal.glance(recorded_run.run.run):
         if glimpse.kind in _LIMITS:
             fold.apply(glimpse.event(), glimpse.at, glimpse.seq)
     return tuple(sorted({name for limit in fold.signals.limits(time.time()) for name in limit.agents}))

@@ -1,4 +1,4 @@
-"""What `weft decompose` does: the files of a project become a plan, which is then loaded as a check."""
+"""`weft decompose`: turn the files of a project into a plan, and load the plan as a check."""
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -29,24 +29,24 @@ class Proposal(Struct, frozen=True, kw_only=True):
     """The plan."""
     references: int
     references_inside: int
-    """Of these, how many are between files of one leaf."""
+    """References between files of one leaf."""
     changes: int
     changes_inside: int
-    """The same for pairs of files that changed together."""
+    """Pairs of files that changed together and are in one leaf."""
     unread: tuple[UnreadFile, ...] = ()
     left_out: tuple[str, ...] = ()
-    """What is no file: gone, or another repository, or a pipe."""
+    """Paths that are not files: deleted, another repository, or a pipe."""
     no_work: tuple[str, ...] = ()
     """Files that stay out of the plan because they give no agent anything to do; sorted."""
     limits: Limits = Limits()
     crowded: int = 0
     """Slices with more files to work on than the limit that could not be split; their tokens fit one agent."""
     history_fault: str = ""
-    """Why it is not known what changed together."""
+    """Why the history could not be read; empty if it could."""
     refinement: Refinement | None = None
 
 
-@without_gc()  # and after it, little is left to be searched
+@without_gc()  # it creates many objects, and few of them remain
 def propose(  # noqa: PLR0913 - as much as a person can say
     folder: Path,
     goal: str,
@@ -59,10 +59,10 @@ def propose(  # noqa: PLR0913 - as much as a person can say
     watch: Watch = lambda _said: None,
     refine: Refine | None = None,
 ) -> Proposal:
-    """Raises `InputError` if it cannot be done, and what `refine` raises."""
+    """Returns the proposed plan. Raises `InputError` if there is none, and the errors of `refine`."""
     if not all(map(find_spec, _EXTRA)):
         raise InputError(
-            "to decompose, Weft needs more than it came with; type: pip install 'weft[decompose]'"
+            "weft decompose needs packages that are not installed; type: pip install 'weft[decompose]'"
         )
     _check_goal(goal)
     watch("listing files")
@@ -74,7 +74,7 @@ def propose(  # noqa: PLR0913 - as much as a person can say
     watch(f"splitting {len(signals.paths):,} files")
     whole, refinement = decompose(signals, limits), None
     if refine is not None:
-        watch("")  # it tells by itself what it does
+        watch("")  # `refine` reports its own progress
         whole, refinement = refine(whole, signals, limits, goal)
     whole = whole if ordered else _without_order(whole)
     watch("writing the plan")
@@ -107,11 +107,11 @@ def propose(  # noqa: PLR0913 - as much as a person can say
 
 def _check_goal(goal: str) -> None:
     if not goal.strip():
-        raise InputError("the goal is empty; say in a sentence what is to be done")
+        raise InputError("the goal is empty; describe the change in a sentence")
     if any(
         "\ud800" <= letter <= "\udfff" for letter in goal
-    ):  # what Python makes of a byte that means nothing
-        raise InputError("the goal is not text in UTF-8; what stands in plans is")
+    ):  # surrogates, to which Python decodes invalid bytes
+        raise InputError("the goal is not text in UTF-8, which plans must be")
 
 
 def _crowded(whole: Part, signals: Signals, limits: Limits) -> int:

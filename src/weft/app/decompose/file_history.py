@@ -1,9 +1,9 @@
-"""Which files each of the last commits changed, by the names that they have now.
+"""The files that each of the last commits changed, by their present names.
 
-A file that was moved as it was has kept its history; one that changed on the way counts as new. What a repository
-begins with says nothing about any two files, nor does what a shallow clone begins with: both are left out, as are
-merges and commits of very many files. The output of git is read as it comes, for it may be larger than memory; if
-it is, its newest part has to do. Nothing is fetched: where a clone lacks what the history says, it is not known.
+A file that was moved without a change keeps its history; one that also changed counts as new. Left out are the
+first commit of a repository or of a shallow clone, which relates no two files to each other, merges, and commits
+of very many files. The output of git is read as a stream, because it may be larger than memory; only its newest
+part is used then. Nothing is fetched: if a partial clone lacks objects, the history is unknown.
 """
 
 import os
@@ -28,9 +28,9 @@ _LOG = (
 
 class FileHistory(Struct, frozen=True, kw_only=True):
     commits: Sequence[Sequence[str]] = ()
-    """The files of each, newest first."""
+    """The files of each commit, newest first."""
     fault: str = ""
-    """Why it is not known, in git's words."""
+    """Git's message if the history could not be read."""
 
 
 def history_of(git: Git) -> FileHistory:
@@ -44,23 +44,23 @@ def history_of(git: Git) -> FileHistory:
 
 
 def words(error: GitError) -> str:
-    """What git said, on one line."""
+    """Returns git's message on one line."""
     return " ".join(error.message.removeprefix("fatal: ").split()) or f"exit code {error.exit_code}"
 
 
 def changes(log: Iterable[bytes]) -> Iterator[list[str]]:
-    """From what `git log` writes, the newest commit first."""
+    """Yields the changed files of each commit in the output of `git log`, newest first."""
     now = dict[str, str]()
     for commit in _commits(log):
         if commit.count(b"\0") >= 2 * FILES_OF_A_COMMIT and _MOVED not in commit:
-            continue  # too many, and not worth taking apart
+            continue  # so many files say nothing about two of them
         files = list(_files(commit, now))
         if len(files) <= FILES_OF_A_COMMIT:
             yield files
 
 
 def _commits(log: Iterable[bytes]) -> Iterator[bytes]:
-    r"""Each begins with `\0\0\n`, which is in no name; what follows is told in fields that end with `\0`."""
+    r"""Yields the commits. Each starts with `\0\0\n`, which no name contains; its fields end with `\0`."""
     begun, left = b"", _BYTES
     for piece in log:
         *whole, begun = (begun + piece).split(_BEGIN)
@@ -72,12 +72,12 @@ def _commits(log: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _filled(commits: Iterable[bytes]) -> Iterator[bytes]:
-    """Without what a commit of no files leaves: more zeros."""
+    """Yields the commits with files. A commit without files leaves only further zeros."""
     return filter(None, (commit.strip(b"\0") for commit in commits))
 
 
 def _files(commit: bytes, now: dict[str, str]) -> Iterator[str]:
-    """By their present names; `now` has those that older commits call otherwise."""
+    """Yields the files by their present names; `now` maps names in older commits to present ones."""
     fields = iter(os.fsdecode(commit).split("\0"))
     for state in fields:
         path = next(fields)

@@ -1,7 +1,7 @@
-"""Files that nobody writes or reads by hand: they belong to a change, but are no work for an agent.
+"""Generated files: they may be part of a change, but give an agent no work.
 
-What a program wrote says so by its name, in its first lines, or in `.gitattributes`, where GitHub looks, too; or
-its lines are longer than anybody's.
+A generated file is recognised by its name, its first lines, its very long lines, or by the attributes in
+`.gitattributes` that GitHub reads as well.
 """
 
 from weft.workspaces.git.base.program import Git
@@ -29,18 +29,18 @@ _ATTRIBUTES = tuple(
 
 
 def is_packed(path: str) -> bool:
-    """Whether it is a lock file, or one that is squeezed for a machine: nothing in it is worth reading."""
+    """Returns whether it is a lock file or a minified file, which no agent needs to read."""
     return path.endswith(_PACKED) or path.rpartition("/")[2] in _LOCKS
 
 
 def is_squeezed(text: bytes) -> bool:
-    """Whether its lines are, on average, longer than a person would write them."""
+    """Returns whether its lines are, on average, longer than a person writes."""
     return len(text) > max(_LONG_ENOUGH_TO_TELL, _LONG_LINE * (text.count(b"\n") + 1))
 
 
 def is_signed(text: bytes) -> bool:
-    """Whether it says that a program wrote it. What it refers to counts all the same."""
-    if (  # there are many files, and most have none of this
+    """Returns whether its text states that a program wrote it. Its references still count."""
+    if (  # a cheap test first: most files contain none of these words
         text.find(b"enerated", 0, _SIGNED_WITHIN) < 0
         and text.find(b"not edit", 0, _SIGNED_WITHIN) < 0
         and text.find(b"NOT EDIT", 0, _SIGNED_WITHIN) < 0
@@ -51,5 +51,5 @@ def is_signed(text: bytes) -> bool:
 
 
 def marked(git: Git) -> frozenset[str]:
-    """What the attributes of the repository call generated or vendored; `git` is at its top."""
+    """Returns the files that git attributes mark as generated or vendored; `git` runs at the top."""
     return frozenset(git.fields("ls-files", "-z", "--cached", "--", *_ATTRIBUTES))

@@ -66,14 +66,14 @@ _SYSTEMS = frozenset(
 _NO_PACKAGE = re.compile(r"(?:^|/)(?:vendor|testdata|[._][^/]*)(?:/|$)")
 
 Narrow = Callable[[Sequence[str]], Iterator[str]]
-"""Arguments for the tests of a part, which are paths; none if there is no way to name them."""
+"""Returns the arguments for the tests of a part, given their paths; none if they cannot be named."""
 
 
-# --- what is a test ---
+# --- tests ---
 
 
 def is_test(path: str, text: bytes) -> bool:
-    """Whether the file holds a test that the usual runner of its language finds; `text` is its beginning."""
+    """Returns whether the file has a test that the usual runner of its language finds; `text` is its beginning."""
     name = path.rpartition("/")[2]
     if name.endswith(".py"):
         return name.startswith("test_") and b"def test" in text
@@ -86,7 +86,7 @@ def is_test(path: str, text: bytes) -> bool:
 
 
 class PartChecks(Struct, frozen=True, kw_only=True):
-    """Knows the project's command and tests."""
+    """The project's test command, and its tests."""
 
     command: str = ""
     """Empty if no command can be narrowed."""
@@ -94,13 +94,13 @@ class PartChecks(Struct, frozen=True, kw_only=True):
     tests: frozenset[str] = frozenset()
 
     def for_part(self, files: Iterable[str]) -> str:
-        """The command that tests these files; empty if there is none."""
+        """Returns the command that tests these files; empty if there is none."""
         own = [path for path in files if path in self.tests and _PLAIN.fullmatch(path)]
         arguments = [*self.narrow(own)] if own else []
         return " ".join((self.command, *arguments)) if 0 < len(arguments) <= _MOST_ARGUMENTS else ""
 
     def for_group(self, files: Collection[str]) -> str:
-        """None if the group has all tests: the plan's own `verify` is the same then."""
+        """Returns the command for a group; empty if it has all tests, because the plan's `verify` runs these."""
         return "" if self.tests and self.tests <= frozenset(files) else self.for_part(files)
 
 
@@ -111,7 +111,7 @@ def part_checks(
     tests: Collection[str],
     environ: Mapping[str, str],
 ) -> PartChecks:
-    """`folder` is the top of the project and `paths` are all its files, of which `tests` hold a test."""
+    """Returns the checks. `folder` is the top of the project, `paths` its files, `tests` those with a test."""
     for check in found.tests[: 2 if found.tests and found.tests[0].command == "make test" else 1]:
         command = check.command
         is_run = command == found.tests[0].command or _make_runs(folder, command)
@@ -123,7 +123,7 @@ def part_checks(
 
 
 def _make_runs(folder: Path, command: str) -> bool:
-    """Whether a line of the recipe of `make test` begins with the command, whatever its options."""
+    """Returns whether a line of the recipe of `make test` starts with the command, with any options."""
     makefile = next(
         filter(None, (text_of(folder / name) for name in ("GNUmakefile", "makefile", "Makefile"))), ""
     )
@@ -136,7 +136,7 @@ def _make_runs(folder: Path, command: str) -> bool:
 def _narrowing(
     command: str, folder: Path, paths: Sequence[str], tests: Collection[str]
 ) -> tuple[str, Narrow] | None:
-    """The command without what it says about the whole, and how it takes tests; None if it cannot be narrowed."""
+    """Returns the command without arguments for the whole, and how to name tests; None if that is not possible."""
     if command.endswith("pytest -q"):
         return (command, _Places(paths, tests).of) if _runs_in_parts(folder) else None
     if command.endswith("python3 -m unittest"):
@@ -175,7 +175,7 @@ class _Places:
                     for folder in folder_with_parents(folder_of(test))
                     if folder and own[folder] == self._all[folder]
                 ]
-                # A folder with a single test is named by it: then a reader sees which.
+                # A folder with a single test is named by that file, which is clearer for a reader.
                 place = whole[-1] if whole and own[whole[-1]] > 1 else test
                 if place not in named:
                     named.add(place)
@@ -205,14 +205,14 @@ class _Packages:
         self._modules = frozenset(folder_of(path) for path in paths if path.endswith("/go.mod"))
 
     def of(self, tests: Sequence[str]) -> Iterator[str]:
-        """Packages of the module at the top."""
+        """Yields the packages of the module at the top."""
         for folder in dict.fromkeys(folder_of(test) for test in tests if test.endswith(".go")):
             if not _NO_PACKAGE.search(folder) and self._modules.isdisjoint(folder_with_parents(folder)):
                 yield f"./{folder}" if folder else "."
 
 
 def _finds_targets(folder: Path) -> bool:
-    """Whether cargo takes each file of `tests` for a target of the package at the top."""
+    """Returns whether cargo treats each file in `tests` as a target of the package at the top."""
     text = text_of(folder / "Cargo.toml")
     return "[package]" in text and "[[test]]" not in text and "autotests" not in text
 
@@ -224,7 +224,7 @@ def _targets(tests: Sequence[str]) -> Iterator[str]:
 
 
 def _has_settings(folder: Path) -> bool:
-    """Whether settings may say that other files are the tests."""
+    """Returns whether settings may define other files as tests."""
     names = (f"{name}.{ending}" for name in _JAVASCRIPT for ending in _ENDINGS)
     return package_value(folder, "jest") is not None or any(text_of(folder / name) for name in names)
 

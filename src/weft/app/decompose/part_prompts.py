@@ -1,8 +1,8 @@
-"""Prompts of slices: what is in the slice, and what the slices around it do.
+"""Prompts of slices: the content of the slice, and the work of related slices.
 
-The goal and the list of files are given to each agent anyway. The prompt adds where the slice ends: which slices
-are done before it and may have changed what it uses, which wait for it, and which run at the same time and have
-files that are linked with its own. Each is named as `weft status` names it, with its title.
+Each agent gets the goal and the list of files anyway. The prompt adds the boundaries of the slice: the slices that
+end before it and may have changed what it uses, those that wait for it, and those that run at the same time with
+related files. Each is named by its path in `weft status`, with its title.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ _END = "Change files of other slices only where they must change with these."
 
 
 class Prompts:
-    """Knows the whole tree."""
+    """Builds the prompts of all slices of a tree."""
 
     def __init__(self, whole: Part) -> None:
         self._parts = dict(_by_path("", whole))
@@ -29,7 +29,7 @@ class Prompts:
         self._linked = self._links()
 
     def prompt(self, path: str) -> str:
-        """Of the leaf with this path; its own if it has one."""
+        """Returns the prompt of the leaf with this path; its own prompt, if it has one."""
         leaf = self._parts[path]
         return leaf.prompt or "\n".join(self._lines(path, leaf))
 
@@ -48,7 +48,7 @@ class Prompts:
         yield _END
 
     def _around(self, path: str, others: Mapping[str, Sequence[str]]) -> list[str]:
-        """What the slice or a group around it has there."""
+        """Returns the entries of the slice and of the groups around it."""
         neighbours = list[str]()
         while path:
             neighbours += others.get(path, ())
@@ -67,7 +67,7 @@ class Prompts:
         return "; ".join(pairs) + _more(len(linked))
 
     def _links(self) -> dict[str, dict[str, tuple[str, str]]]:
-        """For each leaf those that a risk links with it, and a pair of files, its own first."""
+        """Returns for each leaf the leaves that a risk links to it, each with a pair of files, its own first."""
         leaf_of = {file: path for path, part in self._parts.items() if not part.parts for file in part.files}
         links = dict[str, dict[str, tuple[str, str]]]()
         pairs = [pair for part in self._parts.values() for risk in part.risks for pair in risk.files]
@@ -89,5 +89,5 @@ def _more(number: int) -> str:
 
 
 def _plain(text: str) -> str:
-    """Names of files are no templates, whatever is in them."""
+    """Returns the text with template syntax escaped: a file name may contain any characters."""
     return text.replace("{{", "{ {").replace("{%", "{ %")

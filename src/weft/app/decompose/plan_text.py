@@ -16,14 +16,14 @@ from weft.plan.text.emit import Path, Plain, to_yaml
 
 _ASSUMED = "claude"
 _RISKS_SHOWN = 3
-_TOO_LARGE = "More than one agent should take, but nothing tells how to split it."
+_TOO_LARGE = "Larger than one agent should take, but there is no basis for splitting it."
 _HEAD = """\
-A proposal, made of {files:,} files. It knows what they refer to and what changed together, but not the goal:
+A proposal for {files:,} files, based on their references and on what changed together, not on the goal:
 read it, and change what you know better.
-  weft check   is it right, what can run at once, what may it cost
+  weft check   checks it; shows what runs at once and what it may cost
   weft run     run it"""
-_VERIFY = "Must pass on all that was done, together. What can be tested alone may have a `verify` of its own."
-_VERIFY_OF_PARTS = "Must pass on all that was done, together. The `verify` of a slice runs the tests in it."
+_VERIFY = "Must pass on the merged result. A slice that can be tested alone may have a `verify` of its own."
+_VERIFY_OF_PARTS = "Must pass on the merged result. The `verify` of a slice runs the tests in it."
 _NO_CHECKS = PartChecks()
 _NOT_IN_PATTERNS = re.compile(r"[\\\ud800-\udfff]")
 _WILDCARD = re.compile(r"([*?[])")
@@ -38,7 +38,7 @@ def plan_text(
     beside: Iterable[str] = (),
     checks: PartChecks = _NO_CHECKS,
 ) -> str:
-    """A folder that is in one part may be named as such; not so if one of the files `beside` is in it."""
+    """Returns the plan. It names a folder if one part has all of it and no file of `beside` is in it."""
     subplans = _Subplans(owners=_owners(whole, beside), prompts=Prompts(whole), checks=checks)
     data: dict[str, Plain] = {"weft": 1, "plan": plan_id(name), "goal": goal}
     if found.setup and found.git.is_repository:
@@ -74,11 +74,11 @@ class _Subplans(Struct, frozen=True, kw_only=True):
         return entry
 
 
-# Which files
+# Files
 
 
 def _owners(whole: Part, beside: Iterable[str]) -> dict[str, str]:
-    """For each folder the first file of the leaf that has all of it; empty if none has."""
+    """Returns, for each folder, the first file of the leaf that has all of it; empty if no leaf has."""
     owners = dict[str, str]()
     for path in beside:
         folder = folder_of(path)
@@ -98,25 +98,25 @@ def _owners(whole: Part, beside: Iterable[str]) -> dict[str, str]:
 
 
 def _patterns(files: Sequence[str], owners: dict[str, str]) -> Iterator[str]:
-    """Each file, or the topmost folder around it that is all the part's own."""
-    told = set[str]()
+    """Yields each file, or the topmost folder around it that belongs to the part as a whole."""
+    written = set[str]()
     for path in files:
         folder, top = folder_of(path), ""
         while folder:
             top = folder if owners.get(folder) == files[0] else top
             folder = folder_of(folder)
         pattern = f"{_escaped(top)}/**" if top else _escaped(path)
-        if pattern not in told:
-            told.add(pattern)
+        if pattern not in written:
+            written.add(pattern)
             yield pattern
 
 
 def _escaped(path: str) -> str:
-    """What is no part of any pattern is any character."""
+    """Returns the path as a pattern. Characters that patterns cannot express become `?`."""
     return _NOT_IN_PATTERNS.sub("?", _WILDCARD.sub(r"[\1]", path))
 
 
-# What a person should know
+# Comments for the user
 
 
 def _comments(whole: Part, found: ProjectSurvey, checks: PartChecks) -> Iterator[tuple[Path, str]]:
@@ -137,7 +137,7 @@ def _comments(whole: Part, found: ProjectSurvey, checks: PartChecks) -> Iterator
 
 
 def _about(part: Part, path: Path) -> Iterator[tuple[Path, str]]:
-    """Risks stand where the parts begin that they are about."""
+    """Yields the comments on a part; risks stand at the start of the parts that they concern."""
     if part.too_large:
         yield path, _TOO_LARGE
     if part.risks:
@@ -147,7 +147,7 @@ def _about(part: Part, path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _risks(risks: Sequence[Risk]) -> Iterator[str]:
-    """Those with most behind them."""
+    """Yields the most important risks as lines."""
     yield from risk_lines(risks, most=_RISKS_SHOWN)
     if len(risks) > _RISKS_SHOWN:
-        yield f"So do {len(risks) - _RISKS_SHOWN} more pairs of these; `weft decompose --json` tells."
+        yield f"So do {len(risks) - _RISKS_SHOWN} more pairs; `weft decompose --json` lists all."

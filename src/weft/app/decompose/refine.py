@@ -1,7 +1,7 @@
-"""What `weft decompose --refine` does: an agent is asked what it would call the parts, and where files belong.
+"""`weft decompose --refine`: ask an agent for names of the parts and for better places of files.
 
-An answer that cannot be taken is told to it with all that is wrong, and it is asked once more. If there is none
-that can be taken, there is no plan: nobody should have to find out whether the one that was written is refined.
+An invalid answer goes back to the agent with all its errors, once. Without a valid answer no plan is written, so
+that a written plan is always refined.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from weft.app.agents.probes import to_probe
 from weft.app.agents.question import AgentQuestion, AgentReply, ask
 from weft.app.decompose.refinement import Refinement, RefinementCost
 from weft.decompose.model import Limits, Part, Signals
-from weft.decompose.refinement.questions import MOST_BYTES, Questions, Scope
+from weft.decompose.refinement.questions import MOST_BYTES, Questions, QuestionScope
 from weft.decompose.refinement.tree import Refined, Refining
 from weft.engine.state.outputs import MOST_CHECKED, NotJsonError, json_of
 from weft.errors import InputError, WeftError
@@ -27,21 +27,21 @@ TRIES = 2
 """For each question."""
 _FAULTS_TOLD = 20
 _ANSWER_TOLD = 20_000
-"""Characters of an answer that the agent sees again, if it could not be taken."""
+"""The most characters of an invalid answer that the agent sees again."""
 _WITHOUT = "nothing has been written; for a plan that no agent has refined, leave out --refine"
 
 Call = Callable[[str, int], AgentReply]
-"""A prompt, and for which time: what came of it."""
+"""Calls the agent with a prompt and the number of the attempt."""
 Tell = Callable[[str], object]
 
 
 class AnswerRefusedError(WeftError):
-    """What an agent answered cannot be taken."""
+    """The agent's answers are invalid."""
 
     def __init__(self, agent: str, faults: Sequence[str], spent: RefinementCost) -> None:
         self.faults = tuple(faults)
         self._spent = spent
-        super().__init__(f"{agent} was asked {TRIES} times, and its answer cannot be taken")
+        super().__init__(f"{agent} was asked {TRIES} times, and its answer is invalid")
 
     def lines(self) -> Iterator[str]:
         yield f"error: {self}:"
@@ -56,7 +56,7 @@ def _told(faults: Sequence[str]) -> Iterator[str]:
 
 
 class Refiner:
-    """An agent that can be asked; `tell` hears what is going on, in sentences."""
+    """Refines a tree with an agent; calls `tell` with sentences about the progress."""
 
     def __init__(self, agent: Agent, call: Call, tell: Tell, *, most_bytes: int = MOST_BYTES) -> None:
         self.agent = agent
@@ -66,37 +66,40 @@ class Refiner:
         self._spent = RefinementCost()
 
     def refine(self, whole: Part, signals: Signals, limits: Limits, goal: str) -> tuple[Part, Refinement]:
-        """Raises `AnswerRefusedError`, and `WeftError` if there is no answer, or too much to ask."""
+        """Returns the refined tree.
+
+        Raises `AnswerRefusedError`, and `WeftError` if there is no answer, or if there are too many questions.
+        """
         questions = Questions(signals, limits, goal, most_bytes=self._most_bytes)
         refining = Refining(signals, limits)
         scopes = questions.scopes(whole)
         if len(scopes) > MOST_QUESTIONS:
             raise InputError(
-                f"there is so much that {self.agent.name} would be asked {len(scopes):,} questions, and "
-                f"{MOST_QUESTIONS} are the most; name a DIR in it, choose with --files, or leave out --refine"
+                f"{self.agent.name} would be asked {len(scopes):,} questions, more than the limit of "
+                f"{MOST_QUESTIONS}; name a DIR in it, choose with --files, or leave out --refine"
             )
-        done = list[Refined]()
+        refined = list[Refined]()
         for number, scope in enumerate(scopes, 1):
             which = f", question {number} of {len(scopes)}" if len(scopes) > 1 else ""
             self._tell(f"asking {self.agent.name} for names, words and moves{which}")
-            done.append(self._answered(whole, scope, questions.text(whole, scope), refining))
-            whole = done[-1].whole
+            refined.append(self._answered(whole, scope, questions.text(whole, scope), refining))
+            whole = refined[-1].whole
         return whole, Refinement(
             agent=self.agent.name,
             model=self.agent.model,
             questions=len(scopes),
-            renamed=sum(one.renamed for one in done),
-            worded=sum(one.worded for one in done),
-            moved=sum(one.moved for one in done),
+            renamed=sum(answer.renamed for answer in refined),
+            worded=sum(answer.worded for answer in refined),
+            moved=sum(answer.moved for answer in refined),
             spent=self._spent,
         )
 
-    def _answered(self, whole: Part, scope: Scope, prompt: str, refining: Refining) -> Refined:
+    def _answered(self, whole: Part, scope: QuestionScope, prompt: str, refining: Refining) -> Refined:
         faults: Sequence[str] = ()
         again = ""
         for attempt in range(1, TRIES + 1):
             if faults:
-                self._tell(f"its answer cannot be taken: {faults[0]}; asking once more")
+                self._tell(f"its answer is invalid: {faults[0]}; asking again")
             answer = self._answer(prompt + again, attempt)
             taken = _taken(answer, whole, scope, refining)
             if isinstance(taken, Refined):
@@ -112,10 +115,10 @@ class Refiner:
         return reply.answer
 
 
-def _taken(answer: str, whole: Part, scope: Scope, refining: Refining) -> Refined | tuple[str, ...]:
-    """What becomes of the tree, or all that is wrong with the answer."""
+def _taken(answer: str, whole: Part, scope: QuestionScope, refining: Refining) -> Refined | tuple[str, ...]:
+    """Returns the changed tree, or all errors of the answer."""
     if len(answer) > MOST_CHECKED:
-        return (f"the answer has {len(answer):,} characters, and {MOST_CHECKED:,} are the most",)
+        return (f"the answer has {len(answer):,} characters; the limit is {MOST_CHECKED:,}",)
     try:
         value = json_of(answer, of_agent=True)
     except NotJsonError as error:
@@ -128,7 +131,7 @@ def _again(faults: Sequence[str], answer: str) -> str:
     shown = answer if len(answer) <= _ANSWER_TOLD else f"{answer[:_ANSWER_TOLD]}…"
     return "\n".join(
         (
-            "\n\nYou were asked this before, and your answer cannot be taken:",
+            "\n\nYou were asked this before, and your answer is invalid:",
             *_told(faults),
             "It was:",
             shown,
@@ -144,20 +147,21 @@ def _why(reply: AgentReply) -> str:
     return f"{reply.message}; limited until {until}"
 
 
-# --- who is asked ---
+# --- the agent ---
 
 
 def refiner(
     found: PlanAgents, name: str, environ: Mapping[str, str], *, model: str | None, timeout: float, tell: Tell
 ) -> Refiner:
-    """The agent of that name, found as `weft agents` finds it. Raises `InputError` if it cannot be asked."""
+    """Returns a refiner with the agent of that name, as `weft agents` finds it. Raises `InputError`."""
     seen = overview(found, [name], environ, patience=None)
-    asked = to_probe(found, seen, environ, named=True, model=model)
-    for one in asked.missing:
+    to_ask = to_probe(found, seen, environ, named=True, model=model)
+    for status in to_ask.missing:
         raise InputError(
-            f"the agent {name} needs {one.program}, which is not on the PATH; to install it, type: {one.install}"
+            f"the agent {name} needs {status.program}, which is not on the PATH; "
+            f"to install it, type: {status.install}"
         )
-    return Refiner(asked.agents[0], partial(_call, found, asked.agents[0], environ, timeout), tell)
+    return Refiner(to_ask.agents[0], partial(_call, found, to_ask.agents[0], environ, timeout), tell)
 
 
 def _call(

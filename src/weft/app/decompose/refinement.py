@@ -1,4 +1,4 @@
-"""What an agent has done to a tree of parts, and what it cost: light to load, unlike those who do it."""
+"""The result of a refinement and its cost. A separate module, because `refine` is slow to import."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ class RefinementCost(Struct, frozen=True, kw_only=True):
     tries: int = 0
     seconds: float = 0.0
     tokens: int | None = 0
-    """None if it is not told."""
+    """None if the agent does not report it."""
     cost: int | None = 0
     """In micro-dollars; None if it is not known."""
 
@@ -29,23 +29,23 @@ class RefinementCost(Struct, frozen=True, kw_only=True):
         return f"{tokens}, {'cost unknown' if self.cost is None else dollars(self.cost)}"
 
 
-def _sum(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one + other
+def _sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
 
 
 class Refinement(Struct, frozen=True, kw_only=True):
     agent: str
     model: str | None
-    """None if it is the agent's own."""
+    """None for the agent's default model."""
     questions: int
     renamed: int
-    """Parts that have another id."""
+    """Parts with a new id."""
     worded: int
-    """Parts that were given a title or a prompt."""
+    """Parts with a new title or prompt."""
     moved: int
-    """Files."""
+    """Moved files."""
     spent: RefinementCost
 
 
 Refine = Callable[[Part, Signals, Limits, str], tuple[Part, Refinement]]
-"""Makes a tree better, knowing the goal; raises `WeftError` if it cannot."""
+"""Refines a tree for a goal; raises `WeftError` if it cannot."""

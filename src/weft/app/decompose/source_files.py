@@ -1,9 +1,9 @@
-"""The files of a project, as decomposition wants them: which there are, how each begins, what changed together.
+"""The files of a project for decomposition: their paths, their beginnings, and which changed together.
 
-In a repository these are the files that git tracks; elsewhere all below the directory but what tools keep for
-themselves. Symbolic links are files like others and never followed, so there are no loops. A file that cannot be
-read still is a file of the project: nothing is known of what it refers to, and that is told. What is no work for
-an agent, such as a picture or a lock file, is one, too, but counts no tokens.
+In a repository these are the tracked files; elsewhere all files below the directory except those of tools.
+Symbolic links count as files and are never followed, so there are no loops. An unreadable file is still a file of
+the project: its references are unknown, and the result says so. A file that gives an agent no work, such as a
+picture or a lock file, counts no tokens.
 """
 
 import os
@@ -34,13 +34,13 @@ _NOT_LOOKED_INTO = frozenset(
 )
 _METADATA = re.compile(r"(?:^|/)[^/]+\.(?:egg-info|dist-info)/|(?:^|/)PKG-INFO$")
 _OF_A_BARE_REPOSITORY = ("HEAD", "objects", "refs")
-_SMALL = 2 * 1024  # what is not text, and shorter, does not matter
+_SMALL = 2 * 1024  # smaller binary files do not matter
 _SAMPLE = 8 * 1024
 _LONGEST_MANIFEST = 1024 * 1024
 _TOLD_EVERY = 1000
 
 Watch = Callable[[str], None]
-"""Is told what is being done, now and then."""
+"""A function that is called with the current activity, now and then."""
 
 
 class UnreadFile(Struct, frozen=True):
@@ -49,27 +49,27 @@ class UnreadFile(Struct, frozen=True):
 
 
 class SourceFiles(Struct, frozen=True, kw_only=True):
-    """Which files there are; what is in them is read by `sources`, one after the other."""
+    """The paths of the files. `sources` reads their contents, one after the other."""
 
     root: Path
-    """What paths are relative to: the top of the repository, or else the directory."""
+    """The directory that paths are relative to: the top of the repository, else the given directory."""
     paths: tuple[str, ...]
     beside: tuple[str, ...] = ()
-    """Other files of the project, which are not meant."""
+    """Other files of the project, which are not selected."""
     commits: Sequence[Sequence[str]] = ()
-    """What each of the last ones changed."""
+    """The files that each of the last commits changed."""
     history_fault: str = ""
-    """Why that is not known."""
+    """Why the history could not be read; empty if it could."""
     metadata: tuple[str, ...] = ()
-    """Of these, what a build tool wrote to describe the package."""
+    """Files in `beside` in which a build tool describes the package."""
     not_by_hand: Collection[str] = ()
-    """What git has been told is generated or comes from elsewhere."""
+    """Files that git attributes mark as generated or vendored."""
     unread: list[UnreadFile] = field(default_factory=list[UnreadFile])
-    """Grows while `sources` is read, as does the next."""
+    """Unreadable files. This list and the next ones grow while `sources` is read."""
     left_out: list[str] = field(default_factory=list[str])
-    """What is no file here: gone, or another repository, or a pipe."""
+    """Paths that are not files: deleted, another repository, or a pipe."""
     tests: list[str] = field(default_factory=list[str])
-    """Files that hold a test."""
+    """Files with a test."""
 
     def sources(self, watch: Watch = lambda _said: None) -> Iterator[Source]:
         most = bytes_to_read(len(self.paths))
@@ -93,23 +93,23 @@ class SourceFiles(Struct, frozen=True, kw_only=True):
         watch("looking up what files refer to")
 
     def manifests(self) -> dict[str, bytes]:
-        """Also of those beside: a module of Go has its name at the top, whichever folder is meant."""
+        """Returns all manifests, selected or not: the name of a Go module is at the top of the repository."""
         found = dict[str, bytes]()
         for path in (*self.paths, *self.beside):
             if path.rpartition("/")[2] in NAMES:
                 try:
                     found[path] = _beginning(f"{self.root}/{path}", _LONGEST_MANIFEST)
                 except OSError:
-                    continue  # if it is meant, it is among the sources, too, and told there
+                    continue  # a selected file is among the sources as well, and reported there
         return found
 
 
 def files_below(
     folder: Path, globs: Sequence[str], environ: Mapping[str, str], *, exclude: Sequence[str] = ()
 ) -> SourceFiles:
-    """Those that one of `globs` means, if there are any, and none of `exclude` does.
+    """Returns the files that match one of `globs`, if any are given, and none of `exclude`.
 
-    Raises `InputError` if there is no such directory, or nothing in it that is meant.
+    Raises `InputError` if there is no such directory, or no matching file.
     """
     for glob in (*globs, *exclude):
         if fault := glob_fault(glob):
@@ -118,7 +118,7 @@ def files_below(
         place = Path(os.path.realpath(folder, strict=True))
         os.scandir(folder).close()
     except NotADirectoryError:
-        raise InputError(f"{folder} is no directory; a pattern goes in quotes, after --files") from None
+        raise InputError(f"{folder} is not a directory; write a pattern in quotes, after --files") from None
     except OSError as error:
         raise failure(f"cannot read {folder}", error) from None
     is_repository = repository_around(place) is not None
@@ -136,19 +136,19 @@ def files_below(
     if found.paths:
         raise InputError(_no_file_is_meant(folder, globs, exclude, found))
     raise InputError(
-        f"git tracks no file in {folder}; to have it track some, type `git add`"
+        f"git tracks no file in {folder}; to track files, type `git add`"
         if is_repository
         else f"there is no file in {folder}"
     )
 
 
 def _is_metadata(path: str) -> bool:
-    """Whether a build tool wrote it beside the sources to describe the package, and writes it again."""
+    """Returns whether a build tool generates it beside the sources to describe the package."""
     return bool(_METADATA.search(path))
 
 
 def _is_of_weft(path: str) -> bool:
-    """A plan is no work of the plan, nor are settings and what else Weft keeps."""
+    """Returns whether it is a plan, a configuration or another file of Weft, which no plan changes."""
     return f"/{FOLDER}/" in f"/{path}" or path.rpartition("/")[2] in PLAN_NAMES
 
 
@@ -158,16 +158,17 @@ def is_meant(path: str, globs: Sequence[str], exclude: Sequence[str]) -> bool:
 
 
 def _no_file_is_meant(folder: Path, globs: Sequence[str], exclude: Sequence[str], found: SourceFiles) -> str:
-    """Patterns begin where those of plans do. Who is further down might have thought otherwise."""
+    """Returns the error message.
+
+    Patterns are relative to the top of the repository, as in plans; a user in a subdirectory may not expect that.
+    """
     inside = os.path.relpath(os.path.realpath(folder), os.path.realpath(found.root))
     only = " or ".join(globs) if globs else "**"
-    said = f"no file in {folder} is meant by {only}" + (
-        f" without {' and '.join(exclude)}" if exclude else ""
-    )
+    problem = f"no file in {folder} matches {only}" + (f" without {' and '.join(exclude)}" if exclude else "")
     from_here = [f"{inside}/{glob}" for glob in globs]
     if any(is_meant(path, from_here, exclude) for path in found.paths if globs):
-        return f"{said}; patterns begin at the top of the repository: type --files '{from_here[0]}'"
-    return said
+        return f"{problem}; patterns start at the top of the repository: type --files '{from_here[0]}'"
+    return problem
 
 
 # Without git
@@ -184,7 +185,7 @@ def _untracked(folder: Path, place: Path) -> SourceFiles:
 
 def walked(folder: Path) -> Iterator[str]:
     def unreadable(error: OSError) -> None:
-        if not isinstance(error, FileNotFoundError):  # gone since we were told of it
+        if not isinstance(error, FileNotFoundError):  # it was deleted after it was listed
             raise failure(f"cannot read {error.filename}", error)
 
     begin = len(os.fspath(folder).rstrip("/")) + 1
@@ -208,7 +209,7 @@ def _tracked(folder: Path, environ: Mapping[str, str]) -> SourceFiles:
     except FileNotFoundError:
         raise InputError(f"{folder} is in a git repository, and there is no program git here") from None
     except GitError as error:
-        raise InputError(f"git does not tell which files are in {folder}: {words(error)}") from None
+        raise InputError(f"git cannot list the files in {folder}: {words(error)}") from None
     history = history_of(git)
     return SourceFiles(
         root=root,
@@ -220,13 +221,13 @@ def _tracked(folder: Path, environ: Mapping[str, str]) -> SourceFiles:
     )
 
 
-# What is in a file
+# The content of a file
 
 
 def _source(file: str, path: str, most: int) -> Source | None:
-    """None if it is no file: what git tracks may be another repository, or gone.
+    """Returns the source; None if it is not a file: a tracked path may be another repository, or deleted.
 
-    Names are plain text here: to make a `Path` of each would take longer than all else.
+    Names are plain strings, because creating a `Path` for each would dominate the run time.
     """
     try:
         found = os.lstat(file)
@@ -242,7 +243,7 @@ def _source(file: str, path: str, most: int) -> Source | None:
     is_empty = found.st_size == 0  # such as an `__init__.py` that only marks a folder
     if not has_text and found.st_size < _SMALL:
         return Source(path=path, size=found.st_size, is_asset=is_empty)
-    # To ask for more than there is would have room made for it.
+    # `read` allocates as many bytes as requested, so no more than the file has are requested.
     text = _beginning(file, min(found.st_size + 1, most if has_text else _SAMPLE))
     if b"\0" in text or is_squeezed(text):  # no agent reads it
         return Source(path=path, size=0, is_asset=True)

@@ -9,7 +9,7 @@ from typing import TypedDict
 from msgspec import Struct
 
 from weft.agents.adapters import adapter_of
-from weft.app.agents.programs import place_of, program_of, said_of_version
+from weft.app.agents.programs import place_of, program_of, version_output
 from weft.app.doctor.configuration import files
 from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.findings import Check, Finding, fine, problem, warning
@@ -79,7 +79,7 @@ def _examine_agent(context: DoctorContext, used_agent: _UsedAgent) -> Finding:
         return report(f"agent {agent.name!r}: {error}", command="weft check", subject=agent.name)
     if program is None or AGENT_PROGRAMS[agent.use].program is None:
         return fine(f"agent {agent.name!r} ({agent.use})")
-    version = said_of_version(program, context.environ, patience=context.bounds.patience)
+    version = version_output(program, context.environ, patience=context.bounds.patience)
     if version is None:
         return report(
             f"agent {agent.name!r}: `{program} --version` gives no answer within {context.bounds.patience:g} s",
@@ -113,7 +113,7 @@ def _missing(
     installed = ", ".join(installed_agents(context.environ)) or "none"
     install = AGENT_PROGRAMS[agent.use].install
     return (
-        f"its program {program!r} is not on the PATH; installed of those that Weft knows: {installed}",
+        f"its program {program!r} is not on the PATH; installed agents that Weft knows: {installed}",
         {"command": install}
         if install
         else {"advice": f"install {program}, or name another agent in the plan"},
@@ -125,20 +125,20 @@ def _missing(
 
 def installed(context: DoctorContext) -> Iterator[Finding]:
     names = installed_agents(context.environ)
-    yield fine(f"on the PATH: {', '.join(names)}" if names else "none that Weft knows is on the PATH")
+    yield fine(f"on the PATH: {', '.join(names)}" if names else "no agent that Weft knows is on the PATH")
 
 
 CHECKS = (
     Check(
         id="agents",
-        looks_at="the programs of agents that the plan, or else the configuration, names are on the PATH, and "
-        "those that Weft knows tell their version; a warning for those that no step of the plan needs",
+        covers="the programs of the agents that the plan (or the configuration) names are on the PATH and "
+        "report their version; a warning for agents that no step of the plan uses",
         why="steps of that agent cannot start",
         examine=agents,
     ),
     Check(
         id="agents-installed",
-        looks_at="which of the agents that Weft knows are installed; never wrong",
+        covers="which of the agents that Weft knows are installed; never a problem",
         why="a plan can name them without a command",
         examine=installed,
     ),

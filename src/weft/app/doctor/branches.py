@@ -100,11 +100,11 @@ def unmerged(context: DoctorContext) -> Iterator[Finding]:
         if not landing.is_target_there:
             last = context.last_landing(plan.run)
             yield problem(
-                f"the branch {plan.target}, on which the work of {plan.id} is to land, is gone",
+                f"the branch {plan.target}, the target of {plan.id}, does not exist",
                 command=suggest("git", "branch", plan.target, last).command if last else "",
                 advice=""
                 if last
-                else f"make the branch {plan.target} again, or name another target in the plan",
+                else f"create the branch {plan.target} again, or name another target in the plan",
                 subject=plan.target,
             )
         for result in landing.unlanded:
@@ -171,16 +171,15 @@ def _real(place: Path) -> str:
 CHECKS = (
     Check(
         id="unmerged",
-        looks_at="branches of plans with commits that are not on the branch where work lands (a warning), or that "
-        "branch itself gone",
+        covers="branches of plans with commits that are not on the target (a warning); a target that does not "
+        "exist",
         why="work that has not landed is on no other branch",
         examine=unmerged,
     ),
     Check(
         id="branch-without-worktree",
-        looks_at="branches of slices that are not merged, and whose worktree is not registered any more (a "
-        "warning)",
-        why="there is no place where somebody could go on with that work",
+        covers="unmerged branches of slices without a registered worktree (a warning)",
+        why="there is no directory in which that work could continue",
         examine=without_worktree,
     ),
 )

@@ -72,13 +72,13 @@ def _error_findings(error: PlanError, command: str) -> Iterator[Finding]:
 CHECKS = (
     Check(
         id="plan",
-        looks_at="`weft.yaml`, where you are or at the root of the project, can be read",
+        covers="`weft.yaml`, where you are or at the root of the project, can be read",
         why="it could not be run",
         examine=plan,
     ),
     Check(
         id="configuration",
-        looks_at="the configuration of the project (`.weft/config.yaml`) and your own can be read",
+        covers="the configuration of the project (`.weft/config.yaml`) and your own can be read",
         why="no plan can be run while one of them is wrong",
         examine=configuration,
     ),

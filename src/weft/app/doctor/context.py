@@ -156,18 +156,18 @@ class DoctorContext:
 
     def held(self, run: KnownRun) -> list[HeldWork]:
         """Returns the work that a run holds for a person."""
-        with self._opened(run) as book:
-            return held(book)
+        with self._opened(run) as recorded_run:
+            return held(recorded_run)
 
     def asks(self, run: KnownRun) -> bool:
         """Returns whether a run has an unanswered question."""
-        with self._opened(run) as book:
-            return any(not question.answer for question in open_questions(book))
+        with self._opened(run) as recorded_run:
+            return any(not question.answer for question in open_questions(recorded_run))
 
     def last_landing(self, run: KnownRun) -> str:
         """Returns the commit of the target after the run's last landing, or at its start; empty if unknown."""
-        with self._opened(run) as book:
-            ends = (recorded.event for recorded in book.events())
+        with self._opened(run) as recorded_run:
+            ends = (recorded.event for recorded in recorded_run.events())
             landings = [
                 move
                 for event in ends
@@ -242,10 +242,10 @@ class _FactReader(Struct, frozen=True):
     def _run(self, record: RunRecord, leader: Holder | None, *, is_replaced: bool) -> KnownRun:
         has_ended = record.state in FINISHED
         is_led = leader is not None and not has_ended and not is_replaced and self._leads(leader, record)
-        book = RecordedRun(self.context.places, self.journal, record)
+        recorded_run = RecordedRun(self.context.places, self.journal, record)
         return KnownRun(
             record=record,
-            command="" if has_ended or is_replaced else book.run_command(),
+            command="" if has_ended or is_replaced else recorded_run.run_command(),
             started=self._started(record.run),
             is_led=is_led,
             is_replaced=is_replaced,

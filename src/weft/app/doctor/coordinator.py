@@ -38,7 +38,7 @@ def journal(context: DoctorContext) -> Iterator[Finding]:
         yield _unusable(context, error)
         return
     if words is None:
-        yield unknown(f"to check {path} takes longer than {context.bounds.patience:g} s", subject=str(path))
+        yield unknown(f"checking {path} takes longer than {context.bounds.patience:g} s", subject=str(path))
     elif words:
         yield _damaged(context, f"{path} is damaged: {'; '.join(words)}")
 
@@ -48,7 +48,7 @@ def _unusable(context: DoctorContext, error: WeftError) -> Finding:
     path = context.places.journal
     with suppress(OSError):
         if isinstance(error, NotJournalError) and salvage(path).runs:
-            return _damaged(context, f"{path} is damaged: it does not begin as a database")
+            return _damaged(context, f"{path} is damaged: it has no header of a database")
     return problem(
         str(error), command=suggest("cp", "-a", str(path), f"{path}.saved").command, subject=str(path)
     )
@@ -60,14 +60,14 @@ def _damaged(context: DoctorContext, damage: str) -> Finding:
         f"{damage}; {salvage(path).report}",
         command="weft doctor --fix",
         subject=str(path),
-        mend=partial(_rebuild, context),
+        fix=partial(_rebuild, context),
     )
 
 
 def _rebuild(context: DoctorContext) -> None:
     lock = take_lock(context.places.weft / LOCK_FILE)
     if lock is None:
-        raise WeftError("a coordinator has the journal open; end it first, with: weft stop")
+        raise WeftError("a coordinator has the journal open; stop it first, with: weft stop")
     try:
         rebuild(context.places.journal)
     finally:
@@ -91,7 +91,7 @@ def coordinator(context: DoctorContext) -> Iterator[Finding]:
                 "the plan has started, so nothing continues it",
                 command="weft doctor --fix",
                 subject=run.record.run,
-                mend=partial(abandon, context, run.record.run),
+                fix=partial(abandon, context, run.record.run),
             )
 
 
@@ -109,14 +109,12 @@ def _abandoned_run(context: DoctorContext, run: KnownRun) -> Finding:
     if holder is not None and not context.journal_facts.holder_lives:
         coordinator_state = f"its coordinator, {_shown(holder)}, is gone"
     is_at_work = context.is_at_work(record.run)
-    work = "; its steps go on" if is_at_work else ""
+    work = "; its steps continue" if is_at_work else ""
     return problem(
         f"run {record.run} of {record.plan} has not ended, and {coordinator_state}{work}",
         command=run.command,
         subject=record.run,
-        mend=None
-        if is_at_work or context.journal_facts.holder_lives
-        else partial(_record_stop, context, run),
+        fix=None if is_at_work or context.journal_facts.holder_lives else partial(_record_stop, context, run),
     )
 
 
@@ -152,8 +150,8 @@ def coordinator_hangs(context: DoctorContext) -> Iterator[Finding]:
         waits = [context.now - request.at for request in run.waiting]
         if waits and max(waits) > context.bounds.silence:
             yield problem(
-                f"the coordinator, {_shown(holder)}, is alive and has not taken up what it was asked "
-                f"{max(waits):.0f} s ago, of run {run.record.run}",
+                f"the coordinator, {_shown(holder)}, is alive and has not handled a request of {max(waits):.0f} s "
+                f"ago, for run {run.record.run}",
                 command=f"kill -KILL {holder.pid}",
                 subject=str(holder.pid),
             )
@@ -162,27 +160,26 @@ def coordinator_hangs(context: DoctorContext) -> Iterator[Finding]:
 CHECKS = (
     Check(
         id="journal",
-        looks_at="`.weft/weft.db` can be opened, is of a known version and passes SQLite's integrity check; each "
-        "row fits its checksum; its `-wal` file is one, and SQLite reads all of it",
-        why="all that is known of runs is in the journal",
-        mends="makes a new journal of all that can be read, and keeps the damaged one beside it as "
-        "`weft.db.damaged`; what is lost is listed; a run that has lost its end counts as abandoned",
+        covers="`.weft/weft.db` can be opened, has a known version and passes SQLite's integrity check; each "
+        "row matches its checksum; its `-wal` file is valid, and SQLite reads all of it",
+        why="the journal is the only record of runs",
+        fix_description="writes a new journal with all readable entries, keeps the damaged one beside it as "
+        "`weft.db.damaged`, and lists what is lost; a run that has lost its end counts as abandoned",
         examine=journal,
     ),
     Check(
         id="coordinator",
-        looks_at="a run that has not ended, and whose coordinator is gone; a process that has its pid by now "
-        "is not taken for it",
-        why="nothing new starts in such a run until somebody goes on with it",
-        mends="says in the journal that it is stopped, unless steps of it still run; `weft run` goes on with it",
+        covers="a run that has not ended, although its coordinator is dead; another process with the same pid "
+        "is not mistaken for it",
+        why="nothing new starts in such a run until it is resumed",
+        fix_description="records the run as stopped, unless steps of it still run; `weft run` resumes it",
         examine=coordinator,
     ),
     Check(
         id="coordinator-hangs",
-        looks_at="a coordinator that was halted by a signal, or that for 60 s has not taken up what it was "
-        "asked for",
-        why="the run stands still though somebody seems to run it; its steps go on, and the next `weft run` takes "
-        "them over",
+        covers="a coordinator that was halted by a signal, or that has not handled a request for 60 s",
+        why="the run makes no progress although its coordinator is alive; its steps continue, and the next "
+        "`weft run` takes them over",
         examine=coordinator_hangs,
     ),
 )

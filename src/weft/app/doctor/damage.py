@@ -48,16 +48,16 @@ def refs(context: DoctorContext) -> Iterator[Finding]:
             f"git cannot read {git.common / 'packed-refs'}: it is damaged in line {lines}",
             command=DOCTOR,
             subject=str(git.common / "packed-refs"),
-            mend=partial(_rebuild, context, git),
+            fix=partial(_rebuild, context, git),
         )
         return
     for ref in broken_refs(git, "refs"):
         is_ours = _is_ours(ref)
         yield problem(
-            f"the ref {ref} is damaged, or what it leads to is lost",
+            f"the ref {ref} is damaged, or points to a missing object",
             command=DOCTOR if is_ours else remedy(git, ref),
             subject=ref,
-            mend=partial(_restore, context, git, ref) if is_ours else None,
+            fix=partial(_restore, context, git, ref) if is_ours else None,
         )
 
 
@@ -88,10 +88,10 @@ def objects(context: DoctorContext) -> Iterator[Finding]:
     if files:
         count = "1 object" if len(files) == 1 else f"{len(files):,} objects"
         yield problem(
-            f"{count} of the repository hold nothing, as {files[0]}",
+            f"{count} of the repository are empty, such as {files[0]}",
             command=DOCTOR,
             subject=str(files[0].parents[1]),
-            mend=partial(_remove, context, files),
+            fix=partial(_remove, context, files),
         )
 
 
@@ -109,10 +109,10 @@ def forwards(context: DoctorContext) -> Iterator[Finding]:
     git = _git(context)
     for place, branch in cut_off_in(git) if git is not None else ():
         yield problem(
-            f"a fast-forward of {branch} in {place} was cut off",
+            f"a fast-forward of {branch} in {place} was interrupted",
             command=DOCTOR,
             subject=str(place),
-            mend=partial(_finish, context, git.working()) if git is not None else None,
+            fix=partial(_finish, context, git.working()) if git is not None else None,
         )
 
 
@@ -124,24 +124,25 @@ def _finish(context: DoctorContext, git: Git) -> None:
 CHECKS = (
     Check(
         id="git-refs",
-        looks_at="refs that are damaged, or lead to what is lost; lines of `packed-refs` that git cannot read",
+        covers="refs that are damaged or point to missing objects; lines of `packed-refs` that git cannot read",
         why="git does not read or write such a ref, and with a damaged `packed-refs` it reads no ref at all",
-        mends="makes those of Weft again from logs and notes, and `packed-refs` from the lines that can be read; "
-        "the damaged files are kept in `.git/weft/damaged`",
+        fix_description="restores the refs of Weft from reflogs and notes, and `packed-refs` from its readable "
+        "lines; "
+        "keeps the damaged files in `.git/weft/damaged`",
         examine=refs,
     ),
     Check(
         id="git-objects",
-        looks_at="files of objects that hold nothing, as after a power loss",
-        why="git takes them for objects that are there, so it cannot read them and never writes them again",
-        mends="removes them: git then writes such an object again, or finds it in a pack",
+        covers="object files that are empty, as after a power loss",
+        why="git believes that these objects exist, so it neither reads nor rewrites them",
+        fix_description="removes them; git then writes the object again, or finds it in a pack",
         examine=objects,
     ),
     Check(
         id="fast-forward",
-        looks_at="a fast-forward of a checkout that was cut off while no Weft is at it",
+        covers="a fast-forward of a checkout that was interrupted, while no Weft works on it",
         why="some files of your checkout are those of another commit",
-        mends="finishes it; if you have changed one of the files meanwhile, takes it back",
+        fix_description="finishes it, or reverts it if you have changed one of the files meanwhile",
         examine=forwards,
     ),
 )

@@ -165,28 +165,28 @@ _B = Bounds()
 CHECKS = (
     Check(
         id="disk-space",
-        looks_at=f"free space for `.weft`, worktrees and temporary files: a problem below "
+        covers=f"free space for `.weft`, worktrees and temporary files: a problem below "
         f"{sized(_B.space_problem)}, a warning below {sized(_B.space_warning)}",
-        why="with a full disk steps fail, and nothing can be recorded",
+        why="on a full disk, steps fail and nothing can be recorded",
         examine=space,
     ),
     Check(
         id="disk-inodes",
-        looks_at=f"how many more files can be made there: a problem below {_B.inodes_problem:,}, a warning below "
-        f"{_B.inodes_warning:,}",
+        covers=f"how many more files can be created there: a problem below {_B.inodes_problem:,}, a warning "
+        f"below {_B.inodes_warning:,}",
         why="each worktree has all files of the repository",
         examine=inodes,
     ),
     Check(
         id="disk-logs",
-        looks_at=f"what steps wrote, in `.weft/runs`: a warning from {sized(_B.logs)} on",
+        covers=f"the output of steps, in `.weft/runs`: a warning from {sized(_B.logs)} on",
         why="logs are kept until you remove them",
         examine=logs,
     ),
     Check(
         id="disk-kind",
-        looks_at="`.weft` is on a file system that has locks (else a problem), and that is no network's (a "
-        "warning)",
+        covers="`.weft` is on a file system with locks (else a problem) that is not a network file system "
+        "(else a warning)",
         why="locks keep two coordinators apart, and the journal shares memory between processes of one machine",
         examine=filesystem,
     ),

@@ -31,7 +31,7 @@ Watch = Callable[[str], None]
 """A function that gets the id of each check before it is made."""
 
 
-def nobody_watches(_id: str) -> None:
+def ignore_progress(_id: str) -> None:
     pass
 
 
@@ -74,14 +74,14 @@ def doctor(
     environ: Mapping[str, str] = os.environ,
     bounds: Bounds = Bounds(),  # noqa: B008 - frozen
     checks: Sequence[Check] = CHECKS,
-    watch: Watch = nobody_watches,
+    watch: Watch = ignore_progress,
 ) -> DoctorReport:
     """Returns the findings in the project around the directory; with `fix`, after the safe fixes."""
     if fix:
         refuse_inside_step(directory, "weft doctor --fix", environ)
     make = partial(DoctorContext, directory, environ=environ, bounds=bounds)
     results = examine_twice(make, checks, watch=watch)
-    if fix and any(result.finding.mend is not None for result in results):
+    if fix and any(result.finding.fix is not None for result in results):
         failed = _apply_fixes(results)
         results = _compared(results, examine_twice(make, checks, watch=watch), failed)
     return DoctorReport(project=make().places.project, results=tuple(results))
@@ -91,7 +91,7 @@ def doctor(
 
 
 def examine_twice(
-    make: Callable[[], DoctorContext], checks: Sequence[Check], *, watch: Watch = nobody_watches
+    make: Callable[[], DoctorContext], checks: Sequence[Check], *, watch: Watch = ignore_progress
 ) -> list[CheckResult]:
     """Makes the checks twice. A problem of the first time only, as when a run was just starting, is dropped."""
     first = examine(make(), checks, watch=watch)
@@ -117,7 +117,7 @@ def examine(
     checks: Sequence[Check],
     *,
     longest: float = LONGEST,
-    watch: Watch = nobody_watches,
+    watch: Watch = ignore_progress,
 ) -> list[CheckResult]:
     results: list[CheckResult] = []
     for check in checks:
@@ -137,7 +137,7 @@ def _in_time(check: Check, context: DoctorContext, longest: float) -> list[Findi
     except OSError as error:
         return [unknown(f"cannot be checked: {describe(error)}")]
     except Empty:
-        return [unknown(f"it takes longer than {longest:g} s to find out")]
+        return [unknown(f"the check takes longer than {longest:g} s")]
 
 
 def _findings(check: Check, context: DoctorContext) -> list[Finding]:
@@ -162,9 +162,9 @@ def _apply_fixes(results: Sequence[CheckResult]) -> dict[tuple[str, str], str]:
     """Applies the fixes, and returns why some failed."""
     failed: dict[tuple[str, str], str] = {}
     for result in results:
-        if result.finding.mend is not None:
+        if result.finding.fix is not None:
             try:
-                result.finding.mend()
+                result.finding.fix()
             except Exception as error:  # noqa: BLE001 - whatever it is, the rest is still to be mended
                 failed[result.key] = _reason(error)
     return failed
@@ -177,9 +177,9 @@ def _compared(
     still = {result.key for result in after if result.state is not FindingState.OK}
     unclear = {result.check.id for result in after if result.state is FindingState.UNKNOWN}
     fixed = [
-        structs.replace(result, finding=structs.replace(result.finding, state=FindingState.FIXED, mend=None))
+        structs.replace(result, finding=structs.replace(result.finding, state=FindingState.FIXED, fix=None))
         for result in before
-        if result.finding.mend is not None and result.key not in still and result.check.id not in unclear
+        if result.finding.fix is not None and result.key not in still and result.check.id not in unclear
     ]
     order = [check.id for check in dict.fromkeys(result.check for result in before)]
     present = [structs.replace(result, tried=failed.get(result.key, "")) for result in after]

@@ -26,7 +26,7 @@ class FindingState(StrEnum):
     """The check could not be made."""
 
 
-Mend = Callable[[], None]
+Fix = Callable[[], None]
 """A function that fixes a problem. Raises a `WeftError` or an `OSError` if it cannot."""
 
 
@@ -42,18 +42,18 @@ class Finding(Struct, frozen=True, kw_only=True):
     """What to do where no command does it."""
     subject: str = ""
     """The name of the subject, which is the same when the check is repeated."""
-    mend: Mend | None = None
+    fix: Fix | None = None
 
 
 class Check(Struct, frozen=True, kw_only=True):
     """A check with its texts for the reference."""
 
     id: str
-    looks_at: str
+    covers: str
     """For the table in the reference: what is examined, and when that is a problem or a warning."""
     why: str
     """Why it matters, in a sentence."""
-    mends: str = ""
+    fix_description: str = ""
     """For the same table: what `--fix` does."""
     examine: Callable[[DoctorContext], Iterable[Finding]]
 
@@ -63,18 +63,18 @@ def fine(found: str = "") -> Finding:
 
 
 def warning(
-    found: str, *, command: str = "", advice: str = "", subject: str = "", mend: Mend | None = None
+    found: str, *, command: str = "", advice: str = "", subject: str = "", fix: Fix | None = None
 ) -> Finding:
     return Finding(
-        state=FindingState.WARNING, found=found, command=command, advice=advice, subject=subject, mend=mend
+        state=FindingState.WARNING, found=found, command=command, advice=advice, subject=subject, fix=fix
     )
 
 
 def problem(
-    found: str, *, command: str = "", advice: str = "", subject: str = "", mend: Mend | None = None
+    found: str, *, command: str = "", advice: str = "", subject: str = "", fix: Fix | None = None
 ) -> Finding:
     return Finding(
-        state=FindingState.PROBLEM, found=found, command=command, advice=advice, subject=subject, mend=mend
+        state=FindingState.PROBLEM, found=found, command=command, advice=advice, subject=subject, fix=fix
     )
 
 

@@ -56,7 +56,7 @@ def program(context: DoctorContext) -> Iterator[Finding]:
     if git.is_new_enough:
         yield fine(git.version)
     elif not _is_wanted(context):
-        yield fine("this is no repository, so git is not needed")
+        yield fine("this is not a repository, so git is not needed")
     elif git.trouble:
         yield problem(
             f"the program `git` cannot be started: {git.trouble}", advice="install git", subject="git"
@@ -74,7 +74,7 @@ def program(context: DoctorContext) -> Iterator[Finding]:
 
 def repository(context: DoctorContext) -> Iterator[Finding]:
     if not _is_wanted(context):
-        yield fine("this is no repository: slices work in directories of their own")
+        yield fine("this is not a repository: slices work in directories of their own")
         return
     if not context.once(_git).is_new_enough:
         yield unknown("cannot be checked without git")
@@ -85,9 +85,9 @@ def repository(context: DoctorContext) -> Iterator[Finding]:
         yield problem(str(error), command=_advice(str(error)), subject=str(context.places.project))
         return
     if opened.identity:
-        yield fine("git knows no name and address of yours; commits are made as Weft <weft@localhost>")
+        yield fine("git has no name and e-mail address for you; Weft commits as Weft <weft@localhost>")
     if opened.git.line("rev-parse", "--is-shallow-repository") == "true":
-        yield fine("the history is cut off (a shallow clone); to have all of it, type: git fetch --unshallow")
+        yield fine("this is a shallow clone; to fetch the whole history, type: git fetch --unshallow")
     yield from _of_the_plan(context)
 
 
@@ -133,10 +133,10 @@ def locks(context: DoctorContext) -> Iterator[Finding]:
     own_locks = Leavings(Git(context.places.project, environ=context.environ).common).locks()
     for file in own_locks:
         yield problem(
-            f"{file} is the lock of a git that Weft has started, and that was killed",
+            f"{file} is the lock of a git that Weft started and that was killed",
             command=DOCTOR,
             subject=str(file),
-            mend=partial(_remove_own_locks, context),
+            fix=partial(_remove_own_locks, context),
         )
     for lock in _lock_files(context):
         if (
@@ -146,11 +146,10 @@ def locks(context: DoctorContext) -> Iterator[Finding]:
         ):
             continue
         yield problem(
-            f"{lock.file} is the lock of a git that has gone: no process has it, and no git works in "
-            f"{lock.directory}",
+            f"{lock.file} is a stale lock: no process has it open, and no git runs in {lock.directory}",
             command=f"rm {shlex.quote(str(lock.file))}",
             subject=str(lock.file),
-            mend=partial(_remove, context, lock) if lock.is_ours else None,
+            fix=partial(_remove, context, lock) if lock.is_ours else None,
         )
 
 
@@ -212,24 +211,25 @@ def _remove(context: DoctorContext, lock: _Lock) -> None:
 CHECKS = (
     Check(
         id="git",
-        looks_at=f"the program `git` is there, and is {'.'.join(map(str, OLDEST))} or newer",
+        covers=f"the program `git` is there, and is {'.'.join(map(str, OLDEST))} or newer",
         why="slices work in git worktrees, and their results are merged by git without touching your files",
         examine=program,
     ),
     Check(
         id="repository",
-        looks_at="git can read the repository, it is not bare and has a commit; submodules, names and ends of "
-        "the plan are such that slices can start",
-        why="slices start from a commit, and land on a branch",
+        covers="git can read the repository; it is not bare and has a commit; submodules, branch names, base "
+        "and target of the plan allow slices to start",
+        why="slices start from a commit and land on a branch",
         examine=repository,
     ),
     Check(
         id="git-locks",
-        looks_at="lock files of git that nobody has: no process has them open, no git is at work there, and "
-        "they are older than 10 s, or were left by a git that Weft had started",
-        why="as long as they are there no git can write",
-        mends="removes those in worktrees and on branches of plans, and all that gits of Weft have left; of "
-        "others in your own checkout you decide",
+        covers="stale lock files of git: no process has them open, no git runs there, and they are older than "
+        "10 s or were left by a git that Weft started",
+        why="git cannot write while they exist",
+        fix_description="removes those in worktrees and on branches of plans, and all that a git of Weft has "
+        "left; it "
+        "does not touch others in your own checkout",
         examine=locks,
     ),
 )

@@ -26,7 +26,7 @@ def imports(context: DoctorContext) -> Iterator[Finding]:
 CHECKS = (
     Check(
         id="imports",
-        looks_at="packages of the project that are installed as links to the checkout (`pip install -e`, "
+        covers="packages of the project that are installed as links to the checkout (`pip install -e`, "
         "workspaces of npm, `npm link`), if commands of the plan may load them",
         why="tests in a worktree would load the code of the checkout, and a broken slice would pass",
         examine=imports,

@@ -16,7 +16,7 @@ def sandbox(context: DoctorContext) -> Iterator[Finding]:
     capability = probe(context.environ, network=need.network)
     if capability.trouble:
         yield problem(
-            f"the plan wants sandboxes, but {capability.trouble}", advice=capability.command, subject="bwrap"
+            f"the plan uses sandboxes, but {capability.trouble}", advice=capability.command, subject="bwrap"
         )
     else:
         yield fine(f"{capability.version} makes sandboxes")
@@ -33,7 +33,7 @@ def _need(context: DoctorContext) -> SandboxRequest | None:
 CHECKS = (
     Check(
         id="sandbox",
-        looks_at="bubblewrap is installed and may make sandboxes, if the plan wants them",
+        covers="bubblewrap is installed and can create sandboxes, if the plan uses them",
         why="a plan with `sandbox: bwrap` is not run without it",
         examine=sandbox,
     ),

@@ -23,7 +23,7 @@ def status_files(context: DoctorContext) -> Iterator[Finding]:
                 f"{file} {reason}",
                 command=suggest("rm", str(file)).command,
                 subject=str(file),
-                mend=partial(_remove, context, file),
+                fix=partial(_remove, context, file),
             )
 
 
@@ -54,10 +54,10 @@ def _remove(context: DoctorContext, file: Path) -> None:
 CHECKS = (
     Check(
         id="status-files",
-        looks_at="files in `.weft/run` that say that a subplan is under way though nothing of its run is, or that "
-        "cannot be read",
-        why="scripts and people take for running what is not",
-        mends="removes them; the next run writes them again",
+        covers="files in `.weft/run` that cannot be read, or that show a subplan as running although its run "
+        "is not",
+        why="scripts and people read a wrong state there",
+        fix_description="removes them; the next run writes them again",
         examine=status_files,
     ),
 )

@@ -47,21 +47,21 @@ def supervisor(context: DoctorContext) -> Iterator[Finding]:
 
 def _dead(context: DoctorContext, remains: SupervisorRemains, run: str) -> Finding:
     """Reports a dead supervisor. The fix does the same clean-up as the next supervisor would."""
-    mend = partial(tidy_up, context.runs_folder, remains.directory)
+    fix = partial(tidy_up, context.runs_folder, remains.directory)
     if not remains.unfinished or _is_never_continued(context, run):
         return warning(
             f"the supervisor of run {run}, process {remains.pid}, was killed, and has left its socket or "
             f"heartbeat in {remains.directory}",
             command="weft doctor --fix",
             subject=run,
-            mend=mend,
+            fix=fix,
         )
     return problem(
-        f"the supervisor of run {run}, process {remains.pid}, is gone, and the end of "
-        f"{_steps(remains.unfinished)} is not known",
+        f"the supervisor of run {run}, process {remains.pid}, is dead, and the end of "
+        f"{_steps(remains.unfinished)} is unknown",
         command=_resume_command(context, run) or "weft doctor --fix",
         subject=run,
-        mend=mend,
+        fix=fix,
     )
 
 
@@ -76,11 +76,11 @@ def _alone(context: DoctorContext, remains: SupervisorRemains, run: str) -> Iter
             f"{_steps(steps)}{_halted(remains)}",
             command="weft doctor --fix",
             subject=run,
-            mend=partial(_end, context, run),
+            fix=partial(_end, context, run),
         )
     else:
         yield warning(
-            f"run {run} goes on without a coordinator: {_steps(steps)} under supervisor {remains.pid}; "
+            f"run {run} continues without a coordinator: {_steps(steps)} under supervisor {remains.pid}; "
             f"`{takes_over}` takes over",
             command=takes_over,
             subject=run,
@@ -144,7 +144,7 @@ def orphans(context: DoctorContext) -> Iterator[Finding]:
             f"process {orphan.process.pid} ({orphan.command}){job} is alive, and no supervisor watches it",
             command=f"{kill} {orphan.process.pid}",
             subject=f"{orphan.process.pid}:{orphan.process.started}",
-            mend=partial(end_orphans, context.runs_folder, orphan.directory),
+            fix=partial(end_orphans, context.runs_folder, orphan.directory),
         )
 
 
@@ -162,25 +162,27 @@ def _orphans(context: DoctorContext) -> Iterator[StepProcess]:
 CHECKS = (
     Check(
         id="supervisor",
-        looks_at="a supervisor that died while steps ran; one that runs steps without a coordinator (a "
-        "warning), or of a run that no command continues, frozen or not",
-        why="the supervisor sees how steps end; without it their ends are not known",
-        mends="of one that died: ends what is left of its steps, which count as lost; `weft run` does them again. "
-        "Of a run that no command continues: ends its steps, frozen ones too",
+        covers="a supervisor that died while steps ran, that runs steps without a coordinator (a warning), or "
+        "that has steps of a run that no command continues",
+        why="the supervisor records how steps end; without it their ends are unknown",
+        fix_description="if the supervisor died: ends the remaining processes of its steps, which count as lost; "
+        "`weft run` "
+        "repeats them. If no command continues the run: ends its steps, frozen ones too",
         examine=supervisor,
     ),
     Check(
         id="supervisor-hangs",
-        looks_at="a supervisor that is alive and was halted by a signal, or has written no heartbeat for 60 s",
-        why="ends and time limits of steps go unnoticed",
+        covers="a supervisor that is alive and was halted by a signal, or has written no heartbeat for 60 s",
+        why="nothing notices the end or the time limit of a step",
         examine=supervisor_hangs,
     ),
     Check(
         id="orphans",
-        looks_at="processes of steps whose supervisor is gone, known by `WEFT_HOST` in their environment, or "
-        "by the other marks of jobs",
-        why="they may still change files, and cost money, though nobody waits for them",
-        mends="ends them: SIGTERM, 5 s, SIGKILL; each proven by pid and start time just before",
+        covers="processes of steps of a dead supervisor, recognised by `WEFT_HOST` in their environment or by "
+        "the other marks of jobs",
+        why="they may still change files and cost money, and nothing uses their results",
+        fix_description="ends them: SIGTERM, 5 s, SIGKILL; it checks pid and start time of each process just "
+        "before",
         examine=orphans,
     ),
 )

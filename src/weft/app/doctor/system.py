@@ -87,25 +87,25 @@ _B = Bounds()
 CHECKS = (
     Check(
         id="python",
-        looks_at="Python is 3.11 or newer",
+        covers="Python is 3.11 or newer",
         why="Weft does not run with an older one",
         examine=python,
     ),
     Check(
         id="sqlite",
-        looks_at="SQLite is 3.37 or newer, and was built for threads",
+        covers="SQLite is 3.37 or newer, and was built for threads",
         why="the journal is a database of SQLite",
         examine=sqlite,
     ),
     Check(
         id="proc",
-        looks_at="`/proc` is there (else a problem), and shows all processes (else a warning)",
-        why="whether a process is alive, and whose it is, is read there",
+        covers="`/proc` exists (else a problem) and shows all processes (else a warning)",
+        why="Weft reads there whether a process is alive and which run it belongs to",
         examine=proc,
     ),
     Check(
         id="limits",
-        looks_at=f"open files: a problem below {_B.files_problem:,}, a warning below {_B.files_warning:,}; "
+        covers=f"open files: a problem below {_B.files_problem:,}, a warning below {_B.files_warning:,}; "
         f"processes: a warning below {_B.processes:,}",
         why="each step needs some of both",
         examine=limits,

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from weft.app.doctor.context import DoctorContext
-from weft.app.doctor.findings import Check, Finding, Mend, problem, warning
+from weft.app.doctor.findings import Check, Finding, Fix, problem, warning
 from weft.app.doctor.plan_refs import RepositoryRefs, Worktree, find_repository_refs
 from weft.errors import WeftError
 from weft.threads import map_in_threads
@@ -55,15 +55,16 @@ def lost(context: DoctorContext) -> Iterator[Finding]:
         name = (worktree.listed.branch or worktree.listed.head[:12]).removeprefix("refs/heads/")
         is_locked = worktree.listed.locked is not None
         yield problem(
-            f"the worktree {worktree.path} is registered, and its directory is gone; it had {name} checked out",
+            f"the worktree {worktree.path} is registered, but its directory does not exist; it had {name} "
+            f"checked out",
             # Git removes a locked worktree only with --force given twice.
             command=f"git worktree remove --force{' --force' * is_locked} {_quoted(worktree.path)}",
             subject=str(worktree.path),
-            mend=_removal(context, repository_refs, worktree),
+            fix=_removal(context, repository_refs, worktree),
         )
 
 
-def _removal(context: DoctorContext, repository_refs: RepositoryRefs, worktree: Worktree) -> Mend | None:
+def _removal(context: DoctorContext, repository_refs: RepositoryRefs, worktree: Worktree) -> Fix | None:
     """Returns the fix that removes the registration; None if more than the registration could be lost.
 
     That is so if a person locked the worktree, its disk may only be unmounted, or its index holds work.
@@ -119,7 +120,7 @@ def _forget(context: DoctorContext, path: Path) -> None:
         if repository_refs is None or current is None:
             return
         if _removal(context, repository_refs, current) is None:
-            raise WeftError(f"the registration of {path} is not what it was")
+            raise WeftError(f"the registration of {path} has changed")
         _worktrees(repository_refs).remove(path)
 
 
@@ -139,10 +140,10 @@ def ghosts(context: DoctorContext) -> Iterator[Finding]:
         holds = "is empty" if is_empty else "holds files"
         away = context.places.weft / f"{place.name}.saved"
         yield problem(
-            f"{place} is where a worktree is to be, is none that git knows, and {holds}",
+            f"{place} is the path of a worktree, is not registered with git, and {holds}",
             command=f"rmdir {_quoted(place)}" if is_empty else f"mv {_quoted(place)} {_quoted(away)}",
             subject=str(place),
-            mend=partial(_with_nobody_there, context, place.rmdir) if is_empty else None,
+            fix=partial(_with_nobody_there, context, place.rmdir) if is_empty else None,
         )
 
 
@@ -168,10 +169,10 @@ def asides(context: DoctorContext) -> Iterator[Finding]:
     for place in _strangers(repository_refs):
         if place.name.startswith(_ASIDE):
             yield warning(
-                f"{place} is what is left of a worktree whose removal was cut off",
+                f"{place} is the rest of a worktree whose removal was interrupted",
                 command=f"rm -rf {_quoted(place)}",
                 subject=str(place),
-                mend=partial(_with_nobody_there, context, partial(_wipe, place)),
+                fix=partial(_with_nobody_there, context, partial(_wipe, place)),
             )
 
 
@@ -215,7 +216,7 @@ def locked(context: DoctorContext) -> Iterator[Finding]:
         reason = worktree.listed.locked
         if reason == MAKING:
             yield warning(
-                f"the worktree {worktree.path} was not made to its end; nobody has worked there",
+                f"the worktree {worktree.path} was not created completely; no step has run there",
                 command="weft clean",
                 subject=str(worktree.path),
             )
@@ -244,7 +245,7 @@ def dirty(context: DoctorContext) -> Iterator[Finding]:
     for worktree, dirt in zip(candidates, results, strict=True):
         if dirt:
             yield warning(
-                f"the worktree {worktree.path} holds what is in no commit: {listed(dirt)}",
+                f"the worktree {worktree.path} has uncommitted changes: {listed(dirt)}",
                 command=f"git -C {_quoted(worktree.path)} status",
                 subject=str(worktree.path),
             )
@@ -263,42 +264,43 @@ def _dirt(repository_refs: RepositoryRefs, worktree: Worktree) -> Sequence[str]:
 CHECKS = (
     Check(
         id="worktree-lost",
-        looks_at="worktrees of plans that git has registered and whose directories are gone",
+        covers="registered worktrees of plans that have no directory",
         why="git keeps their branches from being checked out anywhere else",
-        mends="removes the registration, if all that it led to has a branch or a tag, nothing is staged in it, "
-        "and nobody has locked it",
+        fix_description="removes the registration if a branch or a tag contains its commit, nothing is staged in "
+        "it, and "
+        "it is not locked",
         examine=lost,
     ),
     Check(
         id="worktree-ghost",
-        looks_at="directories in the places of worktrees that git does not know",
-        why="a slice refuses to work there, for nothing of it would be seen by git",
-        mends="removes those that are empty",
+        covers="directories at the paths of worktrees that git has not registered",
+        why="a slice refuses to work there, because git would not see its changes",
+        fix_description="removes those that are empty",
         examine=ghosts,
     ),
     Check(
         id="worktree-leftover",
-        looks_at="directories `_old.…`: what is left of a worktree that was being removed (a warning)",
-        why="they take space, and nobody wants them any more",
-        mends="removes them",
+        covers="directories `_old.…`: the rest of a worktree whose removal was interrupted (a warning)",
+        why="they only take space",
+        fix_description="removes them",
         examine=asides,
     ),
     Check(
         id="worktree-broken",
-        looks_at="worktrees whose link to the repository, or back, is broken",
-        why="git would take their files for a part of what is around them",
+        covers="worktrees with a broken link to the repository, or from it",
+        why="git would treat their files as part of the directory around them",
         examine=broken,
     ),
     Check(
         id="worktree-locked",
-        looks_at="worktrees that somebody has locked, or that were not made to their end (a warning)",
-        why="they are not removed or made anew by themselves",
+        covers="worktrees that are locked, or that git did not finish creating (a warning)",
+        why="Weft neither removes nor recreates them",
         examine=locked,
     ),
     Check(
         id="worktree-dirty",
-        looks_at="worktrees with changes that are in no commit, or an unfinished merge or rebase (a warning)",
-        why="what is in no commit never lands, and is nowhere else",
+        covers="worktrees with changes that are in no commit, or an unfinished merge or rebase (a warning)",
+        why="uncommitted changes never land, and exist nowhere else",
         examine=dirty,
     ),
 )

@@ -1,6 +1,6 @@
-"""`weft init`: a project gets a plan and a configuration to begin with. What is there already is left as it is.
+"""`weft init`: write a first plan and configuration. Existing files are kept.
 
-All is looked at before anything is written, and if something cannot be written, what was written is taken back.
+It checks all paths before it writes, and removes the files it has written if one cannot be written.
 """
 
 import json
@@ -25,10 +25,10 @@ _SCHEMA = "schema.json"
 
 class File(Struct, frozen=True, kw_only=True):
     name: str
-    """From the directory where the command was typed."""
+    """The path, relative to the current directory."""
     is_new: bool
     note: str = ""
-    """What a person should know of it."""
+    """A remark for the user."""
 
 
 class InitResult(Struct, frozen=True, kw_only=True):
@@ -36,11 +36,11 @@ class InitResult(Struct, frozen=True, kw_only=True):
     found: ProjectSurvey
     files: tuple[File, ...]
     next: tuple[str, ...]
-    """What to type."""
+    """The commands to type next."""
     edit: str = ""
-    """What to change in the plan; empty if it was there before."""
+    """What to change in the plan; empty if the plan existed before."""
     warnings: tuple[str, ...] = ()
-    """Why tests in worktrees might not test what is in them."""
+    """Reasons why tests in worktrees might test the code of the checkout."""
 
 
 class _Wanted(Struct, frozen=True):
@@ -49,7 +49,7 @@ class _Wanted(Struct, frozen=True):
 
 
 def initialize(folder: Path, environ: Mapping[str, str]) -> InitResult:
-    """Raises `InputError` if it cannot be done, and nothing has changed then."""
+    """Writes the missing files. Raises `InputError` if it cannot, and has changed nothing then."""
     folder = absolute(folder)
     places = project_of(folder)
     project = places.project
@@ -61,7 +61,7 @@ def initialize(folder: Path, environ: Mapping[str, str]) -> InitResult:
     _write(new, project)
     places.make()
     files = (
-        _told(wanted_file, folder, is_new=wanted_file in new, is_renewed=wanted_file.path in renewed)
+        _file(wanted_file, folder, is_new=wanted_file in new, is_renewed=wanted_file.path in renewed)
         for wanted_file in wanted
     )
     return InitResult(
@@ -75,7 +75,7 @@ def initialize(folder: Path, environ: Mapping[str, str]) -> InitResult:
 
 
 def _warnings(plan: Path, environ: Mapping[str, str]) -> Iterator[str]:
-    """Of the plan that is there now; one that cannot be loaded is left to `weft check`."""
+    """Yields warnings about imports. A plan that cannot be loaded has none; `weft check` reports its errors."""
     try:
         loaded = load(InputSource(name=plan.name, directory=plan.parent, holds="plan"), environ=environ)
     except InputError:
@@ -84,7 +84,10 @@ def _warnings(plan: Path, environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _wanted(folder: Path, project: Path, found: ProjectSurvey) -> Iterator[_Wanted]:
-    """The plan last: whoever sees it finds all else there."""
+    """Yields the files to write.
+
+    The plan is last, so that the files it refers to exist as soon as it does.
+    """
     home = project / FOLDER
     schema = json.dumps(plan_schema(), indent=2, ensure_ascii=False) + "\n"
     yield _Wanted(home / ".gitignore", IGNORED)
@@ -98,29 +101,27 @@ def _wanted(folder: Path, project: Path, found: ProjectSurvey) -> Iterator[_Want
 def _refuse_what_is_in_the_way(wanted: list[_Wanted], project: Path) -> None:
     home = project / FOLDER
     if os.path.lexists(home) and not home.is_dir():
-        raise InputError(
-            f"{home} is no directory, and Weft keeps its things in one of that name; move it away"
-        )
-    for one in wanted:
-        if one.path.is_dir():
-            raise InputError(f"{one.path} is a directory, and is to be a file; move it away")
+        raise InputError(f"{home} is not a directory, but Weft needs a directory of that name; move it away")
+    for wanted_file in wanted:
+        if wanted_file.path.is_dir():
+            raise InputError(f"{wanted_file.path} is a directory, but must be a file; move it away")
 
 
 def _write(new: list[_Wanted], project: Path) -> None:
     home = project / FOLDER
-    made = [one.path for one in new]
+    created = [wanted_file.path for wanted_file in new]
     is_new = not os.path.lexists(home)
     try:
         home.mkdir(exist_ok=True)
-        for one in new:
-            save_text(one.text, one.path.name, source=InputSource(name="-", directory=one.path.parent))
+        for file in new:
+            save_text(file.text, file.path.name, source=InputSource(name="-", directory=file.path.parent))
     except (OSError, WeftError) as error:
-        _take_back(made, home if is_new else None)
+        _remove_created(created, home if is_new else None)
         raise failure(f"cannot make {home}", error) if isinstance(error, OSError) else error from None
 
 
-def _take_back(made: list[Path], home: Path | None) -> None:
-    for path in made:
+def _remove_created(created: list[Path], home: Path | None) -> None:
+    for path in created:
         with suppress(OSError):
             path.unlink()
     if home is not None:
@@ -128,12 +129,12 @@ def _take_back(made: list[Path], home: Path | None) -> None:
             home.rmdir()
 
 
-def _told(wanted_file: _Wanted, folder: Path, *, is_new: bool, is_renewed: bool) -> File:
+def _file(wanted_file: _Wanted, folder: Path, *, is_new: bool, is_renewed: bool) -> File:
     is_old_schema = (
         not is_new and wanted_file.path.name == _SCHEMA and not _holds(wanted_file.path, wanted_file.text)
     )
-    note = "of another version of Weft; to renew it, delete it and type this again" if is_old_schema else ""
-    note = "was of an earlier version of Weft and is renewed: git keeps schema.json" if is_renewed else note
+    note = "of another version of Weft; to replace it, delete it and type this again" if is_old_schema else ""
+    note = "was of an earlier version of Weft and is replaced: git keeps schema.json" if is_renewed else note
     return File(name=os.path.relpath(wanted_file.path, folder), is_new=is_new, note=note)
 
 
@@ -146,5 +147,5 @@ def _holds(file: Path, text: str) -> bool:
 
 def _next(found: ProjectSurvey) -> Iterator[str]:
     if found.git.is_repository and not found.git.has_commits:
-        yield "git add --all && git commit -m start"  # else there is nothing to start from
+        yield "git add --all && git commit -m start"  # slices start from a commit
     yield "weft check"

@@ -1,7 +1,7 @@
-"""What there is in a project that a plan can use: agents, commands that test it, git.
+"""Survey a project for what a first plan can use: agents, test commands, git.
 
-Nothing of the project is run, only git is asked, and bubblewrap is tried. What cannot be read or understood has
-not been found.
+No program of the project runs; only git and bubblewrap are called. A file that cannot be read or parsed counts as
+missing.
 """
 
 import json
@@ -22,11 +22,11 @@ from weft.workspaces.git.base.discovery import repository_around
 from weft.workspaces.git.base.program import Git
 
 _MOST = 1_000_000
-"""Bytes that are read of a file."""
+"""The most bytes that are read of a file."""
 _TARGET = re.compile(r"^(?:[^\t#:=\n][^#:=\n]*\s)?test(?:\s[^:=\n]*)?:(?!=)", re.MULTILINE)
 _TESTS_READ = 20
 _NO_TEST = "no test specified"
-"""What npm writes where there is none."""
+"""The text of npm's default test script."""
 _NODE = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun run", "bun.lockb": "bun run"}
 _PYTHON = {"uv.lock": "uv run ", "poetry.lock": "poetry run "}
 _SETUPS = {
@@ -42,23 +42,23 @@ class CheckCommand(Struct, frozen=True):
 
     command: str
     file: str
-    """What it was found in."""
+    """The file that indicates it."""
 
 
 class GitState(Struct, frozen=True, kw_only=True):
     is_repository: bool = False
     has_commits: bool = False
     branch: str = ""
-    """The default one, as far as one can tell: that of the origin, else the one that is checked out."""
+    """The default branch: that of the remote `origin`, else the branch that is checked out."""
 
 
 class ProjectSurvey(Struct, frozen=True, kw_only=True):
     agents: tuple[AgentProgram, ...]
     """Those whose programs are installed, in the order in which Weft knows them."""
     tests: tuple[CheckCommand, ...]
-    """The one that says most first."""
+    """The most comprehensive command first."""
     setup: str
-    """What a fresh checkout needs first, if a file says so; else empty."""
+    """The command that sets up a new checkout, if a lock file indicates one; else empty."""
     git: GitState
     has_sandbox: bool = False
     """Whether bubblewrap works on this machine."""
@@ -67,7 +67,7 @@ class ProjectSurvey(Struct, frozen=True, kw_only=True):
 def survey(folder: Path, environ: Mapping[str, str]) -> ProjectSurvey:
     programs = installed_agents(environ)
     return ProjectSurvey(
-        agents=tuple(one for one in AGENT_PROGRAMS.values() if one.program in programs),
+        agents=tuple(adapter for adapter in AGENT_PROGRAMS.values() if adapter.program in programs),
         tests=tuple(_tests(folder)),
         setup=next((command for name, command in _SETUPS.items() if _has(folder, name)), ""),
         git=_git(folder, environ),
@@ -102,7 +102,7 @@ def _tests(folder: Path) -> Iterator[CheckCommand]:
 
 
 def _make(folder: Path) -> Iterator[CheckCommand]:
-    for name in ("GNUmakefile", "makefile", "Makefile"):  # the first is the one that make takes
+    for name in ("GNUmakefile", "makefile", "Makefile"):  # in make's order of precedence
         if _has(folder, name):
             if _TARGET.search(text_of(folder / name)):
                 yield CheckCommand("make test", name)
@@ -117,7 +117,7 @@ def _node(folder: Path) -> Iterator[CheckCommand]:
 
 
 def package_value(folder: Path, *keys: str) -> object:
-    """What the keys lead to in `package.json`; None if they lead nowhere."""
+    """Returns the value at this path of keys in `package.json`; None if there is none."""
     return _at(_json(folder / "package.json"), *keys)
 
 
@@ -141,7 +141,7 @@ def _python(folder: Path) -> Iterator[CheckCommand]:
 
 
 def _python_runner(files: Sequence[Path]) -> str:
-    """What the first of the tests are written for: those for pytest may use unittest, too, but not the reverse."""
+    """Returns the runner of the tests. Tests for pytest may use unittest as well, so pytest wins."""
     texts = [text_of(file) for file in sorted(files)[:_TESTS_READ]]
     if any("pytest" in text for text in texts) or not any("unittest" in text for text in texts):
         return "pytest -q"
@@ -183,11 +183,11 @@ def _cmake(folder: Path) -> Iterator[CheckCommand]:
 
 
 def _has(folder: Path, name: str) -> bool:
-    return os.path.isfile(folder / name)  # noqa: PTH113 - of what cannot be seen: no
+    return os.path.isfile(folder / name)  # noqa: PTH113 - False for a file that cannot be accessed
 
 
 def text_of(file: Path) -> str:
-    """Empty if there is none that can be read."""
+    """Returns the beginning of the file; empty if it cannot be read."""
     if not _has(file.parent, file.name):
         return ""
     try:
@@ -212,7 +212,7 @@ def _toml(file: Path) -> object:
 
 
 def _at(data: object, *keys: str) -> object:
-    """What the keys lead to; None if they lead nowhere."""
+    """Returns the value at this path of keys; None if there is none."""
     for key in keys:
         data = cast("dict[str, Any]", data).get(key) if isinstance(data, dict) else None
     return data

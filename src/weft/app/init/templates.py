@@ -1,4 +1,4 @@
-"""The plan and the configuration that a project begins with: small, and meant to be changed."""
+"""Templates of the first plan and configuration of a project. They are small and meant to be edited."""
 
 import json
 import re
@@ -13,7 +13,7 @@ _LONGEST_ID = 64
 
 
 def plan_id(name: str) -> str:
-    """The id of a plan for a directory of that name."""
+    """Returns a plan id for a directory of that name."""
     id_ = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-_")[:_LONGEST_ID]
     return id_ or "plan"
 
@@ -26,7 +26,7 @@ def _yaml(text: str) -> str:
 
 
 def plan_text(found: ProjectSurvey, *, name: str, schema: str) -> str:
-    """A plan that is valid as it stands. `schema` is where an editor finds what may be in it."""
+    """Returns the text of a valid plan. `schema` is the path of the JSON Schema, for editors."""
     parts = [_head(plan_id(name), schema), *_around(found), _agents(found), _BUDGET, *_subplans(found)]
     return "\n\n".join(parts) + "\n"
 
@@ -35,37 +35,37 @@ def _head(id_: str, schema: str) -> str:
     return f"""\
 # yaml-language-server: $schema={schema}
 #
-# A plan for Weft. The parts below are examples: put what you want to have done in their place.
-#   weft check                is it right, what can run at once, what may it cost
+# A plan for Weft. The parts below are examples: replace them by your own work.
+#   weft check                checks it; shows what runs at once and what it may cost
 #   weft run                  run it
-#   weft logs /               what its steps have written
-#   weft schema --reference   all that can be said here
+#   weft logs /               the output of its steps
+#   weft schema --reference   all keys that a plan can have
 weft: 1
 plan: {_yaml(id_)}
-goal: What it is all for; every agent is told this."""
+goal: The purpose of the work; every agent sees it."""
 
 
 def _around(found: ProjectSurvey) -> Iterator[str]:
-    """Where work starts and lands, and what must pass."""
+    """Yields the sections about base, setup and verify."""
     if not found.git.is_repository:
         yield """\
-# This is no git repository, so each part works in a directory of its own, with nothing in it but the files of
+# This is not a git repository, so each part works in a directory of its own, with nothing in it but the files of
 # what it depends on. In a repository it has a worktree, and what passes is merged and lands on your branch."""
         return
     yield f"""\
-# Where work starts and results land. Without it that is the branch that is checked out.
+# Where work starts and results land. Default: the branch that is checked out.
 # base: {_yaml(found.git.branch or "main")}"""
     if found.setup:
         yield f"""\
-# Run once in each fresh worktree, which has only what is in git.
+# Runs once in each new worktree, which has only the files that are in git.
 setup: {_yaml(found.setup)}"""
     if found.tests:
         yield f"""\
-# Must pass on all that was done, together, before it lands.
+# Must pass on the merged result before it lands.
 verify: {_yaml(found.tests[0].command)}"""
     else:
         yield """\
-# A command that must pass on all that was done, together, before it lands. None was found here.
+# A command that must pass on the merged result before it lands. None was found here.
 # verify: make test"""
 
 
@@ -85,10 +85,10 @@ _NO_AGENT = """\
 
 def _agents(found: ProjectSurvey) -> str:
     if not found.agents:
-        programs = [one.program for one in AGENT_PROGRAMS.values() if one.program is not None]
+        programs = [adapter.program for adapter in AGENT_PROGRAMS.values() if adapter.program is not None]
         return _NO_AGENT.format(known=f"neither {', '.join(programs[:-1])} nor {programs[-1]}")
     first, *others = found.agents
-    lines = ["# Who does the work, where a part of it does not say otherwise.", "agent: coder", "agents:"]
+    lines = ["# The agent of every part that does not name another one.", "agent: coder", "agents:"]
     lines += _agent("coder", first)
     for other in others:
         lines += (f"  # {line[2:]}" for line in _agent(other.name, other))
@@ -114,7 +114,7 @@ _READ_BY_COMMANDS = (
 _WRITE = (
     ("survey", "Write SURVEY.md: in ten lines, what a small tool for notes should be able to do."),
     ("open-ends", "Write OPEN.md: in ten lines, what can go wrong in such a tool."),
-    ("advice", "Read SURVEY.md and OPEN.md, and write ADVICE.md: the three things to begin with."),
+    ("advice", "Read SURVEY.md and OPEN.md, and write ADVICE.md: the three things to do first."),
 )
 _WRITE_BY_COMMANDS = (
     ("survey", "date > SURVEY.md"),
@@ -125,7 +125,7 @@ _FILES = ("SURVEY.md", "OPEN.md", "ADVICE.md")
 
 
 def what_to_edit(found: ProjectSurvey, plan: str) -> str:
-    """What a person does with the plan, in one sentence."""
+    """Returns one sentence for the user about what to edit in the plan."""
     harmless = "only read, and nothing lands" if found.git.is_repository else "write below .weft only"
     return f"{plan}: put your own work in the place of its `subplans`, which are an example; they {harmless}"
 
@@ -145,7 +145,7 @@ def _own_work(found: ProjectSurvey) -> str:
         else "An example: it writes in directories below .weft, and nowhere else."
     )
     verify = found.tests[0].command if found.tests else "make test"
-    work = "prompt: What is to be done" if found.agents else "steps: [{id: make, run: ./make-it.sh}]"
+    work = "prompt: What the agent does" if found.agents else "steps: [{id: make, run: ./make-it.sh}]"
     return f"""\
 subplans:
   # {is_example}
@@ -173,7 +173,7 @@ def _writing(found: ProjectSurvey) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """As it can stand within brackets."""
+    """Returns the text as it can stand in a YAML flow sequence."""
     return json.dumps(text)
 
 
@@ -190,10 +190,10 @@ def config_text(found: ProjectSurvey) -> str:
 
 
 _SETTINGS = """\
-# Settings for all plans of this project; a plan may say otherwise. This file belongs into git.
-# Which are in force, and why:   weft config
+# Settings for all plans of this project; a plan can override them. Commit this file.
+# To see the settings in force:   weft config
 
-# How many parts may be under way at once, 1 to 32.
+# The most parts that run at once, 1 to 32.
 max_parallel: 4
 
 # How results get onto your branch: `confirm` asks at the end of a run, `auto` does not ask, `manual` waits for
@@ -207,14 +207,14 @@ _SANDBOX = """\
 # sandbox: bwrap"""
 
 _NOTIFY = """\
-# Who is told when a run needs somebody, or is over.
+# Notify you when a run needs you, or is over.
 # notify: {desktop: true}"""
 
 
 def _for_agents(found: ProjectSurvey) -> str:
     if not found.agents:
         return "# Agents that any plan can name. None was found on this machine.\n# agents: {}"
-    names = ", ".join(one.name for one in found.agents)
+    names = ", ".join(adapter.name for adapter in found.agents)
     entry = "\n".join(f"# {line}" for line in _agent("coder", found.agents[0]))
     return f"# Agents that any plan can name. Found on this machine: {names}.\n# agents:\n{entry}"
 
@@ -222,5 +222,5 @@ def _for_agents(found: ProjectSurvey) -> str:
 def _for_tests(found: ProjectSurvey) -> str:
     if not found.tests:
         return "# No command was found that tests this project. A plan names one with `verify`."
-    lines = (f"#   {one.command}  ({one.file})" for one in found.tests)
+    lines = (f"#   {test.command}  ({test.file})" for test in found.tests)
     return "\n".join(("# What tests this project, for `verify` in plans:", *lines))

@@ -168,20 +168,22 @@ def _add_untracked_entries(git: Git, files: Sequence[str], env: Mapping[str, str
 # Commits
 
 
-def find_diff(book: RecordedRun, name: str | None, *, environ: Mapping[str, str] = os.environ) -> Diff:
+def find_diff(
+    recorded_run: RecordedRun, name: str | None, *, environ: Mapping[str, str] = os.environ
+) -> Diff:
     """Returns the diff of a subplan such as `store/model`, or of the plan.
 
     Raises `InputError` if there is none.
     """
-    plan = plan_of(book)
-    path = _path(book, plan, name or book.subplan or WHOLE)
-    book.require_sight([path], path or "the whole plan")
-    repository = open_repository(Path(book.run.directory), environ=environ)
+    plan = plan_of(recorded_run)
+    path = _path(recorded_run, plan, name or recorded_run.subplan or WHOLE)
+    recorded_run.require_sight([path], path or "the whole plan")
+    repository = open_repository(Path(recorded_run.run.directory), environ=environ)
     names = names_of(plan)
-    ends = _ends(book, repository.git, names, path)
+    ends = _ends(recorded_run, repository.git, names, path)
     worktree = None if ends.is_past else _worktree(repository, names.head(path))
     return Diff(
-        run=book.run.run,
+        run=recorded_run.run.run,
         subplan=path,
         branch=names.branch(path),
         start=ends.start,
@@ -191,10 +193,10 @@ def find_diff(book: RecordedRun, name: str | None, *, environ: Mapping[str, str]
     )
 
 
-def _path(book: RecordedRun, plan: Plan, name: str) -> str:
+def _path(recorded_run: RecordedRun, plan: Plan, name: str) -> str:
     subplan, colon, _ = name.partition(":")
     if colon:
-        raise InputError(f"what changed is known of subplans, not of steps; type: weft diff {subplan}")
+        raise InputError(f"changes are recorded for subplans, not for steps; type: weft diff {subplan}")
     rows = chosen(plan, name).rows
     path, is_leaf = next(iter(rows)), plan.outline.is_leaf
     kinds = {plan.scopes[row].settings.isolation for row in rows.values() if is_leaf(row)}
@@ -202,7 +204,7 @@ def _path(book: RecordedRun, plan: Plan, name: str) -> str:
         return path
     problem = f"there is no branch of {path or 'this plan'} to compare"
     if "dir" in kinds:
-        place = book.places.work(plan.id)
+        place = recorded_run.places.work(plan.id)
         raise InputError(f"{problem}, as it is run with `isolation: dir`; what it did is in {place}")
     raise InputError(
         f"{problem}, as it works in the plan's own directory (`isolation: none`); to see what has changed there "
@@ -219,13 +221,13 @@ class _Ends(Struct, frozen=True, kw_only=True):
     """Whether the branch was deleted or belongs to a later run."""
 
 
-def _ends(book: RecordedRun, git: Git, names: RefNames, path: str) -> _Ends:
-    record = _branch_record(book, names.head(path), path)
+def _ends(recorded_run: RecordedRun, git: Git, names: RefNames, path: str) -> _Ends:
+    record = _branch_record(recorded_run, names.head(path), path)
     subject = path or "the plan"
     if not record.begun:
-        problem = f"{subject} has not begun in this run, so it has changed nothing"
+        problem = f"{subject} has not started in this run, so it has changed nothing"
         raise InputError(f"{problem}; to see what happened, type: weft events")
-    if _is_newest(book):
+    if _is_newest(recorded_run):
         start, head = tip(git, names.start(path)), tip(git, names.head(path))
         if start is not None and head is not None:
             return _Ends(start=start, head=head)
@@ -233,15 +235,17 @@ def _ends(book: RecordedRun, git: Git, names: RefNames, path: str) -> _Ends:
         return _Ends(start=record.start, head=record.head, is_past=True)
     trailer = f"Weft-Subplan: {path}" if path else f"Weft-Plan: {names.plan}"
     raise InputError(
-        f"the branch {names.branch(path)} of {subject} is gone, or not this run's any more; what landed of it "
-        f"is found by: git log --grep='^{trailer}$'"
+        f"the branch {names.branch(path)} of {subject} is gone, or not this run's any more; to find what landed "
+        f"of it, type: git log --grep='^{trailer}$'"
     )
 
 
-def _is_newest(book: RecordedRun) -> bool:
+def _is_newest(recorded_run: RecordedRun) -> bool:
     """Returns whether no later run of the plan has started. A run without facts died before it did anything."""
-    newer = takewhile(lambda run: run.run != book.run.run, book.journal.runs(book.run.plan))
-    return all(next(book.journal.facts(run.run), None) is None for run in newer)
+    newer = takewhile(
+        lambda run: run.run != recorded_run.run.run, recorded_run.journal.runs(recorded_run.run.plan)
+    )
+    return all(next(recorded_run.journal.facts(run.run), None) is None for run in newer)
 
 
 class _BranchRecord(Struct):
@@ -254,9 +258,9 @@ class _BranchRecord(Struct):
     head: str = ""
 
 
-def _branch_record(book: RecordedRun, ref: str, path: str) -> _BranchRecord:
+def _branch_record(recorded_run: RecordedRun, ref: str, path: str) -> _BranchRecord:
     record = _BranchRecord()
-    for recorded in book.journal.events(book.run.run):
+    for recorded in recorded_run.journal.events(recorded_run.run.run):
         event = recorded.event
         record.begun |= isinstance(event, StepStartedEvent) and _is_in(event.subplan, path)
         match event.fact:

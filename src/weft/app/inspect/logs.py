@@ -95,23 +95,23 @@ class Piece(Struct, frozen=True, kw_only=True):
 
 
 def pieces(
-    book: RecordedRun, name: str | None, *, follow: bool = False, alone: Alone = ignore_absence
+    recorded_run: RecordedRun, name: str | None, *, follow: bool = False, alone: Alone = ignore_absence
 ) -> Iterator[Piece]:
     """Yields the output of a subplan, such as `store/model`, or of one of its steps, such as `store/model:code`.
 
     Without a name, yields the output of the steps that failed or run. With `follow`, continues until the run is
     over, and yields the output of parallel steps as it is written.
     """
-    steps = _chosen(book, WHOLE if name is None else name)
-    book.require_sight(steps.rows, steps.typed)
-    selection = _Selection(everything=True) if name is not None else _failed_or_running(book)
+    steps = _chosen(recorded_run, WHOLE if name is None else name)
+    recorded_run.require_sight(steps.rows, steps.typed)
+    selection = _Selection(everything=True) if name is not None else _failed_or_running(recorded_run)
     under_way: dict[ExecutionKey, _Execution] = {}
     after, is_empty = 0, True
-    for is_news in book.looks(follow=follow, alone=alone):
-        for recorded in book.journal.events(book.run.run, after=after) if is_news else ():
+    for is_news in recorded_run.looks(follow=follow, alone=alone):
+        for recorded in recorded_run.journal.events(recorded_run.run.run, after=after) if is_news else ():
             after = recorded.seq
             if steps.has(recorded.event) and selection.has(recorded):
-                _apply(recorded.event, under_way, steps, book)
+                _apply(recorded.event, under_way, steps, recorded_run)
         for key, execution in [*under_way.items()]:
             for piece in execution.new_pieces():
                 is_empty = False
@@ -119,30 +119,33 @@ def pieces(
             if execution.end is not None:
                 del under_way[key]
     if is_empty and name is not None:
-        raise _nothing(book, steps)
+        raise _nothing(recorded_run, steps)
 
 
-def _chosen(book: RecordedRun, name: str) -> StepSelection:
+def _chosen(recorded_run: RecordedRun, name: str) -> StepSelection:
     try:
-        return chosen(plan_of(book), name)
+        return chosen(plan_of(recorded_run), name)
     except InputError as error:
-        only = book.chosen()
+        only = recorded_run.chosen()
         if not only:
             raise
-        raise InputError(f"{error} (run {book.run.run} was for {', '.join(only)} only)") from None
+        raise InputError(f"{error} (run {recorded_run.run.run} was for {', '.join(only)} only)") from None
 
 
 def _apply(
-    event: AnyEvent, under_way: "dict[ExecutionKey, _Execution]", steps: StepSelection, book: RecordedRun
+    event: AnyEvent,
+    under_way: "dict[ExecutionKey, _Execution]",
+    steps: StepSelection,
+    recorded_run: RecordedRun,
 ) -> None:
     """Updates the executions under way with an event."""
     match event:
         case kinds.VerifyEvent():
-            _apply_verify(event, under_way, steps, book)
+            _apply_verify(event, under_way, steps, recorded_run)
         case kinds.StepStartedEvent():
             command = steps.command(event)
             if command:
-                log = _new_log(event, command, book)
+                log = _new_log(event, command, recorded_run)
                 under_way[execution_of(event)] = _Rounds(log) if event.step in VERIFIED else _Execution(log)
         case kinds.StepFinishedEvent():
             key = execution_of(event)
@@ -182,7 +185,7 @@ def _apply(
             assert_never(event)
 
 
-def _new_log(event: StepStartedEvent, command: str, book: RecordedRun) -> StepLog:
+def _new_log(event: StepStartedEvent, command: str, recorded_run: RecordedRun) -> StepLog:
     is_internal = event.step == InternalStep.WORKSPACE or event.step in VERIFIED
     attempt = 1 if is_internal else event.attempt
     return StepLog(
@@ -190,7 +193,7 @@ def _new_log(event: StepStartedEvent, command: str, book: RecordedRun) -> StepLo
         step=event.step,
         attempt=attempt,
         command=command,
-        records=records_of(book.places, book.run.run),
+        records=records_of(recorded_run.places, recorded_run.run.run),
         output=output_name(StepRef(event.subplan, event.step, attempt, execution_of(event))),
     )
 
@@ -200,7 +203,10 @@ _QUEUE = -1
 
 
 def _apply_verify(
-    event: VerifyEvent, under_way: "dict[ExecutionKey, _Execution]", steps: StepSelection, book: RecordedRun
+    event: VerifyEvent,
+    under_way: "dict[ExecutionKey, _Execution]",
+    steps: StepSelection,
+    recorded_run: RecordedRun,
 ) -> None:
     """Updates the verifies of the landing queue. One verify can be for several subplans."""
     verifies = {key: verify for key, verify in under_way.items() if key.firing == _QUEUE}
@@ -213,7 +219,7 @@ def _apply_verify(
         step=event.step,
         attempt=1,
         command=" && ".join(event.commands),
-        records=records_of(book.places, book.run.run),
+        records=records_of(recorded_run.places, recorded_run.run.run),
         output=event.log,
     )
     number = max((number for _, number in verifies), default=0) + 1
@@ -240,18 +246,18 @@ class _Selection(Struct, frozen=True, kw_only=True):
         return self.everything or recorded.seq > self.last_seq or _key(recorded.event) in self.keys
 
 
-def _failed_or_running(book: RecordedRun) -> _Selection:
+def _failed_or_running(recorded_run: RecordedRun) -> _Selection:
     """Selects executions that have not ended, and the last failed ones of subplans that did not succeed."""
     running: dict[ExecutionKey, StepStartedEvent] = {}
     last: dict[tuple[str, str], tuple[ExecutionKey, str]] = {}
     last_seq = 0
-    for recorded in book.journal.events(book.run.run):
+    for recorded in recorded_run.journal.events(recorded_run.run.run):
         event, last_seq = recorded.event, recorded.seq
         if isinstance(event, StepStartedEvent):
             running[execution_of(event)] = event
         elif isinstance(event, StepFinishedEvent) and running.pop(execution_of(event), None) is not None:
             last[event.subplan, event.step] = (execution_of(event), event.outcome)
-    states = book.journal.states(book.run.run)
+    states = recorded_run.journal.states(recorded_run.run.run)
     failed = {
         key
         for (subplan, step), (key, outcome) in last.items()
@@ -350,9 +356,9 @@ def _written(log: StepLog, stream: str) -> int:
 # --- no output ---
 
 
-def _nothing(book: RecordedRun, steps: StepSelection) -> InputError:
-    problem = f"no process of {steps.typed} has been started in run {book.run.run}"
-    earlier = _earlier(book, steps)
+def _nothing(recorded_run: RecordedRun, steps: StepSelection) -> InputError:
+    problem = f"no process of {steps.typed} has been started in run {recorded_run.run.run}"
+    earlier = _earlier(recorded_run, steps)
     return InputError(
         f"{problem}; for an earlier one, type: weft logs {steps.typed} --run {earlier}"
         if earlier
@@ -360,11 +366,11 @@ def _nothing(book: RecordedRun, steps: StepSelection) -> InputError:
     )
 
 
-def _earlier(book: RecordedRun, steps: StepSelection) -> str | None:
+def _earlier(recorded_run: RecordedRun, steps: StepSelection) -> str | None:
     """Returns the latest earlier run with such steps, because this run may have taken their results over."""
-    runs = [record.run for record in book.journal.runs(book.run.plan)]
-    for run in runs[runs.index(book.run.run) + 1 :]:
-        events = (recorded.event for recorded in book.journal.events(run))
+    runs = [record.run for record in recorded_run.journal.runs(recorded_run.run.plan)]
+    for run in runs[runs.index(recorded_run.run.run) + 1 :]:
+        events = (recorded.event for recorded in recorded_run.journal.events(run))
         if any(isinstance(event, StepStartedEvent) and steps.has(event) for event in events):
             return run
     return None

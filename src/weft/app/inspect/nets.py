@@ -76,7 +76,7 @@ def _format(source: InputSource, head: bytes) -> str:
     named = _BY_SUFFIX.get(Path(source.name).suffix.lower())
     file_format = named or _BY_FIRST_BYTE.get(head.lstrip(_BEFORE_TEXT)[:1])
     if file_format is None:
-        problem = "neither PNML, which begins with '<', nor a net in JSON, which begins with '{'"
+        problem = "neither PNML, which starts with '<', nor a net in JSON, which starts with '{'"
         raise FileFormatError(problem, file=source.shown)
     return file_format
 
@@ -211,7 +211,7 @@ def _check_writable(source: InputSource, numbers: list[int]) -> None:
     digits = sys.get_int_max_str_digits()
     if digits and max(numbers, default=0) >= 10**digits:
         problem = f"an invariant of this net has a number of more than {digits:,} digits"
-        raise InputError(f"{source.shown}: {problem}, too long to be written")
+        raise InputError(f"{source.shown}: {problem}, too long to write")
 
 
 def check_sum(source: InputSource, expression: str) -> InvariantCheckReport:
@@ -246,7 +246,7 @@ def parse_sum(expression: str, places: tuple[PlaceId, ...]) -> dict[PlaceId, int
         weights[place] = weights.get(place, 0) + (-weight if term["sign"] == "-" else weight)
         at = term.end()
     if not any(weights.values()):
-        raise InputError(f"the sum {expression!r} has no weight but 0, so it says nothing")
+        raise InputError(f"the sum {expression!r} has only weights of 0, so it has no meaning")
     return weights
 
 

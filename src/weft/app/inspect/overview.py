@@ -40,13 +40,13 @@ _NO_ROW = RowView()
 _NO_RESULT = MergeResult()
 
 
-def overview(book: RecordedRun, *, everything: bool = False, now: float | None = None) -> Overview:
+def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float | None = None) -> Overview:
     """Returns the state of a run.
 
     Without `everything`, it lists only subplans that are under way or need a person.
     """
     now = time.time() if now is None else now
-    record, journal = book.run, book.journal
+    record, journal = recorded_run.run, recorded_run.journal
     plan, states = recorded_plan(record), journal.states(record.run)
     fold = _StatusFold(plan, states)
     requests = requested(journal, record.run)
@@ -57,12 +57,12 @@ def overview(book: RecordedRun, *, everything: bool = False, now: float | None =
         fold.apply(event, at)
     if not everything:
         fold.set_landed(journal.landed(record.run))
-    paths = [path for path in plan.paths if book.sees(path)]
+    paths = [path for path in plan.paths if recorded_run.sees(path)]
     listed = [path for path in paths if everything or fold.matters(path)]
     if not everything:
         fold.read_landings(journal, record.run, listed)
     active = [path for path in listed if states.get(path) in {"running", "failed"}]
-    state = book.state()
+    state = recorded_run.state()
     under_way = state not in AT_REST
     landing = [path for path in paths if under_way and fold.may_be_queued(path)]
     for glimpse in journal.lives(record.run, [*dict.fromkeys((*active, *landing)), PLAN]):
@@ -70,7 +70,7 @@ def overview(book: RecordedRun, *, everything: bool = False, now: float | None =
     queued = {path for path in landing if fold.landings_by_path.places.is_queued(path)}
     shown = queued.union(listed)
     listed = [path for path in paths if path in shown] if queued else listed
-    sightings = records_of(book.places, record.run).running()
+    sightings = records_of(recorded_run.places, record.run).running()
     holder = journal.holder()
     alive = holder is not None and is_alive(holder)
     counts = Counter(fold.counted(path) for path in paths if plan.is_leaf(path))
@@ -98,7 +98,7 @@ def overview(book: RecordedRun, *, everything: bool = False, now: float | None =
         outside=fold.signals.outside(),
         push=fold.landings_by_path.push,
         is_asked=bool(requests),
-        plan_words=(*book.plan_words(), *book.chosen()),
+        plan_words=(*recorded_run.plan_words(), *recorded_run.chosen()),
         is_last=newest is None or newest.run == record.run,
         subplans=[fold.now(plan.subplan(path), sightings, record.run) for path in listed],
     )

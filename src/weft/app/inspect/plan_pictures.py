@@ -17,7 +17,7 @@ from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.display.explain import WHOLE, find_row
 from weft.plan.pictures import (
     Picture,
-    Row,
+    PictureRow,
     TooLargeToDrawError,
     dependency_picture,
     folded,
@@ -63,16 +63,16 @@ def graph(
         compiled = compile_plan(load(source, environ=environ))
         if subject is PictureSubject.NET:
             return _net(compiled, as_format, of)
-        rows: Sequence[Row] = tuple(_rows(compiled))
+        rows: Sequence[PictureRow] = tuple(_rows(compiled))
         rows = rows if full else folded(rows)
         draw = tree_picture if subject is PictureSubject.TREE else dependency_picture
         return _text(draw(rows, title=compiled.plan.id), as_format)
 
 
-def _rows(compiled: CompiledPlan) -> Iterator[Row]:
+def _rows(compiled: CompiledPlan) -> Iterator[PictureRow]:
     outline = compiled.plan.outline
     for row, subplan in enumerate(compiled.plan.subplans):
-        yield Row(
+        yield PictureRow(
             path=outline.paths[row],
             title=subplan.title,
             parent=outline.parents[row],
@@ -102,7 +102,7 @@ def _shape(compiled: CompiledPlan, row: int) -> Net:
     number = compiled.shape_of[row]
     if number < 0:
         path = compiled.plan.outline.paths[row]
-        raise InputError(f"{path!r} has no net of its own: it is done when all that is in it is done")
+        raise InputError(f"{path!r} has no net of its own: it completes with its parts")
     return compiled.shapes[number].net
 
 

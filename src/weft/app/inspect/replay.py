@@ -85,15 +85,15 @@ class _Replay:
         return ""
 
 
-def replay(book: RecordedRun) -> ReplayResult:
+def replay(recorded_run: RecordedRun) -> ReplayResult:
     """Replays the run. Nothing is executed. A run that is under way is replayed up to its last event."""
-    book.require_sight([""], "the whole run, which is what can be replayed")
+    recorded_run.require_sight([""], "the whole run, which is what can be replayed")
     with without_gc():
-        replayed = _Replay(Engine(compile_plan(plan_of(book))))
-    differences = (replayed.take(recorded) for recorded in book.events())
+        replayed = _Replay(Engine(compile_plan(plan_of(recorded_run))))
+    differences = (replayed.take(recorded) for recorded in recorded_run.events())
     difference = next((difference for difference in differences if difference is not None), None)
     return ReplayResult(
-        run=book.run.run,
+        run=recorded_run.run.run,
         facts=replayed.facts,
         events=replayed.events,
         state=replayed.engine.state,

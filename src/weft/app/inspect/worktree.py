@@ -39,14 +39,16 @@ class OpenedWorktree(Struct, frozen=True, kw_only=True):
         }
 
 
-def open_worktree(book: RecordedRun, name: str, *, environ: Mapping[str, str] = os.environ) -> OpenedWorktree:
+def open_worktree(
+    recorded_run: RecordedRun, name: str, *, environ: Mapping[str, str] = os.environ
+) -> OpenedWorktree:
     """Returns the worktree. Raises `InputError` if the slice has no branch that could be checked out."""
-    diff = find_diff(book, name, environ=environ)
-    plan = plan_of(book)
+    diff = find_diff(recorded_run, name, environ=environ)
+    plan = plan_of(recorded_run)
     row = next(row for row, path in enumerate(plan.outline.paths) if path == diff.subplan)
     if not plan.outline.is_leaf(row):
         raise InputError(
-            f"{diff.subplan or 'the plan'} is made of several slices and has no worktree of its own; to see what "
+            f"{diff.subplan or 'the plan'} consists of several slices and has no worktree of its own; to see what "
             f"it changed, type: weft diff {diff.subplan or '/'}"
         )
     if diff.has_worktree:
@@ -56,14 +58,16 @@ def open_worktree(book: RecordedRun, name: str, *, environ: Mapping[str, str] = 
             f"the branch {diff.branch} is gone, or belongs to a later run; to see what {diff.subplan} changed, "
             f"type: weft diff {diff.subplan} --run {diff.run}"
         )
-    return _opened(diff, _create_worktree(book, plan, diff, plan.scopes[row].settings, environ), made=True)
+    return _opened(
+        diff, _create_worktree(recorded_run, plan, diff, plan.scopes[row].settings, environ), made=True
+    )
 
 
 def _create_worktree(
-    book: RecordedRun, plan: Plan, diff: Diff, settings: Settings, environ: Mapping[str, str]
+    recorded_run: RecordedRun, plan: Plan, diff: Diff, settings: Settings, environ: Mapping[str, str]
 ) -> Path:
-    repository = open_repository(Path(book.run.directory), environ=environ)
-    workspaces = worktrees_of(plan, book.places, repository, ends_of(plan, repository), ())
+    repository = open_repository(Path(recorded_run.run.directory), environ=environ)
+    workspaces = worktrees_of(plan, recorded_run.places, repository, ends_of(plan, repository), ())
     workspaces.reopen(
         WorkspaceRequest(path=diff.subplan, copy=settings.copy, link=settings.link, sparse=settings.sparse)
     )

@@ -24,7 +24,7 @@ def repository_of(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Repos
     if any(plan.scopes[row].settings.isolation == "dir" for row in rows if plan.outline.is_leaf(row)):
         raise InputError(
             f"{plan.document.file}: some slices have `isolation: worktree` or `clone`, others `isolation: dir`; "
-            "what they do could not come together: choose one for all"
+            "their results cannot be combined: choose one for all"
         )
     for row in rows:
         for name in _OF_THE_WHOLE_PLAN:

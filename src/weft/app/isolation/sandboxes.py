@@ -86,7 +86,7 @@ def trouble(plan: Plan, environ: Mapping[str, str]) -> str:
     if not result.trouble:
         return ""
     at = _place(plan) or Position(plan.document.file, 1, 1)
-    return f"{at}: `sandbox: bwrap` cannot be had here: {result.trouble}; what helps: {result.command}"
+    return f"{at}: `sandbox: bwrap` does not work here: {result.trouble}; to fix it, type: {result.command}"
 
 
 def refuse_without(plan: Plan, environ: Mapping[str, str]) -> None:

@@ -181,7 +181,7 @@ class _Troubles:
             if channel not in self._known:
                 self._known.add(channel)
                 self._unseen.append(
-                    f"could not notify {channel}: {reason}; more of that goes to .weft/{LOG_NAME}"
+                    f"could not notify {channel}: {reason}; further failures are logged in .weft/{LOG_NAME}"
                 )
 
     def unseen(self) -> list[str]:

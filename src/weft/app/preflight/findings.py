@@ -1,4 +1,4 @@
-"""What a preflight finds."""
+"""The findings of a preflight."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,14 +8,14 @@ from weft.errors import InputError
 
 
 class PreflightFinding(Struct, frozen=True, kw_only=True):
-    """Something about this machine or this repository that the plan depends on."""
+    """A problem of this machine or this repository that affects the plan."""
 
     kind: str
     """What it is about: repository, program, file, sandbox, notify, import."""
     message: str
     """What is wrong, and what to type; a sentence without its full stop."""
     refuses: bool
-    """Whether a run cannot succeed, and is refused; else it is a warning."""
+    """Whether a run cannot succeed and is refused; otherwise the finding is a warning."""
 
     def to_json(self) -> dict[str, object]:
         return {"kind": self.kind, "message": self.message, "refuses": self.refuses}
@@ -37,5 +37,5 @@ class PreflightError(InputError):
         self.refusals = tuple(refusals)
 
     def lines(self) -> Iterator[str]:
-        """Each reason is an error of its own."""
+        """Yields one error line for each reason."""
         return (f"error: {refusal}" for refusal in self.refusals)

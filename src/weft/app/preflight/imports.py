@@ -1,7 +1,7 @@
-"""Whether tests in a worktree would import the code of the checkout in place of their own.
+"""Find packages through which tests in a worktree would import the code of the checkout instead of their own.
 
-That happens where a package of the project is installed as a link: `pip install -e` for Python, workspaces and
-`npm link` for Node, which looks for `node_modules` in all directories above a worktree too.
+This happens where a package of the project is installed as a link: `pip install -e` for Python, workspaces and
+`npm link` for Node, which also searches `node_modules` in all directories above a worktree.
 """
 
 import os
@@ -19,11 +19,11 @@ from weft.workspaces.git.base.discovery import repository_around
 
 _PYTHON = re.compile(r"(?<![\w./=-])((?:[\w.-]*/)*(?:python[\d.]*|pytest|py\.test))(?=\s|$)")
 _ITS_OWN = frozenset({"uv", "poetry", "pdm", "hatch", "tox", "nox", "rye", "pipenv", "pixi"})
-"""Programs that make an environment for each checkout."""
+"""Programs that create an environment for each checkout."""
 _SCRIPTS = frozenset({"make", "gmake", "just", "task", "sh", "bash", "doit", "invoke"})
-"""Programs that run what a file of the project says."""
+"""Programs that run commands from a file of the project."""
 _IN_PLACE = re.compile(r"python[\d.]*\s+-[mc]\b")
-"""Python puts its working directory first then."""
+"""With `-m` and `-c`, Python puts its working directory first on the import path."""
 _USUAL = ("pytest", "python3", "python")
 _MAKES_ENVIRONMENT = re.compile(r"-m venv\b|\bvirtualenv\b|\buv\b|\bpoetry\b|\bpip3? install\b|\bconda\b")
 _INSTALLS_MODULES = re.compile(r"\b(?:npm|pnpm|yarn|bun)\b")
@@ -38,7 +38,7 @@ class PythonImports(Struct, frozen=True, kw_only=True):
 
     links: tuple[CheckoutLink, ...] = ()
     roots: tuple[Path, ...] = ()
-    """What of them is put first on the path of each worktree, from the plan's directory."""
+    """Roots of links that each worktree puts first on its import path, relative to the plan's directory."""
 
 
 def python_imports(plan: Plan, folder: Path, environ: Mapping[str, str]) -> PythonImports:
@@ -71,7 +71,7 @@ def import_findings(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Ite
 
 
 def is_handled(finding: PreflightFinding) -> bool:
-    """Whether Weft sees to it that worktrees come first, so that there is nothing to do."""
+    """Returns whether Weft handles it with PYTHONPATH, so that the user has nothing to do."""
     return _HANDLED in finding.message
 
 
@@ -84,7 +84,7 @@ def _has_worktrees(plan: Plan) -> bool:
 
 
 def _commands(plan: Plan) -> Iterator[str]:
-    """Those that may run Python in an environment that worktrees share."""
+    """Yields the commands that may run Python in an environment that worktrees share."""
     for planned in planned_commands(plan):
         setup = " ".join(map(_text, plan.scopes[planned.row].settings.setup_commands))
         text = _text(planned.command)
@@ -93,7 +93,7 @@ def _commands(plan: Plan) -> Iterator[str]:
 
 
 def _programs(commands: Iterable[str], folder: Path) -> list[str]:
-    """Those whose environment tests are run in, as far as commands name them."""
+    """Returns the Python programs that the commands name; tests run in their environments."""
     names = dict.fromkeys(name for command in commands for name in _named(command))
     places = ((name, folder / name) for name in names)
     return [str(place) if "/" in name and place.exists() else name for name, place in places]
@@ -144,7 +144,7 @@ def _node_findings(plan: Plan, folder: Path) -> Iterator[PreflightFinding]:
 
 
 def _runs_node(plan: Plan) -> bool:
-    """Whether a command may load packages of the project, in a worktree that has none installed."""
+    """Returns whether a command may load packages of the project in a worktree without installed packages."""
     for planned in planned_commands(plan):
         setup = " ".join(map(_text, plan.scopes[planned.row].settings.setup_commands))
         first = Path((_text(planned.command).split() or [""])[0]).name
@@ -154,7 +154,7 @@ def _runs_node(plan: Plan) -> bool:
 
 
 def _linked(modules: Path, top: Path) -> Iterator[str]:
-    """Packages that lead out of `node_modules`, into the checkout."""
+    """Yields the packages in `node_modules` that are links into the checkout."""
     if not modules.is_dir():
         return
     real = Path(os.path.realpath(modules))

@@ -1,8 +1,8 @@
-"""The commands that a run of a plan starts, in the order of the plan, each with what is known of it beforehand.
+"""The commands that a run of a plan starts, in the order of the plan, with the facts known before the run.
 
-Whether a program will be there when its step starts depends on what runs before. A command can be judged for
-certain if nothing before it can install programs; a path of the workspace can be judged only if the workspace
-still has the files that it started with.
+Whether a program exists when its step starts depends on the commands before it. A command can be judged with
+certainty only if no command before it can install programs; a path in the workspace only if the workspace still
+has the files that it started with.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -18,15 +18,15 @@ from weft.plan.order.outline import ROOT
 class PlannedCommand(Struct, frozen=True, kw_only=True):
     command: Command
     purpose: str
-    """For people: what runs it, such as `verify of store/model`."""
+    """The user of the command, for messages, such as `verify of store/model`."""
     row: int
     """The subplan in whose workspace it runs."""
     is_first: bool = False
-    """Whether it is the first process of a slice that depends on nothing: no other can have made a file there."""
+    """Whether it is the first process of a slice without dependencies, so no process has created files there."""
     may_be_installed: bool = False
-    """Whether something that runs before can install its program."""
+    """Whether a command before it can install its program."""
     may_be_skipped: bool = False
-    """Whether the plan allows it to be left out, or to fail."""
+    """Whether the plan allows it to be skipped or to fail."""
     has_own_path: bool = False
     """Whether the plan sets the variable PATH for it."""
 
@@ -41,7 +41,7 @@ class _Part(Struct, frozen=True):
 
 
 def planned_commands(plan: Plan, done: Collection[str] = ()) -> Iterator[PlannedCommand]:
-    """Those of subplans that are not done; none if no slice is left."""
+    """Yields the commands of the subplans that are not done; none if no slice is left."""
     outline = plan.outline
     rows = [row for row in range(len(plan.subplans)) if outline.paths[row] not in done]
     slices = [row for row in rows if outline.is_leaf(row)]
@@ -58,7 +58,7 @@ def planned_commands(plan: Plan, done: Collection[str] = ()) -> Iterator[Planned
 
 
 def is_initial(plan: Plan, row: int) -> bool:
-    """Whether neither a slice nor a group around it depends on anything."""
+    """Returns whether neither the subplan nor a group around it has dependencies."""
     while row != ROOT:
         if plan.outline.depends_on[row]:
             return False
@@ -83,13 +83,13 @@ def _of_slice(plan: Plan, row: int, parts: Sequence[_Part], *, installs: bool) -
                 has_own_path=part.has_own_path,
             )
             is_first = False
-            # An agent works in its worktree, where no program comes onto the PATH.
+            # An agent works in its worktree, so it installs no program on the PATH.
             installed = installed or (not part.purpose.startswith(_AGENT) and may_install(command))
         is_first = is_first and part is setup
 
 
 def _of_group(plan: Plan, row: int, *, installs: bool) -> Iterator[PlannedCommand]:
-    """Its verify, which runs after the same setup as its slices."""
+    """Yields the commands of a group's verify, which runs after the same setup as its slices."""
     settings = plan.scopes[row].settings
     installed = installs or any(map(may_install, settings.setup_commands))
     purpose = f"verify of {plan.outline.paths[row] or 'the plan'}"
@@ -116,13 +116,13 @@ class _Steps:
         parts = [part for step in self._steps(row) for part in self._part(row, step)]
         purpose = f"verify of {self._plan.outline.paths[row]}"
         if all(part.purpose != purpose for part in parts):
-            # No step runs it, but a merge may.
+            # No step runs the verify, but a merge may.
             verify = self._plan.subplans[row].verify
             parts.append(_Part(verify, purpose, may_be_skipped=True, has_own_path=False))
         return parts
 
     def own_commands(self, row: int) -> Iterator[Command]:
-        """Those that are written in steps."""
+        """Yields the commands of `run` steps."""
         return (step.body.command for step in self._steps(row) if isinstance(step.body, RunCommand))
 
     def _steps(self, row: int) -> tuple[Step, ...]:

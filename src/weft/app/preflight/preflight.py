@@ -1,7 +1,7 @@
-"""The preflight: everything that a plan needs of this machine and this repository, looked at before work starts.
+"""The preflight: checks, before work starts, of everything that a plan needs of this machine and repository.
 
-`weft check` reports all findings; the head of `weft run` and `weft start` refuses for the same ones. A finding
-refuses only where a run is certain to fail, and says what to type. What cannot be judged is not guessed.
+`weft check` reports all findings; `weft run` and `weft start` refuse to start for the same ones. A finding refuses
+only if a run is certain to fail, and names the command to type. What cannot be judged is not guessed.
 """
 
 import os
@@ -49,7 +49,7 @@ class Preflight(Struct, frozen=True, kw_only=True):
         return tuple(finding.message for finding in self.findings if not finding.refuses)
 
     def notes(self) -> tuple[str, ...]:
-        """What a person should know when a run starts: the warnings, and what is not committed."""
+        """The notes for the user at the start of a run: the warnings, and uncommitted files."""
         repository = None if self.state is None else self.state.repository
         if repository is None:
             return self.warnings
@@ -67,7 +67,7 @@ class Preflight(Struct, frozen=True, kw_only=True):
 def preflight(
     plan: Plan, folder: Path, environ: Mapping[str, str], *, done: Collection[str] = ()
 ) -> Preflight:
-    """`folder`: where the plan is; `done`: subplans that an earlier run has completed."""
+    """Returns the findings. `folder` holds the plan; `done` are the subplans that an earlier run has completed."""
     kinds = {
         plan.scopes[row].settings.isolation for row in range(len(plan.subplans)) if plan.outline.is_leaf(row)
     }
@@ -93,7 +93,7 @@ def _repository_state(plan: Plan, folder: Path, environ: Mapping[str, str]) -> "
 
 
 def _files(kinds: Collection[str], state: "RepositoryState | None", folder: Path) -> Files:
-    """What judges paths of workspaces; where slices work in different kinds of them, nothing is judged."""
+    """Returns the judge of paths in workspaces. If slices have different kinds of workspaces, it accepts all."""
     if kinds and BRANCHED.issuperset(kinds):
         if state is None or state.repository is None or state.ends is None or _includes(state):
             return _nothing_is_wrong
@@ -106,7 +106,7 @@ def _files(kinds: Collection[str], state: "RepositoryState | None", folder: Path
 
 
 def _includes(state: "RepositoryState") -> bool:
-    """Whether a file at the top brings more files into each worktree."""
+    """Returns whether a file at the top of the repository brings more files into each worktree."""
     assert state.repository is not None
     return os.path.lexists(state.repository.top / ".worktreeinclude")
 
@@ -150,7 +150,7 @@ def _of_agents(
 def _of_variables(
     plan: Plan, environ: Mapping[str, str], done: Collection[str]
 ) -> Iterator[PreflightFinding]:
-    """Of expressions only those are judged that are nothing but a variable."""
+    """Yields unset variables that commands read. An expression is judged only if it is a plain variable."""
     for planned in planned_commands(plan, done):
         words = (planned.command,) if isinstance(planned.command, str) else planned.command
         for name in dict.fromkeys(name for word in words for name in _VARIABLE.findall(word)):
@@ -162,7 +162,7 @@ def _of_variables(
 
 
 def _of_approval(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Iterator[PreflightFinding]:
-    """A run asks on a terminal, and is refused elsewhere."""
+    """Yields missing approvals. A run asks for them on a terminal, and is refused elsewhere."""
     layer, project = project_layer(plan), project_of(folder).project
     if layer is None:
         return
@@ -195,7 +195,7 @@ def _of_brought_files(plan: Plan, folder: Path) -> Iterator[PreflightFinding]:
     for name, pattern in sorted(wanted):
         copies, links = ([pattern], []) if name == "copy" else ([], [pattern])
         if folder.is_dir() and not select_files(folder, copies, links):
-            message = f"`{name}: {pattern}` matches no file in {folder}, so slices are given none"
+            message = f"`{name}: {pattern}` matches no file in {folder}, so slices get none"
             yield warning("file", f"{message}; make it before the run, or remove the line")
 
 

@@ -1,4 +1,4 @@
-"""Whether the programs that a plan's commands start with are there.
+"""Check that the programs of a plan's commands exist.
 
 A missing program is a refusal only where a run is certain to fail: the command is simple, nothing before it can
 install the program, and the plan does not allow it to fail. Everything else is a warning, or is not judged.
@@ -21,14 +21,14 @@ from weft.plan.order.globs import matches
 from weft.search_path import search_path
 
 _NAMED = 3
-"""So many users of a program are named; the others are counted."""
+"""The most users of a program that a message names; it counts the others."""
 _SHELL = "/bin/sh"
 _ENVIRONMENTS = (".venv/bin", "venv/bin", "node_modules/.bin")
-"""Where programs are that an activated environment has on the PATH."""
+"""Directories that an activated environment puts on the PATH."""
 
 Files = Callable[[str], str]
-"""What is wrong with a path of the workspace that a slice starts with, and what to do about it: the rest of a
-sentence that begins with "which"; empty if nothing is wrong."""
+"""Judges a path in the workspace that a slice starts with. Returns what is wrong with it and how to fix it, as the
+rest of a sentence that starts with "which"; empty if nothing is wrong."""
 
 
 class _Need(Struct, frozen=True, kw_only=True):
@@ -39,14 +39,14 @@ class _Need(Struct, frozen=True, kw_only=True):
 
     @property
     def is_path(self) -> bool:
-        """Whether it is looked for in the workspace."""
+        """Whether it is a path in the workspace."""
         return "/" in self.program and not self.program.startswith("/")
 
 
 def program_findings(
     plan: Plan, folder: Path, environ: Mapping[str, str], *, files: Files, done: Collection[str] = ()
 ) -> Iterator[PreflightFinding]:
-    """`files`: judges a path in the workspace that slices start with; `folder`: where the plan is."""
+    """Yields the missing programs. `files` judges paths in the workspace; `folder` holds the plan."""
     needs = [*_needs(plan, done)]
     yield from _of_the_machine([need for need in needs if not need.is_path], folder, environ)
     yield from _of_the_workspace(plan, [need for need in needs if need.is_path], files, done)
@@ -85,7 +85,7 @@ def _of_the_machine(
 def _is_there(program: str, planned: Iterable[PlannedCommand], path: str) -> bool:
     if shutil.which(program, path=path) is not None:
         return True
-    # The shell of the step may know a word that no list of ours has.
+    # The shell of the step may have a builtin that Weft's list lacks.
     return all(isinstance(command.command, str) for command in planned) and _is_known_to_shell(program, path)
 
 
@@ -124,7 +124,7 @@ def _of_the_workspace(
         for command in planned
         if command.is_first and not command.may_be_skipped
     }
-    # A slice that starts well may make the file, and one that was done in an earlier run may have made it.
+    # A slice that starts may create the file, and one that an earlier run completed may have created it.
     rows = range(len(plan.subplans))
     initial = {row for row in rows if plan.outline.is_leaf(row) and is_initial(plan, row)}
     is_certain = bool(initial) and initial == broken and not done
@@ -135,7 +135,7 @@ def _of_the_workspace(
 
 
 def _is_brought(plan: Plan, need: _Need) -> bool:
-    """Whether `copy` or `link` names the file, or a directory around it."""
+    """Returns whether `copy` or `link` names the file, or a directory around it."""
     settings, path = plan.scopes[need.planned.row].settings, PurePosixPath(posixpath.normpath(need.program))
     places = [place.as_posix() for place in (path, *path.parents)][:-1]
     return any(matches(glob, place) for glob in (*settings.copy, *settings.link) for place in places)

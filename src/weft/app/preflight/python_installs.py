@@ -4,8 +4,8 @@ A test in a worktree that imports such a package gets the code of the checkout, 
 links are found by reading the few files that installers leave in `site-packages`; no Python is started.
 
 PYTHONPATH comes before such links: plain lines of `.pth` files are added at the end of `sys.path`, and the finders
-of setuptools and hatchling at the end of `sys.meta_path`. Other installers put theirs first, so for those nothing
-is promised.
+of setuptools and hatchling at the end of `sys.meta_path`. Other installers may put theirs first, so PYTHONPATH is
+not relied on for them.
 """
 
 import json
@@ -21,17 +21,17 @@ from msgspec import Struct
 from weft.search_path import find_program
 
 _MOST = 1_000_000
-"""Bytes that are read of a file."""
+"""The most bytes that are read of a file."""
 _EXEC = re.compile(rb"^'''exec' \"?(/[^\"\n]*?)\"? ")
-"""How pip names an interpreter whose path is too long for the first line of a script."""
+"""The line that pip writes if the path of the interpreter is too long for the first line of a script."""
 _KNOWN_FINDERS = ("__editable___", "_editable_impl_")
 _BUILT = "__editable__"
 _QUOTED_PATH = re.compile(r"""(['"])(/[^'"\n]+)\1""")
-"""Finders name the packages that they find by absolute paths."""
+"""A path in a finder, which names its packages by absolute paths."""
 
 
 class CheckoutLink(Struct, frozen=True, kw_only=True):
-    """An installed package whose code is in the checkout."""
+    """An installed package with its code in the checkout."""
 
     package: str
     site: Path
@@ -39,11 +39,11 @@ class CheckoutLink(Struct, frozen=True, kw_only=True):
     root: Path
     """The directory of the checkout that imports start from."""
     yields_to_path: bool
-    """Whether PYTHONPATH comes before it for certain."""
+    """Whether PYTHONPATH certainly comes before it."""
 
 
 def checkout_links(programs: Iterable[str], top: Path, environ: Mapping[str, str]) -> list[CheckoutLink]:
-    """The links into the checkout at `top` of the environments that these programs run in."""
+    """Returns the links into the checkout at `top`, in the environments of these programs."""
     sites = [site for program in programs for site in site_folders(program, environ)]
     return [link for site in dict.fromkeys(sites) for link in _links(site, Path(os.path.realpath(top)))]
 
@@ -52,7 +52,7 @@ def checkout_links(programs: Iterable[str], top: Path, environ: Mapping[str, str
 
 
 def site_folders(program: str, environ: Mapping[str, str]) -> list[Path]:
-    """The `site-packages` of the environment that a program is in; none if that cannot be told."""
+    """Returns the `site-packages` of the environment of a program; empty if it is unknown."""
     place = find_program(program, environ)
     if place is None:
         return []
@@ -62,7 +62,7 @@ def site_folders(program: str, environ: Mapping[str, str]) -> list[Path]:
     interpreter = _interpreter(Path(place))
     if interpreter and interpreter != place:
         return site_folders(interpreter, environ)
-    if Path(place).parent.name == "shims":  # pyenv; which version it is, is decided by a program of its own
+    if Path(place).parent.name == "shims":  # pyenv: its own program chooses the version
         return [site for version in sorted((prefix / "versions").glob("*")) for site in _sites(version)]
     home = environ.get("HOME", "")
     users = _sites(Path(home, ".local")) if home else []
@@ -79,7 +79,7 @@ def _sites(prefix: Path) -> list[Path]:
 
 
 def _interpreter(script: Path) -> str:
-    """The Python that a script names in its first lines; empty if it names none."""
+    """Returns the Python that the first lines of a script name; empty if they name none."""
     try:
         with script.open("rb") as file:
             first, second = file.readline(4096), file.readline(4096)
@@ -118,7 +118,7 @@ def _links(site: Path, top: Path) -> Iterator[CheckoutLink]:
 
 
 def _finder_root(site: Path, package: str, project: Path) -> Path:
-    """The directory that the package is imported from: where its finder says, else the usual one."""
+    """Returns the directory that the package is imported from, by its finder or by convention."""
     patterns = (f"__editable___{package}_*_finder.py", f"_editable_impl_{package}.py")
     for file in (file for pattern in patterns for file in sorted(site.glob(pattern))):
         for match in _QUOTED_PATH.finditer("\n".join(_lines(file))):
@@ -129,7 +129,7 @@ def _finder_root(site: Path, package: str, project: Path) -> Path:
 
 
 def _editable(file: Path) -> Path | None:
-    """The project that a package is installed from as a link."""
+    """Returns the project that the package links to; None if it is not installed as a link."""
     try:
         data = json.loads("".join(_lines(file)))
         if data["dir_info"]["editable"] is not True:
@@ -140,7 +140,7 @@ def _editable(file: Path) -> Path | None:
 
 
 def _yields(package: str, project: Path, files: Mapping[str, list[str]]) -> bool:
-    """Whether the link is a plain path, or a finder that is known to come last."""
+    """Returns whether the link is a plain path, or a finder that is known to come last."""
     for name, lines in files.items():
         is_own = name.startswith((f"{_BUILT}.{package}-", f"_editable_impl_{package}."))
         finders = [line for line in lines if line.startswith("import ")]
@@ -152,7 +152,7 @@ def _yields(package: str, project: Path, files: Mapping[str, list[str]]) -> bool
 
 
 def _entries(site: Path, lines: Iterable[str]) -> Iterator[Path]:
-    """The directories that a `.pth` file adds to the path."""
+    """Yields the directories that a `.pth` file adds to the path."""
     for line in lines:
         if line and not line.startswith(("#", "import ", "import\t")):
             yield Path(os.path.realpath(site / line))
@@ -174,10 +174,10 @@ def _lines(file: Path) -> list[str]:
 
 
 def can_precede(link: CheckoutLink, top: Path) -> bool:
-    """Whether the worktree's own copy of the root can be put first without changing what else is imported.
+    """Returns whether the worktree's copy of the root can come first without changing other imports.
 
-    PYTHONPATH comes before the standard library and all that is installed. So the root must be a directory of its
-    own, such as `src`, and nothing in it may have the name of another module.
+    PYTHONPATH comes before the standard library and all installed packages. The root must therefore be a separate
+    directory, such as `src`, and no entry in it may have the name of another module.
     """
     if not link.yields_to_path or link.root == Path(os.path.realpath(top)) or not link.root.is_dir():
         return False
@@ -187,6 +187,6 @@ def can_precede(link: CheckoutLink, top: Path) -> bool:
 
 
 def _module(name: str) -> str:
-    """The module that an entry of an import path is; empty if it is none."""
+    """Returns the name of the module that this directory entry defines; empty if it defines none."""
     stem, _, suffix = name.partition(".")
     return stem if suffix in {"", "py"} and stem.isidentifier() and stem != "__pycache__" else ""

@@ -1,4 +1,4 @@
-"""The repository that slices start from: whether they can, and which files they find there."""
+"""Checks of the repository: whether slices can start from it, and which files they will have."""
 
 import posixpath
 import shlex
@@ -26,11 +26,11 @@ class RepositoryState(Struct, frozen=True, kw_only=True):
     repository: Repository | None = None
     """None if it cannot be used."""
     ends: Ends | None = None
-    """None if it is not known where work starts and lands."""
+    """None if base and target could not be resolved."""
 
 
 def examine_repository(plan: Plan, folder: Path, environ: Mapping[str, str]) -> RepositoryState:
-    """All that a run would refuse, and what a person should know before it starts."""
+    """Returns the repository with all reasons for a refusal and all notes for the user."""
     try:
         repository = plan_repository.repository_of(plan, folder, environ)
         ends = plan_repository.ends_of(plan, repository)
@@ -54,12 +54,12 @@ def _push_findings(plan: Plan, repository: Repository, ends: Ends) -> Iterator[P
 
 
 def files_of_commit(repository: Repository, commit: str) -> Files:
-    """Judges paths from the plan's directory in a worktree of the commit."""
+    """Returns a judge of paths in a worktree of the commit; they are relative to the plan's directory."""
 
     def judge(path: str) -> str:
         place = posixpath.normpath((repository.inside / path).as_posix())
         if place.startswith(".."):
-            return ""  # outside of the worktree there may be anything
+            return ""  # a path outside the worktree cannot be judged
         return _judged(repository, commit, place)
 
     return judge
@@ -89,7 +89,7 @@ def _missing(repository: Repository, place: str) -> str:
         return "is not among the files that slices start with; add and commit it, or write another command"
     inside = posixpath.relpath(place, repository.inside.as_posix())
     git = f"git -C {shlex.quote(str(repository.top))}"
-    # Git adds a file that .gitignore names only if it is forced to.
+    # git adds an ignored file only with --force.
     return (
         "is not among the files that slices start with, although it is in your checkout; to commit it, type: "
         f"{git} add --force {shlex.quote(place)} && {_commit(git, place)}"

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from weft.app.project.approval_book import Approval, ApprovalBook
+from weft.app.project.approval_file import Approval, ApprovalFile
 from weft.app.project.places import absolute, project_of
 from weft.app.project.worktree_place import is_usual_place
 from weft.errors import InputError
@@ -129,7 +129,7 @@ def request_of(
         return None
     real = os.path.realpath(project)
     current_hash = commands_hash(commands)
-    approvals_here = [approval for approval in ApprovalBook(environ).read() if approval.project == real]
+    approvals_here = [approval for approval in ApprovalFile(environ).read() if approval.project == real]
     is_approved = any(approval.hash == current_hash for approval in approvals_here)
     return ApprovalRequest(
         project=project,
@@ -168,7 +168,7 @@ def approve(request: ApprovalRequest, environ: Mapping[str, str], *, at: datetim
         at=(at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ"),
         commands=tuple((command.path, command.value) for command in request.commands),
     )
-    ApprovalBook(environ).change(
+    ApprovalFile(environ).change(
         lambda recorded: (*_without(recorded, approval.project, approval.hash), approval)
     )
 
@@ -176,15 +176,17 @@ def approve(request: ApprovalRequest, environ: Mapping[str, str], *, at: datetim
 def revoke(project: Path, environ: Mapping[str, str]) -> int:
     """Removes all approvals for a project and returns their number."""
     real = os.path.realpath(project)
-    book = ApprovalBook(environ)
-    count = sum(approval.project == real for approval in book.read())
+    approvals = ApprovalFile(environ)
+    count = sum(approval.project == real for approval in approvals.read())
     if count:
-        book.change(lambda recorded: tuple(approval for approval in recorded if approval.project != real))
+        approvals.change(
+            lambda recorded: tuple(approval for approval in recorded if approval.project != real)
+        )
     return count
 
 
 def approvals(environ: Mapping[str, str]) -> tuple[Approval, ...]:
-    return ApprovalBook(environ).read()
+    return ApprovalFile(environ).read()
 
 
 def _without(recorded: Sequence[Approval], project: str, content: str) -> Iterator[Approval]:

@@ -87,7 +87,8 @@ def read_text(source: InputSource, *, most: int) -> str:
 
 def _not_utf_8(source: InputSource, data: bytes, at: int) -> FileFormatError:
     encoding = _OTHER_ENCODINGS.get(data[:2])
-    reason = f"it begins as {encoding} does" if encoding else f"byte 0x{data[at]:02x} has no meaning here"
+    bad_byte = f"byte 0x{data[at]:02x} has no meaning here"
+    reason = f"it starts with the byte order mark of {encoding}" if encoding else bad_byte
     before = data[:at]
     return FileFormatError(
         f"the file is not text in UTF-8: {reason}; save it as UTF-8",

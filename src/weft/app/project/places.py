@@ -37,7 +37,7 @@ IGNORED = (
     "# Git keeps the settings and the schema, and nothing else in here.\n*\n!config.yaml\n!schema.json\n"
 )
 """The text of `.weft/.gitignore`."""
-_EARLIER_IGNORED = frozenset({"# Nothing in here belongs into git but the settings.\n*\n!config.yaml\n"})
+_EARLIER_IGNORED = frozenset({"# Commit only the settings.\n*\n!config.yaml\n"})
 """The texts that earlier versions wrote."""
 
 
@@ -95,7 +95,7 @@ class Places(Struct, frozen=True):
         """
         if os.path.lexists(self.weft) and not self.weft.is_dir():
             raise InputError(
-                f"{self.weft} is no directory, and Weft keeps its things in one of that name; move it away"
+                f"{self.weft} is not a directory, but Weft needs a directory of that name; move it away"
             )
         refuse_link(self.weft)
         tree = Tree(self.project)
@@ -115,7 +115,7 @@ def refuse_link(path: Path) -> None:
     """Raises `InputError` if it is a symbolic link."""
     if path.is_symlink():
         raise InputError(
-            f"{path} is a symbolic link, and Weft follows none there, as it could lead to any file of yours; "
+            f"{path} is a symbolic link, which Weft does not follow, because it could lead to any file of yours; "
             f"to remove the link, type: rm {quote(str(path))}"
         )
 
@@ -184,4 +184,4 @@ def absolute(folder: Path) -> Path:
     try:
         return Path(os.path.abspath(folder))  # noqa: PTH100
     except FileNotFoundError:
-        raise InputError("the directory that you are in has been deleted; go to another one") from None
+        raise InputError("the current directory has been deleted; change to another one") from None

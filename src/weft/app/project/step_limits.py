@@ -137,7 +137,9 @@ def find_sight(
         raise InputError(f"inside a step only its own run can be seen: {step.run}, and not {run}")
     subplan = _recorded_subplan(journal, step) if step.subplan is None else step.subplan
     if subplan is None:
-        raise InputError("inside a step only its own subplan can be seen, and which one that is is unknown")
+        raise InputError(
+            "inside a step only its own subplan can be seen, and it is unknown which one that is"
+        )
     return VisibleRun(step.run, subplan)
 
 

@@ -85,7 +85,7 @@ class RecordedRun(Struct, frozen=True):
                 return
             time.sleep(LOOKS_EVERY)
             # In this order: a coordinator writes the end of its run before it exits.
-            is_alone = not self.is_run_by_somebody()
+            is_alone = not self.has_coordinator()
             is_news = self.journal.changed()
             if is_alone and not is_news and not was_alone:
                 alone()
@@ -96,7 +96,7 @@ class RecordedRun(Struct, frozen=True):
         assert record is not None, "a run stays in the journal"
         return record.state
 
-    def is_run_by_somebody(self) -> bool:
+    def has_coordinator(self) -> bool:
         """Returns whether a coordinator is alive in this project."""
         holder = self.journal.holder()
         return holder is not None and is_alive(holder)

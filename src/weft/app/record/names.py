@@ -12,25 +12,35 @@ from weft.errors import WeftError
 
 def runs(directory: Path, beginning: str) -> list[str]:
     """Returns the ids of runs, the newest first."""
-    return _complete(directory, None, beginning, lambda book: [record.run for record in book.journal.runs()])
+    return _complete(
+        directory,
+        None,
+        beginning,
+        lambda recorded_run: [record.run for record in recorded_run.journal.runs()],
+    )
 
 
 def plans(directory: Path, beginning: str) -> list[str]:
     """Returns the ids of plans; the plan that ran last comes first."""
     return _complete(
-        directory, None, beginning, lambda book: dict.fromkeys(record.plan for record in book.journal.runs())
+        directory,
+        None,
+        beginning,
+        lambda recorded_run: dict.fromkeys(record.plan for record in recorded_run.journal.runs()),
     )
 
 
 def subplans_and_steps(directory: Path, run: str | None, beginning: str) -> list[str]:
-    return _complete(directory, run, beginning, lambda book: names(plan_of(book), beginning))
+    return _complete(directory, run, beginning, lambda recorded_run: names(plan_of(recorded_run), beginning))
 
 
 def _complete(
     directory: Path, run: str | None, beginning: str, list_names: Callable[[RecordedRun], Iterable[str]]
 ) -> list[str]:
     try:
-        with open_book(directory, run) as book:
-            return list(islice((name for name in list_names(book) if name.startswith(beginning)), MOST_NAMES))
+        with open_book(directory, run) as recorded_run:
+            return list(
+                islice((name for name in list_names(recorded_run) if name.startswith(beginning)), MOST_NAMES)
+            )
     except (WeftError, OSError):
         return []

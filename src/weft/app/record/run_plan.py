@@ -6,7 +6,7 @@ from weft.plan.loader.load import Surroundings, load_plan
 from weft.plan.model import Plan
 
 
-def plan_of(book: RecordedRun) -> Plan:
+def plan_of(recorded_run: RecordedRun) -> Plan:
     """Returns the plan as it was when the run started."""
     with without_gc():
-        return load_plan(book.run.text, book.run.file, surroundings=Surroundings(git=False))
+        return load_plan(recorded_run.run.text, recorded_run.run.file, surroundings=Surroundings(git=False))

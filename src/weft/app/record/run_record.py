@@ -75,14 +75,13 @@ class RecordedPlan:
 
     def _settings_of(self, path: str) -> tuple[str, object]:
         """Returns `merge.when` and `isolation`. As in the plan language, the innermost scope decides."""
-        scope = self._subplans[path] if path else self._data
-        if path and "merge" not in scope and "isolation" not in scope:
-            group = path.rpartition("/")[0]
-            if group not in self._landing_settings:
-                self._landing_settings[group] = self._settings_of(group)
-            return self._landing_settings[group]
-        when, isolation = self._settings_of(path.rpartition("/")[0]) if path else ("milestone", None)
-        return scope.get("merge", {}).get("when", when), scope.get("isolation", isolation)
+        own, group = self._subplans[path], path.rpartition("/")[0]
+        if group not in self._landing_settings:
+            scopes = [*(self._subplans[name] for name in (group, *_around(group)) if name), self._data]
+            whens = (scope["merge"]["when"] for scope in scopes if "when" in scope.get("merge", {}))
+            self._landing_settings[group] = next(whens, "milestone"), _first(scopes, "isolation")
+        when, isolation = self._landing_settings[group]
+        return own.get("merge", {}).get("when", when), own.get("isolation", isolation)
 
     def _length(self, subplan: _Data) -> int:
         pipelines: _Data = self._data.get("pipelines", {})

@@ -80,7 +80,7 @@ class SubplanJournal:
         data: dict[str, object],  # noqa: ARG002 - as the port has it
         at: float,  # noqa: ARG002 - as the port has it
     ) -> int:
-        raise WeftError(f"a step cannot ask its run for anything ({kind} of {subplan or run})")
+        raise WeftError(f"a step cannot send requests to its run ({kind} of {subplan or run})")
 
     def requests(self, run: str) -> Sequence[ControlRequest]:
         return [request for request in self._journal.requests(run) if self._has(request.subplan)]

@@ -99,7 +99,7 @@ def start(
     code = child.wait()
     if code < 0:
         raise WeftError(
-            f"the coordinator was killed by signal {-code} before any work ran; "
-            "see that the machine has memory left, then type: weft start"
+            f"the coordinator was killed by signal {-code} before any work ran; check that the machine has free "
+            f"memory, then type: weft start"
         )
     return {}, code

@@ -34,15 +34,15 @@ def find_active_run(
     wait_start, is_reported = time.monotonic(), False
     while (waited := time.monotonic() - wait_start) < patience:
         try:
-            with open_book(directory) as book:
-                holder = book.journal.holder()
-                is_over = book.state() in AT_REST or book.has_left()
+            with open_book(directory) as recorded_run:
+                holder = recorded_run.journal.holder()
+                is_over = recorded_run.state() in AT_REST or recorded_run.has_left()
         except InputError:  # nothing was ever run here
             return None
         if holder is None or holder.pid == os.getpid() or not is_alive(holder):
             return None
         if not is_over:
-            return book.run, holder
+            return recorded_run.run, holder
         if waited > QUIET_SECONDS and not is_reported:
             is_reported = True
             waits(holder)

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.app.control.control import PATIENCE as TAKEN_WITHIN
-from weft.app.control.control import deaf_error
+from weft.app.control.control import unresponsive_error
 from weft.app.control.holds import ask, held, is_run, list_held, look
 from weft.app.isolation.plan_repository import names_of, repository_of
 from weft.app.project.step_limits import refuse_inside_step
@@ -56,7 +56,7 @@ _IDLE = 10
 
 
 def merge(
-    book: RecordedRun,
+    recorded_run: RecordedRun,
     wanted: Sequence[HeldWork],
     observer: RunObserver,
     *,
@@ -65,16 +65,16 @@ def merge(
     patience: int = PATIENCE,
 ) -> list[HeldWork]:
     """Retries the holds `wanted`, lands the completed parts of the subplans `now`; returns what is still held."""
-    refuse_inside_step(book.places.project, "weft merge", environ)
+    refuse_inside_step(recorded_run.places.project, "weft merge", environ)
     keys = {key_of(hold) for hold in wanted}
     for _ in range(patience):
-        fold = look(book)
-        remaining = [hold for hold in list_held(book, fold) if key_of(hold) in keys]
+        fold = look(recorded_run)
+        remaining = [hold for hold in list_held(recorded_run, fold) if key_of(hold) in keys]
         command = MergeCommand(remaining, now)
-        if not (remaining or now) or _tried(book, fold, command, observer, environ):
-            return [hold for hold in held(book) if key_of(hold) in keys]
+        if not (remaining or now) or _tried(recorded_run, fold, command, observer, environ):
+            return [hold for hold in held(recorded_run) if key_of(hold) in keys]
         time.sleep(LOOKS_EVERY)
-    raise WeftError(f"another Weft process works in {book.places.project}; try again later")
+    raise WeftError(f"another Weft process works in {recorded_run.places.project}; try again later")
 
 
 class MergeCommand(Struct, frozen=True):
@@ -87,25 +87,29 @@ class MergeCommand(Struct, frozen=True):
 
 
 def _tried(
-    book: RecordedRun, fold: RunFold, command: MergeCommand, observer: RunObserver, environ: Mapping[str, str]
+    recorded_run: RecordedRun,
+    fold: RunFold,
+    command: MergeCommand,
+    observer: RunObserver,
+    environ: Mapping[str, str],
 ) -> bool:
     """Executes the command and returns True; returns False if another process held the project meanwhile."""
     try:
-        _merge_here(book, fold, command, observer, environ)
+        _merge_here(recorded_run, fold, command, observer, environ)
     except BusyError:
-        if is_run(book, fold):
-            return _asked(book, fold, command, observer)
-        if _is_at_another(book, fold):
+        if is_run(recorded_run, fold):
+            return _asked(recorded_run, fold, command, observer)
+        if _is_at_another(recorded_run, fold):
             raise
         return False
     return True
 
 
-def _is_at_another(book: RecordedRun, fold: RunFold) -> bool:
+def _is_at_another(recorded_run: RecordedRun, fold: RunFold) -> bool:
     """Returns whether the process that works in the project has written to a different run."""
-    holder = book.journal.holder()
-    other_runs = (record.run for record in book.journal.runs() if record.run != book.run.run)
-    newer = (recorded for run in other_runs for recorded in book.journal.events(run, after=fold.seq))
+    holder = recorded_run.journal.holder()
+    other_runs = (record.run for record in recorded_run.journal.runs() if record.run != recorded_run.run.run)
+    newer = (recorded for run in other_runs for recorded in recorded_run.journal.events(run, after=fold.seq))
     return holder is not None and any(recorded.at >= holder.since for recorded in newer)
 
 
@@ -127,38 +131,38 @@ def _changed(git: Git, start: str, head: str) -> int:
 # In the coordinator of the run
 
 
-def _asked(book: RecordedRun, fold: RunFold, command: MergeCommand, observer: RunObserver) -> bool:
+def _asked(recorded_run: RecordedRun, fold: RunFold, command: MergeCommand, observer: RunObserver) -> bool:
     """Sends the command to the coordinator and returns whether it has handled it; if not, it has left the run."""
-    ask(book, command.held, command.now)
+    ask(recorded_run, command.held, command.now)
     waiting, idle = PendingMerges(command.held, fold, command.now), 0
     until = time.monotonic() + TAKEN_WITHIN
-    for _ in book.looks(follow=True):
+    for _ in recorded_run.looks(follow=True):
         # Read the state before the events: without new events, it is the state after the last event read.
-        state, is_taken = book.state(), not _is_requested(book)
-        news = list(book.journal.events(book.run.run, after=waiting.seq))
+        state, is_taken = recorded_run.state(), not _is_requested(recorded_run)
+        news = list(recorded_run.journal.events(recorded_run.run.run, after=waiting.seq))
         observer.hears(news)
         for recorded in news:
             waiting.hear(recorded)
         if waiting.is_over or (is_taken and not news and state in _STANDS_STILL):
             return True
         if not is_taken and time.monotonic() > until:
-            raise deaf_error(book)
+            raise unresponsive_error(recorded_run)
         idle = 0 if news else idle + 1
         if idle == _IDLE:
             idle = 0
-            if _is_free(book):
+            if _is_free(recorded_run):
                 return False
     return False
 
 
-def _is_requested(book: RecordedRun) -> bool:
+def _is_requested(recorded_run: RecordedRun) -> bool:
     """Returns whether a merge request still waits for the coordinator."""
-    return any(request.kind == "merge" for request in book.journal.requests(book.run.run))
+    return any(request.kind == "merge" for request in recorded_run.journal.requests(recorded_run.run.run))
 
 
-def _is_free(book: RecordedRun) -> bool:
+def _is_free(recorded_run: RecordedRun) -> bool:
     """Returns whether no process holds the project's lock. A former coordinator may still be alive."""
-    lock = take_lock(book.places.journal.parent / LOCK_FILE)
+    lock = take_lock(recorded_run.places.journal.parent / LOCK_FILE)
     if lock is not None:
         os.close(lock)
     return lock is not None
@@ -286,20 +290,26 @@ class _Listener:
 
 
 def _merge_here(
-    book: RecordedRun, fold: RunFold, command: MergeCommand, observer: RunObserver, environ: Mapping[str, str]
+    recorded_run: RecordedRun,
+    fold: RunFold,
+    command: MergeCommand,
+    observer: RunObserver,
+    environ: Mapping[str, str],
 ) -> None:
-    journal = open_journal(book.places.journal, now=time.time(), command="weft merge")
+    journal = open_journal(recorded_run.places.journal, now=time.time(), command="weft merge")
     try:
-        compiled = compile_plan(plan_of(book))
-        workplaces = WorkspaceFactory(compiled.plan, book.places, Path(book.run.directory), environ)
-        ask(book, command.held, command.now)
-        setup, engine, first = resumed(book.run, compiled, journal, workplaces)
+        compiled = compile_plan(plan_of(recorded_run))
+        workplaces = WorkspaceFactory(
+            compiled.plan, recorded_run.places, Path(recorded_run.run.directory), environ
+        )
+        ask(recorded_run, command.held, command.now)
+        setup, engine, first = resumed(recorded_run.run, compiled, journal, workplaces)
         assert isinstance(first, Resumed)
         listener = _Listener(command, fold, observer)
         listener.begins(setup)
 
         def is_enough() -> bool:
-            stands_still = engine.state in _STANDS_STILL and not _is_requested(book)
+            stands_still = engine.state in _STANDS_STILL and not _is_requested(recorded_run)
             return listener.has_heard_all() or stands_still
 
         session = RunSession(setup, engine, journal, listener, environ, enough=is_enough)

@@ -11,13 +11,17 @@ from weft.ports.host import Host, Running
 from weft.store.sqlite import open_journal
 
 
-def stop_orphaned_jobs(book: RecordedRun) -> int:
+def stop_orphaned_jobs(recorded_run: RecordedRun) -> int:
     """Stops every job of the run and returns how many were running.
 
     Opening the journal takes the coordinator's lock, so this cannot race with a live coordinator.
     """
-    run, places = book.run.run, book.places
-    if book.state() in AT_REST or book.is_run_by_somebody() or not records_of(places, run).exists():
+    run, places = recorded_run.run.run, recorded_run.places
+    if (
+        recorded_run.state() in AT_REST
+        or recorded_run.has_coordinator()
+        or not records_of(places, run).exists()
+    ):
         return 0
     journal = open_journal(places.journal, now=time.time(), command="weft stop")
     try:

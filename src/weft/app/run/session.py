@@ -204,7 +204,7 @@ class RunSession:
             workspaces.gather(lineage.whole())
             touch(self._setup.places.gathered(self._setup.run))
         except OSError as error:
-            raise failure(f"cannot bring the results together in {self._setup.result}", error) from None
+            raise failure(f"cannot combine the results in {self._setup.result}", error) from None
 
     def _hears(self, events: Sequence[Recorded]) -> None:
         self._observer.hears(events)

@@ -11,7 +11,7 @@ import anyio
 from msgspec import Struct
 
 from weft.agents.adapters import adapter_of
-from weft.app.control.control import wishes_in
+from weft.app.control.control import control_requests_in
 from weft.app.history.completed_work import CompletedWork, kept_of
 from weft.app.history.earlier_runs import chosen_for, earlier_runs, started_of
 from weft.app.history.ledger import spent_by
@@ -245,7 +245,7 @@ def _paused_paths(request: RunRequest, journal: SqliteJournal, setup: RunSetup) 
     if not setup.given_up or request.fresh or setup.chosen:
         return ()
     paths = {"", *map(str, setup.plan.outline.paths)}
-    restraints = wishes_in(journal, setup.given_up).restraints()
+    restraints = control_requests_in(journal, setup.given_up).restraints()
     return tuple(
         path for path, control in restraints.items() if control is not ControlState.STOP and path in paths
     )

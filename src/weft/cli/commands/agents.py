@@ -19,18 +19,18 @@ TIMEOUT = 60.0
     epilog=examples(
         "weft agents", "weft agents claude --probe", "weft agents builtin --probe --model gpt-5 --timeout 30"
     ),
-    short_help="Show which agents there are, and whether they answer.",
+    short_help="List the agents, and test whether they answer.",
 )
 @click.argument("names", metavar="[NAME…]", nargs=-1, shell_complete=agent_names)
-@click.option("--probe", is_flag=True, help="Ask each for one word, which may cost a little money.")
+@click.option("--probe", is_flag=True, help="Call each agent once, for one word; this may cost a little.")
 @click.option(
     "--timeout", metavar="SECONDS", type=click.FloatRange(0.1, 3600), default=TIMEOUT, show_default=True,
-    help="How long each has to answer.",
+    help="The time limit for each answer.",
 )  # fmt: skip
 @click.option("--model", metavar="MODEL", help="Probe with this model.")
 @click.option(
     "--plan", "plan", metavar="PLAN", type=click.Path(), shell_complete=plan_files,
-    help="The plan whose agents are shown, too; weft.yaml or weft.yml if it is left out.",
+    help="Also show the agents of this plan; default: weft.yaml or weft.yml.",
 )  # fmt: skip
 @json_option
 def agents(
@@ -48,11 +48,11 @@ def agents(
 
     Exit code: 0; with --probe 1 if one did not answer; 2 for an unknown name or a plan that cannot be read.
     """
-    from weft.app.agents.overview import PATIENCE, at_hand, overview
+    from weft.app.agents.overview import PATIENCE, find_agents, overview
     from weft.cli.text.agents import overview_data, overview_lines
 
     with at_work_on_a_plan(as_json=as_json):
-        plan_agents = at_hand(plan, directory(), os.environ)
+        plan_agents = find_agents(plan, directory(), os.environ)
     if plan_agents.unread:
         file = plan_agents.unread
         note(f"{file} cannot be read, and its agents are not shown; type: weft check {file}")

@@ -21,7 +21,7 @@ EXIT_WAITING = 4
 )
 @click.argument("name", metavar="[ID[:STEP]]", required=False, shell_complete=question_ids)
 @click.argument("reply", metavar="[yes|no]", required=False, type=click.Choice(("yes", "no")))
-@click.option("--text", metavar="TEXT", default="", help="Some words to go with it; the step's result.")
+@click.option("--text", metavar="TEXT", default="", help="A comment; it becomes the result of the step.")
 @run_option
 @json_option
 def answer(*, name: str | None, reply: str | None, text: str, run_id: str | None, as_json: bool) -> int:
@@ -35,7 +35,7 @@ def answer(*, name: str | None, reply: str | None, text: str, run_id: str | None
     if name is None:
         return _list_questions(run_id, as_json=as_json)
     if reply is None:
-        raise click.UsageError(f"say yes or no, as in: weft answer {name} yes")
+        raise click.UsageError(f"answer yes or no, as in: weft answer {name} yes")
     return _give_answer(name, run_id, accepted=reply == "yes", text=text, as_json=as_json)
 
 
@@ -45,9 +45,9 @@ def _list_questions(run_id: str | None, *, as_json: bool) -> int:
     from weft.app.control.questions import open_questions
     from weft.app.record.journal import open_book
 
-    with open_book(directory(), run_id) as book:
-        questions = open_questions(book)
-        run = book.run.run
+    with open_book(directory(), run_id) as recorded_run:
+        questions = open_questions(recorded_run)
+        run = recorded_run.run.run
     if as_json:
         show_json({"run": run, "questions": [to_builtins(question) for question in questions]})
     elif questions:
@@ -58,7 +58,7 @@ def _list_questions(run_id: str | None, *, as_json: bool) -> int:
             for line in _lines(f"{question.name:<{width}}", question.text, _answer_suffix(question.answer))
         )
     else:
-        note(f"run {run} asks nothing now")
+        note(f"run {run} has no open question")
     return EXIT_WAITING if any(not question.answer for question in questions) else 0
 
 
@@ -73,17 +73,17 @@ def _answer_suffix(answer: str) -> str:
 
 
 def _give_answer(name: str, run_id: str | None, *, accepted: bool, text: str, as_json: bool) -> int:
-    from weft.app.control.control import wishes_of
+    from weft.app.control.control import control_requests_of
     from weft.app.control.questions import answer as record_answer
     from weft.app.record.journal import open_book
     from weft.engine.messages.facts import ControlState
 
     answer = "yes" if accepted else "no"
-    with open_book(directory(), run_id) as book:
-        question = record_answer(book, name, accepted=accepted, text=text)
-        is_heard, command = book.is_heard(), book.run_command()
-        is_paused = wishes_of(book).of(question.subplan) is not ControlState.GO
-        run = book.run.run
+    with open_book(directory(), run_id) as recorded_run:
+        question = record_answer(recorded_run, name, accepted=accepted, text=text)
+        is_heard, command = recorded_run.is_heard(), recorded_run.run_command()
+        is_paused = control_requests_of(recorded_run).of(question.subplan) is not ControlState.GO
+        run = recorded_run.run.run
     if as_json:
         show_json(
             {
@@ -97,7 +97,7 @@ def _give_answer(name: str, run_id: str | None, *, accepted: bool, text: str, as
     elif is_heard:
         note(f"answered {question.name}: {answer}")
     else:
-        note(f"answered {question.name}: {answer}; nobody runs this now; to have it go on, type: {command}")
+        note(f"answered {question.name}: {answer}; the run is not active; to resume it, type: {command}")
     if is_paused and not as_json:
-        note(f"{question.subplan} is paused; to let it continue, type: weft resume {question.subplan}")
+        note(f"{question.subplan} is paused; to resume it, type: weft resume {question.subplan}")
     return 0

@@ -23,7 +23,7 @@ _EXIT = {"proved": 0, "refuted": 2, "unknown": _NOT_KNOWN}
     cls=WeftCommand,
     effect=CommandEffect.READS,
     epilog=examples("weft check", "weft check plan.yaml --explain store/model:code"),
-    short_help="Check a plan, prove that it can finish, and say what it will do.",
+    short_help="Check a plan, prove that it can finish, and show what it will do.",
 )
 @plan_argument
 @flag_options
@@ -35,9 +35,9 @@ _EXIT = {"proved": 0, "refuted": 2, "unknown": _NOT_KNOWN}
 @click.option(
     "--plan-only",
     is_flag=True,
-    help="Check the plan alone, not what it needs of this machine and repository.",
+    help="Check only the plan, not this machine and repository.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Print all of each list, and how the proof goes.")
+@click.option("-v", "--verbose", is_flag=True, help="Print every list in full, and the proof.")
 @json_option
 def check(
     *,

@@ -23,7 +23,7 @@ def _complete_plan(context: click.Context, _argument: click.Parameter, incomplet
     short_help="Remove worktrees and branches whose work has landed.",
 )
 @click.argument("plans", metavar="[PLAN-ID…]", nargs=-1, shell_complete=_complete_plan)
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 @json_option
 def clean(*, plans: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
     """Remove the worktrees, branches and private refs of the plans PLAN-ID, or of all that were run here.

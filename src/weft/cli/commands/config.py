@@ -61,7 +61,9 @@ def config() -> None:
     short_help="Print the settings in force here, or explain one; the default.",
 )
 @click.argument("key", required=False, shell_complete=_complete_key)
-@click.option("--files", "only_files", is_flag=True, help="Only name the files that are or would be read.")
+@click.option(
+    "--files", "only_files", is_flag=True, help="List only the configuration files, including missing ones."
+)
 @json_option
 def settings(*, key: str | None, only_files: bool, as_json: bool) -> int:
     """Print the settings in force in this directory and where each comes from, or all about the one named KEY.
@@ -156,7 +158,8 @@ def _ask(*, loosens: bool) -> None:
 
     if sys.stdin is None or not sys.stdin.isatty():
         raise InputError(
-            "there is nobody to ask; if you have looked at them, type: weft config approve --yes (or --hash HASH)"
+            "cannot ask without a terminal; after you have read them, type: weft config approve --yes (or --hash "
+            "HASH)"
         )
     if not agrees(loosens=loosens):
         raise InputError("not approved")
@@ -165,7 +168,7 @@ def _ask(*, loosens: bool) -> None:
 @config.command(
     effect=CommandEffect.CHANGES,
     epilog=examples("weft config revoke", "weft config revoke ../other-project"),
-    short_help="Take back what was approved for a project.",
+    short_help="Revoke the approval of a project.",
 )
 @click.argument("project", required=False, type=click.Path())
 def revoke(*, project: str | None) -> int:
@@ -184,7 +187,7 @@ def revoke(*, project: str | None) -> int:
 @config.command(
     effect=CommandEffect.READS,
     epilog=examples("weft config approvals", "weft config approvals --json"),
-    short_help="List what was approved, and whether this project is.",
+    short_help="List all approvals, and whether this project has one.",
 )
 @json_option
 def approvals(*, as_json: bool) -> int:

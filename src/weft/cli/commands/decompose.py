@@ -27,19 +27,28 @@ from weft.errors import InputError
     short_help="Propose a plan for a change over many files.",
 )
 @click.argument("folder", metavar="[DIR]", default=".", type=click.Path())
-@click.option("--goal", metavar="TEXT", required=True, help="What is to be done; every agent is told.")
-@click.option("--files", metavar="GLOB", multiple=True, help="Only these files. May be given several times.")
-@click.option("--exclude", metavar="GLOB", multiple=True, help="Not these. May be given several times.")
+@click.option("--goal", metavar="TEXT", required=True, help="The goal of the change; every agent sees it.")
+@click.option("--files", metavar="GLOB", multiple=True, help="Use only files that match; repeatable.")
+@click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out files that match; repeatable.")
 @click.option("--max-depth", metavar="N", type=int, default=6, show_default=True, help="Levels of subplans.")
-@click.option("--min-files", metavar="N", type=int, default=3, show_default=True, help="No slice has fewer.")
 @click.option(
-    "--max-files", metavar="N", type=int, default=25, show_default=True, help="What one agent should take."
+    "--min-files", metavar="N", type=int, default=3, show_default=True, help="The fewest files in a slice."
 )
 @click.option(
-    "--max-tokens", metavar="N", type=int, default=100_000, show_default=True, help="The same in tokens."
+    "--max-files", metavar="N", type=int, default=25, show_default=True, help="The most files in a slice."
 )
 @click.option(
-    "--no-order", is_flag=True, help="All slices at once: for a change that other files do not notice."
+    "--max-tokens",
+    metavar="N",
+    type=int,
+    default=100_000,
+    show_default=True,
+    help="The most tokens in a slice.",
+)
+@click.option(
+    "--no-order",
+    is_flag=True,
+    help="Give slices no dependencies: for a change that does not affect other files.",
 )
 @click.option(
     "--refine", metavar="AGENT", shell_complete=agent_names,
@@ -48,11 +57,11 @@ from weft.errors import InputError
 @click.option("--model", metavar="MODEL", help="For --refine: the agent's model.")
 @click.option(
     "--timeout", metavar="SECONDS", type=click.FloatRange(0.1, 3600),
-    help="For --refine: how long the agent has for each answer, 600 if it is not said.",
+    help="For --refine: the time limit for each answer [600].",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Show the slices, and write no plan.")
+@click.option("--dry-run", is_flag=True, help="Show the slices without writing a plan.")
 @out_option
-@click.option("--force", is_flag=True, help="Replace the file of --out, also if it says something else.")
+@click.option("--force", is_flag=True, help="Replace the file of --out even if its content differs.")
 @json_option
 def decompose(  # noqa: PLR0913 - as many as there are options
     *,
@@ -142,7 +151,7 @@ def _refine(name: str | None, model: str | None, timeout: float | None) -> Refin
         return refine_by(name, model=model, timeout=timeout)
     for option, value in (("--model", model), ("--timeout", timeout)):
         if value is not None:
-            raise InputError(f"{option} is for --refine AGENT, which is not given")
+            raise InputError(f"{option} needs --refine AGENT")
     return None
 
 
@@ -174,6 +183,5 @@ class _Target(Struct, frozen=True):
 
     def _exists_error(self) -> InputError:
         return InputError(
-            f"{self.name} is there already, and says something else; name another file after --out, or say "
-            "--force to have it replaced"
+            f"{self.name} exists with other content; name another file after --out, or replace it with --force"
         )

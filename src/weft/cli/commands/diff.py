@@ -17,7 +17,7 @@ from weft.cli.terminal import forces_colours, takes_colours
     cls=WeftCommand,
     effect=CommandEffect.READS,
     epilog=examples("weft diff store/model", "weft diff store --stat", "weft diff --name-only"),
-    short_help="Print what a subplan has changed since it began.",
+    short_help="Print what a subplan has changed.",
 )
 @click.argument("name", metavar="[ID]", required=False, shell_complete=subplan_ids)
 @click.option("--stat", "how", flag_value="--stat", help="Print how much has changed in each file.")
@@ -36,8 +36,8 @@ def diff(*, name: str | None, how: str | None, run_id: str | None, as_json: bool
     from weft.app.inspect.diffs import find_diff, looked_at
     from weft.app.record.journal import open_book
 
-    with open_book(directory(), run_id) as book:
-        subplan_diff = find_diff(book, name)
+    with open_book(directory(), run_id) as recorded_run:
+        subplan_diff = find_diff(recorded_run, name)
     options = [] if how is None else [how]
     with looked_at(subplan_diff) as view:
         if as_json:

@@ -43,7 +43,7 @@ def _watching() -> Generator[Callable[[str], None]]:
     epilog=examples("weft doctor", "weft doctor --fix", "weft doctor --json"),
     short_help="Find what is wrong with a project, and fix what is safe to fix.",
 )
-@click.option("--fix", is_flag=True, help="Fix what can be fixed without losing anything.")
+@click.option("--fix", is_flag=True, help="Fix what can be fixed without losing work.")
 @click.option("-v", "--verbose", is_flag=True, help="Also list the checks that passed.")
 @json_option
 def doctor(*, fix: bool, verbose: bool, as_json: bool) -> int:

@@ -8,14 +8,14 @@ import click
 from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, show_lines, write_text
 from weft.cli.plan_options import directory
-from weft.cli.run_options import follow_option, run_option, say_that_nobody_runs_it
+from weft.cli.run_options import follow_option, note_inactive_run, run_option
 
 
 @click.command(
     cls=WeftCommand,
     effect=CommandEffect.READS,
     epilog=examples("weft events", "weft events -f --json | jq .event"),
-    short_help="Print what has happened in a run.",
+    short_help="Print the events of a run.",
 )
 @follow_option
 @run_option
@@ -37,15 +37,15 @@ def events(*, follow: bool, run_id: str | None, after: int, as_json: bool) -> in
     from weft.app.views.run_view import RunView
     from weft.cli.text.run_lines import lines_of
 
-    with open_book(directory(), run_id) as book:
-        alone = partial(say_that_nobody_runs_it, book.run_command())
+    with open_book(directory(), run_id) as recorded_run:
+        alone = partial(note_inactive_run, recorded_run.run_command())
         if as_json:
-            for recorded in book.events(after=after, follow=follow, alone=alone):
+            for recorded in recorded_run.events(after=after, follow=follow, alone=alone):
                 write_text(f"{json.dumps(event_json(recorded))}\n")
             return 0
-        view = RunView(plan_of(book))
+        view = RunView(plan_of(recorded_run))
         # Lines depend on the state that earlier events left, so `--after` cannot skip events here.
-        for recorded in book.events(follow=follow, alone=alone):
+        for recorded in recorded_run.events(follow=follow, alone=alone):
             view.apply(recorded.event, recorded.at)
             if recorded.seq > after:
                 show_lines(lines_of(recorded.event, recorded.at, view))

@@ -40,9 +40,9 @@ ENDINGS = {
 )  # fmt: skip
 @click.option(
     "--format", "as_format", type=click.Choice(FORMATS),
-    help="The ending of --out says it, too; else [mermaid].",
+    help="The format; default: the file name extension of --out, else mermaid.",
 )  # fmt: skip
-@click.option("--of", metavar="PATH", help="Of the net, draw only the part that is this subplan's own.")
+@click.option("--of", metavar="PATH", help="Draw only this subplan's part of the net.")
 @click.option("--full", is_flag=True, help="Do not fold a large plan into fewer boxes.")
 @out_option
 @json_option
@@ -90,7 +90,7 @@ def _format_of(file: str | None) -> str:
         return "mermaid"
     picture_format = ENDINGS.get(Path(file).suffix.lower())
     if picture_format is None:
-        raise click.UsageError(f"The name {file!r} does not say the format; add --format {'|'.join(FORMATS)}")
+        raise click.UsageError(f"The name {file!r} has no known extension; add --format {'|'.join(FORMATS)}")
     return picture_format
 
 

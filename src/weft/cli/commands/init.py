@@ -13,7 +13,7 @@ from weft.cli.plan_options import directory, json_option
     cls=WeftCommand,
     effect=CommandEffect.CHANGES,
     epilog=examples("weft init", "weft -C ../other init --json"),
-    short_help="Write a plan and a configuration to begin with.",
+    short_help="Write a first plan and configuration.",
 )
 @json_option
 def init(*, as_json: bool) -> int:
@@ -21,7 +21,7 @@ def init(*, as_json: bool) -> int:
 
     Nothing is asked: agents that are installed, commands that test the project and the state of git are found by
     looking. Written are weft.yaml, .weft/config.yaml, .weft/schema.json, with which editors complete and check
-    plans, and .weft/.gitignore. What is there already is kept as it is; what is missing is added.
+    plans, and .weft/.gitignore. What already exists is kept as it is; what is missing is added.
 
     Exit code: 0; 2 if a file is in the way or the directory cannot be written to: then nothing has changed.
     """

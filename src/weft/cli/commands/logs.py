@@ -8,19 +8,19 @@ from weft.cli.completions import subplans_and_steps
 from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, note
 from weft.cli.plan_options import directory
-from weft.cli.run_options import follow_option, run_option, say_that_nobody_runs_it
+from weft.cli.run_options import follow_option, note_inactive_run, run_option
 
 
 @click.command(
     cls=WeftCommand,
     effect=CommandEffect.READS,
     epilog=examples("weft logs", "weft logs store/model", "weft logs store/model:check -f", "weft logs /"),
-    short_help="Print what the steps of a subplan wrote.",
+    short_help="Print the output of the steps of a subplan.",
 )
 @click.argument("name", metavar="[ID[:STEP]]", required=False, shell_complete=subplans_and_steps)
 @follow_option
 @run_option
-@click.option("--raw", is_flag=True, help="Print only what was written, standard error on standard error.")
+@click.option("--raw", is_flag=True, help="Print the output alone, with standard error on standard error.")
 @click.option("--json", "as_json", is_flag=True, help="Print lines of JSON for programs.")
 def logs(*, name: str | None, follow: bool, run_id: str | None, raw: bool, as_json: bool) -> int:
     """Print the output of the steps of the subplan ID, in the order in which they began.
@@ -39,14 +39,15 @@ def logs(*, name: str | None, follow: bool, run_id: str | None, raw: bool, as_js
 
     printer = ForPrograms() if as_json else Raw() if raw else LogPage()
     is_empty = True
-    with open_book(directory(), run_id) as book:
-        alone = partial(say_that_nobody_runs_it, book.run_command())
-        for piece in pieces(book, name, follow=follow, alone=alone):
+    with open_book(directory(), run_id) as recorded_run:
+        alone = partial(note_inactive_run, recorded_run.run_command())
+        for piece in pieces(recorded_run, name, follow=follow, alone=alone):
             is_empty = False
             printer.show(piece)
         if is_empty:
             run_words = "" if run_id is None else f" --run {run_id}"
             note(
-                f"no step failed or runs in run {book.run.run}; to see all output, type: weft logs /{run_words}"
+                f"no step failed or runs in run {recorded_run.run.run}; to see all output, type: weft logs "
+                f"/{run_words}"
             )
     return 0

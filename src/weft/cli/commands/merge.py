@@ -19,7 +19,7 @@ EXIT_FAILED, EXIT_WAITING, EXIT_INTERRUPTED = 1, 4, 130
 )
 @click.argument("names", metavar="[ID…]", nargs=-1, shell_complete=held_ids)
 @click.option("--now", is_flag=True, help="Land the completed parts of the groups ID, without the others.")
-@click.option("--list", "lists", is_flag=True, help="Only say what is held, and why.")
+@click.option("--list", "lists", is_flag=True, help="Only list what is held, and why.")
 @run_option
 @json_option
 def merge(*, names: tuple[str, ...], now: bool, lists: bool, run_id: str | None, as_json: bool) -> int:
@@ -42,15 +42,17 @@ def merge(*, names: tuple[str, ...], now: bool, lists: bool, run_id: str | None,
     from weft.cli.text.merge import MergeObserver, data, held_lines, paused_lines
     from weft.cli.wording.words import few
 
-    with open_book(directory(), run_id) as book:
-        run, command = book.run.run, book.run_command()
+    with open_book(directory(), run_id) as recorded_run:
+        run, command = recorded_run.run.run, recorded_run.run_command()
         observer = MergeObserver(None if as_json else lambda line: show_lines([line]))
         wants_parts = now and not lists
-        selected, parts = holds.chosen_now(book, names) if wants_parts else (holds.chosen(book, names), ())
-        still_held = selected if lists else try_again(book, selected, observer, now=parts)
-        paused = holds.paused(book, selected)
+        selected, parts = (
+            holds.chosen_now(recorded_run, names) if wants_parts else (holds.chosen(recorded_run, names), ())
+        )
+        still_held = selected if lists else try_again(recorded_run, selected, observer, now=parts)
+        paused = holds.paused(recorded_run, selected)
         others = (
-            [held_work for held_work in holds.held(book) if held_work not in still_held]
+            [held_work for held_work in holds.held(recorded_run) if held_work not in still_held]
             if observer.merged
             else []
         )
@@ -66,7 +68,7 @@ def merge(*, names: tuple[str, ...], now: bool, lists: bool, run_id: str | None,
         elif others:
             note(f"still held: {few(holds.subplans(others))}")
         elif observer.merged and not still_held and not observer.is_over:
-            note(f"to have the run go on, type: {command}")
+            note(f"to resume the run, type: {command}")
     if observer.interrupted:
         return EXIT_INTERRUPTED
     return EXIT_FAILED if observer.failed else EXIT_WAITING if still_held or paused or observer.refused else 0

@@ -69,7 +69,7 @@ def net() -> None:
 @click.option(
     "--find-deadlock",
     is_flag=True,
-    help="Print all the firings of the shortest way to a deadlock; exit 1 if there is none, 4 if unknown.",
+    help="Print the shortest firing sequence to a deadlock; exit 1 if there is no deadlock, 4 if unknown.",
 )
 @click.option(
     "--max-states",
@@ -81,7 +81,7 @@ def net() -> None:
 @click.option(
     "--max-memory", callback=size, metavar="SIZE", default="2G", help="Stop at this memory, as 512M [2G]."
 )
-@click.option("--no-numpy", is_flag=True, help="Do without numpy, which is much faster on large nets.")
+@click.option("--no-numpy", is_flag=True, help="Do not use numpy. Large nets are much slower without it.")
 def explore(
     *, file: str, as_json: bool, find_deadlock: bool, max_states: int, max_memory: int, no_numpy: bool
 ) -> int:
@@ -190,7 +190,9 @@ def invariants(*, file: str, as_json: bool, limit: int, expression: str | None) 
     short_help="Write a net in another format.",
 )
 @file_argument
-@click.option("--to", type=click.Choice(TARGETS), help="The new format; else the ending of --out says it.")
+@click.option(
+    "--to", type=click.Choice(TARGETS), help="The new format; default: the file name extension of --out."
+)
 @click.option(
     "--out", metavar="FILE", type=click.Path(allow_dash=True),
     help="Write to this file, as a whole or not at all, and not to standard output.",
@@ -208,7 +210,7 @@ def convert(*, file: str, to: str | None, out: str | None, as_json: bool) -> int
     written = None if out == STDIN else out
     to = to or _ENDINGS.get(Path(written or "").suffix) or ("json" if as_json else None)
     if to is None:
-        raise click.UsageError("Say the new format: --to " + "|".join(TARGETS))
+        raise click.UsageError("Name the new format: --to " + "|".join(TARGETS))
     source = InputSource(name=file, directory=directory())
     text = nets.convert_net(source, nets.Target(to))
     if written is not None:

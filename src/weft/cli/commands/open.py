@@ -14,7 +14,7 @@ from weft.cli.run_options import run_option
     cls=WeftCommand,
     effect=CommandEffect.CHANGES,
     epilog=examples("weft open store/model", 'cd "$(weft open store/model)"'),
-    short_help="Print where the worktree of a slice is; make it if it was removed.",
+    short_help="Print the path of a slice's worktree; recreate it if it was removed.",
 )
 @click.argument("name", metavar="ID", shell_complete=subplan_ids)
 @run_option
@@ -30,8 +30,8 @@ def open(*, name: str, run_id: str | None, as_json: bool) -> int:  # noqa: A001 
     from weft.app.inspect.worktree import open_worktree
     from weft.app.record.journal import open_book
 
-    with open_book(directory(), run_id) as book:
-        worktree = open_worktree(book, name)
+    with open_book(directory(), run_id) as recorded_run:
+        worktree = open_worktree(recorded_run, name)
     if as_json:
         show_json(worktree.to_json())
     else:

@@ -15,7 +15,7 @@ from weft.cli.run_options import ids_argument
     short_help="Pause a run, or parts of it.",
 )
 @ids_argument
-@click.option("--freeze", is_flag=True, help="Have what runs stand still at once, in the middle of its step.")
+@click.option("--freeze", is_flag=True, help="Freeze running steps at once instead of letting them finish.")
 @json_option
 def pause(*, names: tuple[str, ...], freeze: bool, as_json: bool) -> int:
     """Pause the last run, or only the subplans ID and all that is in them.

@@ -12,7 +12,7 @@ from weft.cli.run_options import run_option
     cls=WeftCommand,
     effect=CommandEffect.READS,
     epilog=examples("weft replay", "weft replay --run 20261116-101530-3f2a --json"),
-    short_help="Derive a run once more from its journal, and compare.",
+    short_help="Derive a run again from its journal, and compare.",
 )
 @run_option
 @json_option
@@ -28,8 +28,8 @@ def replay(*, run_id: str | None, as_json: bool) -> int:
     from weft.app.record.journal import open_book
     from weft.cli.text.replay import replay_lines
 
-    with open_book(directory(), run_id) as book:
-        result = derive(book)
+    with open_book(directory(), run_id) as recorded_run:
+        result = derive(recorded_run)
     if as_json:
         from msgspec import to_builtins
 

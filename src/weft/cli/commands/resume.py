@@ -18,7 +18,7 @@ from weft.cli.run_options import ids_argument
 @click.option(
     "--limits",
     is_flag=True,
-    help="End the usage limits of all agents now, instead of at the time they named.",
+    help="End the usage limits of all agents now instead of waiting for them.",
 )
 @json_option
 def resume(*, names: tuple[str, ...], limits: bool, as_json: bool) -> int:
@@ -31,7 +31,9 @@ def resume(*, names: tuple[str, ...], limits: bool, as_json: bool) -> int:
     that meets its limit again waits again. Exit code: 0; 1 if the coordinator does not react.
     """
     if limits and names:
-        raise click.UsageError("usage limits are those of agents: type `weft resume --limits` without ID")
+        raise click.UsageError(
+            "usage limits belong to agents, not to subplans: type `weft resume --limits` without ID"
+        )
     if limits:
         from weft.cli.text.limits import end_usage_limits
 

@@ -16,7 +16,7 @@ from weft.cli.run_options import fresh_budget_option, ids_argument, running_here
     cls=WeftCommand,
     effect=CommandEffect.CHANGES,
     epilog=examples("weft retry store/model", "weft retry"),
-    short_help="Give subplans that have failed another go.",
+    short_help="Retry subplans that have failed.",
 )
 @ids_argument
 @fresh_budget_option
@@ -33,9 +33,9 @@ def retry(*, names: tuple[str, ...], fresh_budget: bool, as_json: bool) -> int:
     from weft.errors import WeftError
 
     running_here(directory())
-    with open_book(directory()) as book:
-        ids = refuse_to_retry(book, names)
-        file = Path(book.run.directory, Path(book.run.file).name)
+    with open_book(directory()) as recorded_run:
+        ids = refuse_to_retry(recorded_run, names)
+        file = Path(recorded_run.run.directory, Path(recorded_run.run.file).name)
     arguments = [*(["--fresh-budget"] if fresh_budget else []), "--", str(file), *ids]
     message, code = start_coordinator(arguments, directory=directory(), environ=os.environ)
     if "busy" in message:
@@ -45,8 +45,8 @@ def retry(*, names: tuple[str, ...], fresh_budget: bool, as_json: bool) -> int:
     if as_json:
         show_json({"run": message["run"], "pid": message["pid"], "subplans": list(ids)})
     else:
-        show_lines([f"run {message['run']} does {_subject(ids)} once more (process {message['pid']})"])
-        note("how far it is: weft status")
+        show_lines([f"run {message['run']} retries {_subject(ids)} (process {message['pid']})"])
+        note("to see its progress: weft status")
     return 0
 
 

@@ -20,20 +20,18 @@ from weft.cli.run_options import fresh_budget_option, plan_and_ids, when_approve
         "weft run plan.yaml --max-parallel 8",
         "weft run plan.yaml --json > events.ndjson",
     ),
-    short_help="Run a plan, and show how it goes.",
+    short_help="Run a plan, and show its progress.",
 )
 @words_argument
 @flag_options
 @isolation_option
-@click.option("--fresh", is_flag=True, help="Do everything again, also what an earlier run has completed.")
+@click.option("--fresh", is_flag=True, help="Repeat everything, including what an earlier run completed.")
 @fresh_budget_option
 @click.option(
     "--wait/--no-wait", "waits", default=None,
-    help="Whether to stay when nothing is left but questions to people. On a terminal it stays.",
+    help="Whether to wait when only questions to people are open. Default: wait on a terminal.",
 )  # fmt: skip
-@click.option(
-    "-q", "--quiet", is_flag=True, help="Say only what went wrong, what is asked, and how it ended."
-)
+@click.option("-q", "--quiet", is_flag=True, help="Print only problems, questions and the summary.")
 @click.option("--json", "as_json", is_flag=True, help="Print each event as a line of JSON.")
 def run(
     *,

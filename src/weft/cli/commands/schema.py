@@ -15,7 +15,9 @@ from weft.cli.plan_options import json_option
     epilog=examples("weft schema > weft.schema.json", "weft schema --reference | less"),
     short_help="Print the JSON Schema of plans, or the reference.",
 )
-@click.option("--config", is_flag=True, help="That of the configuration (.weft/config.yaml) instead.")
+@click.option(
+    "--config", is_flag=True, help="Print the schema of the configuration (.weft/config.yaml) instead."
+)
 @click.option("--reference", is_flag=True, help="Print all keys with their meaning, in Markdown.")
 @json_option
 def schema(*, config: bool, reference: bool, as_json: bool) -> int:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @words_argument
 @flag_options
 @isolation_option
-@click.option("--fresh", is_flag=True, help="Do everything again, also what an earlier run has completed.")
+@click.option("--fresh", is_flag=True, help="Repeat everything, including what an earlier run completed.")
 @fresh_budget_option
 @json_option
 def start(
@@ -37,7 +37,7 @@ def start(
 ) -> int:
     """Run PLAN as `weft run` does, but in the background: it continues when the terminal is closed.
 
-    Returns when work is running. `weft status` shows how far it is, `weft pause`, `weft resume` and `weft stop`
+    Returns when work is running. `weft status` shows its progress, `weft pause`, `weft resume` and `weft stop`
     steer it, from any terminal. A stopped run resumes where it was, and what was paused is still paused, until
     `weft resume`; a run that is already active is not touched. The output of the coordinator is in
     .weft/coordinator.log.
@@ -65,7 +65,7 @@ def start(
     if not message:
         return code
     paused = PausedSubplans(message["paused"])
-    does = "is still paused" if paused.is_whole else "goes on" if message["resumed"] else "is running"
+    does = "is still paused" if paused.is_whole else "resumes" if message["resumed"] else "is running"
     data: dict[str, object] = {"run": message["run"], "pid": message["pid"], "started": True, **paused.data()}
     _show_run(
         data, f"run {message['run']} {does} in the background (process {message['pid']})", as_json, paused
@@ -93,7 +93,7 @@ def _started(arguments: list[str], *, as_json: bool) -> tuple[dict[str, Any] | N
 
 def _is_running_already(*, as_json: bool) -> bool:
     """Returns whether a coordinator runs in this project, and prints that if so."""
-    from weft.app.control.control import wishes_of
+    from weft.app.control.control import control_requests_of
     from weft.app.record.journal import open_book
     from weft.cli.text.paused import PausedSubplans
 
@@ -101,8 +101,8 @@ def _is_running_already(*, as_json: bool) -> bool:
     if running is None:
         return False
     run, pid = running
-    with open_book(directory(), run) as book:
-        paused = PausedSubplans(wishes_of(book).restraints())
+    with open_book(directory(), run) as recorded_run:
+        paused = PausedSubplans(control_requests_of(recorded_run).restraints())
     data: dict[str, object] = {"run": run, "pid": pid, "started": False, **paused.data()}
     does = "is paused" if paused.is_whole else "is running already"
     _show_run(data, f"run {run} {does} (process {pid})", as_json, paused)
@@ -154,4 +154,4 @@ def _show_run(data: dict[str, object], message: str, as_json: bool, paused: "Pau
     else:
         show_lines([message])
         note_lines(paused.lines())
-        note("how far it is: weft status; to stop it: weft stop")
+        note("to see its progress: weft status; to stop it: weft stop")

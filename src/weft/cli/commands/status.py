@@ -15,14 +15,12 @@ from weft.cli.run_options import run_option
     cls=WeftCommand,
     effect=CommandEffect.READS,
     epilog=examples("weft status", "weft status --watch", "weft status --json"),
-    short_help="Show how a run is.",
+    short_help="Show the state of a run.",
 )
 @click.option(
-    "--all", "everything", is_flag=True, help="List all subplans, also those that wait or are done."
+    "--all", "everything", is_flag=True, help="List all subplans, including waiting and completed ones."
 )
-@click.option(
-    "-w", "--watch", is_flag=True, help="Show it again each time it changes, until the run is over."
-)
+@click.option("-w", "--watch", is_flag=True, help="Refresh after each change, until the run is over.")
 @run_option
 @json_option
 def status(*, everything: bool, watch: bool, run_id: str | None, as_json: bool) -> int:
@@ -38,12 +36,12 @@ def status(*, everything: bool, watch: bool, run_id: str | None, as_json: bool) 
 
     terminal = style_of(sys.stdout)
     style = terminal or Style(colours=takes_colours(sys.stdout))
-    with open_book(directory(), run_id) as book:
-        for is_news in book.looks(follow=watch):
+    with open_book(directory(), run_id) as recorded_run:
+        for is_news in recorded_run.looks(follow=watch):
             if not is_news:
                 continue
-            run_overview = overview(book, everything=everything or as_json)
-            worktrees = worktrees_of(book.places.project)
+            run_overview = overview(recorded_run, everything=everything or as_json)
+            worktrees = worktrees_of(recorded_run.places.project)
             if as_json:
                 show_json(data(run_overview, worktrees))
             else:

@@ -15,8 +15,8 @@ from weft.cli.run_options import ids_argument
     short_help="Stop a run, or parts of it; it can be resumed later.",
 )
 @ids_argument
-@click.option("--now", is_flag=True, help="Without the time that steps have to end by themselves.")
-@click.option("--wait/--no-wait", "waits", default=True, help="Whether to stay until all has ended.")
+@click.option("--now", is_flag=True, help="Kill running steps instead of ending them gracefully.")
+@click.option("--wait/--no-wait", "waits", default=True, help="Whether to wait until all steps have ended.")
 @json_option
 def stop(*, names: tuple[str, ...], now: bool, waits: bool, as_json: bool) -> int:
     """Stop the last run, or only the subplans ID and all that is in them.
@@ -36,15 +36,18 @@ def stop(*, names: tuple[str, ...], now: bool, waits: bool, as_json: bool) -> in
     from weft.engine.messages.facts import ControlState
 
     result = steered(ControlState.STOP, names, now=now, as_json=as_json)
-    with open_book(directory()) as book:
+    with open_book(directory()) as recorded_run:
         if not result.alive and not names:
-            stopped_jobs = stop_orphaned_jobs(book)
+            stopped_jobs = stop_orphaned_jobs(recorded_run)
             if stopped_jobs and not as_json:
                 note(
-                    f"ended what its coordinator had left: {stopped_jobs} step{'s' if stopped_jobs > 1 else ''}"
+                    f"ended what the dead coordinator had left running: {stopped_jobs} "
+                    f"step{'s' if stopped_jobs > 1 else ''}"
                 )
         elif result.alive and waits and not names:
-            await_end(book)
+            await_end(recorded_run)
             if not as_json:
-                note(f"run {result.run} is {book.state()}; to resume it, type: {result.start_command}")
+                note(
+                    f"run {result.run} is {recorded_run.state()}; to resume it, type: {result.start_command}"
+                )
     return 0

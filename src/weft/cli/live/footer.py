@@ -45,7 +45,7 @@ def _question(command: str, width: int) -> str:
 
 def _merges(view: RunView, width: int) -> Iterator[str]:
     if view.shelves.held:
-        whole = "To see what to do about what is held, type: weft merge --list"
+        whole = "To see what is held and how to settle it, type: weft merge --list"
         yield whole if len(whole) <= width else "weft merge --list"
 
 
@@ -57,7 +57,7 @@ def _push(view: RunView) -> Iterator[str]:
 
 def _paused(view: RunView) -> Iterator[str]:
     if view.wishes:
-        yield "Something is paused; to let it go on, type: weft resume"
+        yield "Something is paused; to resume it, type: weft resume"
 
 
 def _ahead(view: RunView, style: Style) -> Iterator[str]:

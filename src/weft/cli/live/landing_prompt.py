@@ -54,9 +54,11 @@ class _Lander(MergeObserver):
 def _land(observer: Observer, paths: Sequence[str]) -> str:
     """Lands the results and returns the state of the run afterwards."""
     lander = _Lander(observer)
-    with open_book(observer.begun.directory, observer.begun.run) as book:
-        still_held = merge(book, [work for work in held(book) if work.subplan in paths], lander)
-        state = book.state()
+    with open_book(observer.begun.directory, observer.begun.run) as recorded_run:
+        still_held = merge(
+            recorded_run, [work for work in held(recorded_run) if work.subplan in paths], lander
+        )
+        state = recorded_run.state()
     note_lines(held_lines(still_held))
     if lander.interrupted:
         return "stopped"

@@ -31,9 +31,9 @@ from weft.engine.states import SubplanExecutionState as State
 from weft.runtime.jobs import output_name
 
 _STOPPING = {
-    1: "stopping: what runs is ended gracefully; Ctrl-C again ends it at once",
+    1: "stopping: running steps are ended gracefully; Ctrl-C again ends them at once",
     2: "stopping at once; Ctrl-C again leaves without waiting",
-    3: "leaving; what is still being ended ends by itself",
+    3: "leaving; the supervisor ends the remaining steps",
 }
 
 EXITS = {"completed": 0, "failed": 1, "waiting": 4, "stopped": 130, "left": 130}
@@ -71,16 +71,16 @@ class Observer:
         if setup.settles:
             self._say([_settles(setup)])
         elif setup.resumed:
-            self._say([f"run {setup.run} goes on"])
+            self._say([f"run {setup.run} resumes"])
         elif setup.given_up and setup.given_up_for != setup.chosen:
             was_for = _purpose(setup.given_up_for)
-            self._say([f"run {setup.given_up} was for {was_for}, and unfinished; a new run begins"])
+            self._say([f"run {setup.given_up} was for {was_for}, and unfinished; a new run starts"])
         elif setup.given_up and setup.changed:
             self._say(
-                [f"the plan has changed since run {setup.given_up}, which was unfinished; a new run begins"]
+                [f"the plan has changed since run {setup.given_up}, which was unfinished; a new run starts"]
             )
         elif setup.given_up:
-            self._say([f"run {setup.given_up} was unfinished, and is given up; a new run begins"])
+            self._say([f"run {setup.given_up} was unfinished, and is abandoned; a new run starts"])
         if not setup.done_by:
             self._notes(setup.notes)
 
@@ -103,7 +103,7 @@ class Observer:
         work is already under way.
         """
         history, self._history = self._history or (), None
-        assert self._view is not None, "a run begins before anything happens in it"
+        assert self._view is not None, "a run starts before its first event"
         for recorded in history:
             if recorded.seq >= before:
                 return

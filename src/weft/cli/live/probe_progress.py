@@ -26,7 +26,7 @@ def ask(
     selection = to_probe(plan_agents, statuses, os.environ, named=named, model=model)
     names = [agent.name for agent in selection.agents]
     if names:
-        note(f"asking for one word each, which may cost a little: {', '.join(names)}")
+        note(f"calling each agent once, which may cost a little: {', '.join(names)}")
     with _watching(names) as has_ended:
         replies = probe(
             plan_agents,

@@ -185,7 +185,7 @@ def _why_again(row_view: RowView, steps: Sequence[RunningStep]) -> str:
     if row_view.trouble is None or all(step.attempt == 1 for step in steps):
         return ""
     ended = "was rejected" if row_view.trouble.how == StepEnd.REJECTED else "failed"
-    return f"again, as {step_name(row_view.trouble.step)} {ended}: {what_failed(row_view.trouble)}"
+    return f"again, because {step_name(row_view.trouble.step)} {ended}: {what_failed(row_view.trouble)}"
 
 
 def _idle(view: RunView, row_view: RowView, now: float) -> str:

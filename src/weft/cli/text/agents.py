@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 from weft.agents.shared.text import last_line
-from weft.app.agents.overview import AgentStatus, PlanAgents, abilities, tells
+from weft.app.agents.overview import AgentStatus, PlanAgents, abilities, reported_spending
 from weft.app.agents.question import AgentReply
 from weft.cli.terminal import Row
 from weft.cli.wording.words import span
@@ -38,7 +38,7 @@ def _row(status: AgentStatus) -> tuple[str, ...]:
         status.place or status.program or ("its command" if status.requires == "command" else "part of Weft"),
         keys,
         ", ".join(abilities(status)),
-        ", ".join(tells(status)),
+        ", ".join(reported_spending(status)),
     )
 
 
@@ -89,7 +89,7 @@ def _status_data(status: AgentStatus) -> dict[str, object]:
         "resumes": "resume" in can,
         "forks": "fork" in can,
         "reads_only": "read-only" in can,
-        "tells": list(tells(status)),
+        "tells": list(reported_spending(status)),
     }
 
 

@@ -211,8 +211,8 @@ def _verifies(verifies: LandingVerifies | None) -> Iterator[str]:
     else:
         batch = f"up to {verifies.batch:,} results" if verifies.batch < verifies.results else "results"
         yield (
-            f"verify runs at most {times} before landings while it passes, for {results}: "
-            f"{batch} that are ready at the same time are verified together."
+            f"verify runs at most {times} before landings while it passes, for {results}: {batch} that are ready "
+            f"at the same time are verified together."
         )
 
 
@@ -231,7 +231,7 @@ def _cost(report: CheckReport, *, verbose: bool) -> Iterator[str]:
             of = "with steps of its own" if use.name is None else f"of pipeline {use.name}"
             yield f"At most {count(use.calls, 'agent call')} for a slice {of} ({count(use.slices, 'slice')})."
         yield "Calls that are repeated because a host was lost are not counted."
-        yield "When a budget is reached nothing new starts; a step under way then can still go beyond it."
+        yield "When a budget is reached nothing new starts; a running step can still exceed it."
 
 
 def _spent_earlier(earlier: EarlierRuns, plan: str) -> Iterator[str]:

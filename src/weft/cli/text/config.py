@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from weft.app.project.approval import ApprovalRequest, approve_command, change_lines
-from weft.app.project.approval_book import Approval
+from weft.app.project.approval_file import Approval
 from weft.app.project.configuration import Configuration, KeyExplained, ReadFile, SetValue
 from weft.cli.text.explain import table, value_text
 
@@ -36,7 +36,7 @@ def key_lines(explanation: KeyExplained) -> Iterator[str]:
         yield "Set, the one that counts first:"
         yield from (_place_line(place, explanation.name) for place in explanation.places)
     else:
-        yield "Nobody sets it here."
+        yield "It is not set here."
 
 
 def _place_line(place: SetValue, key: str) -> str:

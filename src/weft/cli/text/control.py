@@ -14,8 +14,8 @@ MOST_STEPS = 3
 
 def steered(wanted: ControlState, names: Sequence[str], *, now: bool = False, as_json: bool) -> ControlResult:
     """Sends the request to the run, prints the result and returns it."""
-    with open_book(directory()) as book:
-        result = steer(book, wanted, names, now=now)
+    with open_book(directory()) as recorded_run:
+        result = steer(recorded_run, wanted, names, now=now)
     if as_json:
         show_json(
             {
@@ -38,21 +38,21 @@ def show_result(result: ControlResult) -> None:
     show_lines([_result_line(result, subject)])
     if result.under_way and result.wanted is ControlState.PAUSE:
         shown = ", ".join(result.under_way[:MOST_STEPS]) + (", …" if result.under_way[MOST_STEPS:] else "")
-        note(f"what runs comes to the end of its step first: {shown}")
+        note(f"these steps finish first: {shown}")
     if result.wanted in {ControlState.PAUSE, ControlState.FREEZE} and result.alive:
-        note(f"to let it go on, type: weft resume {' '.join(result.subplans)}".rstrip())
+        note(f"to resume it, type: weft resume {' '.join(result.subplans)}".rstrip())
     if result.alive:
         return
     if result.state == RunState.FAILED and result.wanted is ControlState.GO:
-        note("to run what failed once more, type: weft retry")
+        note("to retry what failed, type: weft retry")
     elif result.state in UNFINISHED and (result.wanted is ControlState.GO or result.changed):
         note(f"no coordinator works on it now; to resume it, type: {result.start_command}")
 
 
 _DONE = {
-    ControlState.GO: "goes on",
+    ControlState.GO: "resumes",
     ControlState.PAUSE: "is paused",
-    ControlState.FREEZE: "stands still",
+    ControlState.FREEZE: "is frozen",
     ControlState.STOP: "is stopping",
 }
 _VERBS = {
@@ -64,9 +64,9 @@ _VERBS = {
 _WAS = {
     ControlState.GO: "was not paused",
     ControlState.PAUSE: "was paused already",
-    ControlState.FREEZE: "stood still already",
+    ControlState.FREEZE: "was frozen already",
 }
-_NOBODY = "nothing to do: nobody runs it"
+_NOTHING_TO_DO = "there is nothing to do"
 
 
 def _result_line(result: ControlResult, subject: str) -> str:
@@ -79,7 +79,7 @@ def _result_line(result: ControlResult, subject: str) -> str:
     if result.changed:
         return f"{subject} {_DONE[result.wanted]}"
     if not result.alive and result.wanted is ControlState.STOP and result.state not in AT_REST:
-        return f"nobody runs {subject} now"  # `weft stop` ends the jobs of the dead coordinator next
+        return f"{subject} has no coordinator"  # `weft stop` ends the jobs of the dead coordinator next
     if not result.alive:
-        return f"{subject} is {result.state}; {_NOBODY}"
+        return f"{subject} is {result.state}; {_NOTHING_TO_DO}"
     return f"{subject} {_WAS.get(result.wanted, 'was stopped already')}"

@@ -17,8 +17,8 @@ def report_lines(report: DoctorReport, *, verbose: bool, fix: bool) -> Iterator[
     if verbose:
         yield from (_fine(result) for result in report.of(FindingState.OK))
     yield _summary(report)
-    if not fix and any(result.finding.mend for result in report.results):
-        yield "to mend what is safe to mend, type: weft doctor --fix"
+    if not fix and any(result.finding.fix for result in report.results):
+        yield "to fix what is safe to fix, type: weft doctor --fix"
 
 
 def _lines(results: Iterable[CheckResult]) -> Iterator[str]:
@@ -40,11 +40,11 @@ def _group_lines(group: list[CheckResult]) -> Iterator[str]:
         return
     yield Row(f"  why it matters: {first.check.why}", hang=4)
     if first.finding.command:
-        yield f"  what helps: {first.finding.command}"
+        yield f"  type: {first.finding.command}"
     if first.finding.advice:
         yield f"  what to do: {first.finding.advice}"
     if first.tried:
-        yield f"  it could not be mended: {first.tried}"
+        yield f"  the fix failed: {first.tried}"
 
 
 def _fine(result: CheckResult) -> str:
@@ -84,7 +84,7 @@ def report_data(report: DoctorReport) -> dict[str, object]:
                 "why": result.check.why,
                 "command": result.finding.command or None,
                 "advice": result.finding.advice or None,
-                "fixable": result.finding.mend is not None,
+                "fixable": result.finding.fix is not None,
                 "tried": result.tried or None,
             }
             for result in report.results

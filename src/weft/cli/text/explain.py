@@ -11,7 +11,7 @@ LONGEST_VALUE = 40
 """Characters, so that a table fits on a terminal."""
 
 
-_IN_TOKENS = "What is used here counts against these budgets, in tokens:"
+_IN_TOKENS = "Tokens used here count against these budgets:"
 
 
 def explained(explanation: Explanation) -> Iterator[str]:
@@ -22,7 +22,7 @@ def explained(explanation: Explanation) -> Iterator[str]:
         yield "The step itself says:"
         yield from table(explanation.own)
     if explanation.ceilings:
-        yield "What is spent here counts against these budgets, in dollars:"
+        yield "Dollars spent here count against these budgets:"
         yield from table(explanation.ceilings)
     if explanation.token_ceilings:
         yield "and against these, in tokens:" if explanation.ceilings else _IN_TOKENS

@@ -58,7 +58,7 @@ def _explanations(held: Sequence[HeldWork]) -> Iterator[str]:
     for work in held[:MOST_HELD]:
         yield from _explanation(work)
     if len(held) > MOST_HELD:
-        yield f"… and {len(held) - MOST_HELD:,} more; weft merge --list tells of all"
+        yield f"… and {len(held) - MOST_HELD:,} more; weft merge --list shows all"
 
 
 def _explanation(held: HeldWork) -> Iterator[str]:
@@ -127,10 +127,10 @@ def merge_commands(view: RunView) -> Iterator[tuple[str, str]]:
         yield from ((line, "") for line in settle if not line.startswith("weft merge"))
         yield f"weft merge {work.subplan}", "merges it then"
     if len(conflicts) > 1:
-        yield "weft merge --list", f"says how to settle the other {len(conflicts) - 1:,}"
+        yield "weft merge --list", f"shows how to settle the other {len(conflicts) - 1:,}"
     if held_back:
         names = [work.subplan for work in held_back]
-        yield f"weft merge {' '.join(names[:NAMES])}", "tries again, when nothing is in the way any more"
+        yield f"weft merge {' '.join(names[:NAMES])}", "tries to land again"
     unlanded = len(view.landings.unlanded)
     if unlanded:
         results = "the result" if unlanded == 1 else f"the {unlanded:,} results"

@@ -28,7 +28,7 @@ def left_out_lines(view: RunView, tail: Tail) -> Iterator[str]:
 def left_out_commands(view: RunView) -> Iterator[tuple[str, str]]:
     """Yields commands, each with what it does."""
     for group in _by_group(view):
-        yield f"weft logs {group}", "shows all that its verify wrote"
+        yield f"weft logs {group}", "shows all output of its verify"
 
 
 def _left_out(view: RunView) -> list[int]:

@@ -8,8 +8,8 @@ from weft.engine.messages.run_status import FINISHED
 
 
 def end_usage_limits(*, as_json: bool) -> None:
-    with open_book(directory()) as book:
-        ended = end_limits(book)
+    with open_book(directory()) as recorded_run:
+        ended = end_limits(recorded_run)
     if as_json:
         show_json(
             {

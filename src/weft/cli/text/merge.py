@@ -150,7 +150,7 @@ def held_lines(held: Sequence[HeldWork]) -> Iterator[str]:
 
 def paused_lines(paused: Sequence[str]) -> Iterator[str]:
     for path in paused:
-        yield f"{path} is paused and was not tried; to let it continue, type: weft resume {path}"
+        yield f"{path} is paused and was not tried; to resume it, type: weft resume {path}"
 
 
 def data(

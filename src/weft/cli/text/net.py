@@ -41,7 +41,7 @@ def _deadlocks(exploration: Exploration, *, most: int) -> str:
     at_least = "" if exploration.complete else "at least "
     dead = f"It can deadlock: {at_least}{_count(exploration.deadlocks, 'dead marking')}"
     if not exploration.deadlock_trace:
-        return f"{dead}, and it begins in one: no transition is enabled."
+        return f"{dead}, and the initial marking is one: no transition is enabled."
     firings = _count(len(exploration.deadlock_trace), "firing")
     return f"{dead}; the nearest after {firings}: {few(exploration.deadlock_trace, most)}."
 
@@ -64,11 +64,11 @@ def invariants(report: InvariantsReport) -> Iterator[str]:
     else:
         yield "No P-invariants: every sum of tokens, without minus signs, is changed by some firing."
     if report.transitions:
-        yield f"{_count(len(report.transitions), 'T-invariant')}, firings that lead back to where they began:"
+        yield f"{_count(len(report.transitions), 'T-invariant')}, firings that lead back to the initial marking:"
         for counts in report.transitions:
             yield f"  {written_sum(counts)}"
     else:
-        yield "No T-invariants: no firings lead back to where they began."
+        yield "No T-invariants: no firings lead back to the initial marking."
 
 
 def invariant_checked(report: InvariantCheckReport) -> Iterator[str]:

@@ -27,7 +27,7 @@ def overlap_lines(overlaps: OverlapReport, *, verbose: bool) -> Iterator[str]:
     if any(pair.apart is Apart.NOTHING for pair in pairs):
         yield "Order them with depends_on, or keep them apart with overlap: serialize."
     if overlaps.more and not pairs:
-        yield "There are too many patterns in files: to tell which subplans can touch the same files."
+        yield "There are too many patterns in files: to compute which subplans can touch the same files."
     yield from _companions(overlaps.companions, verbose=verbose)
 
 

@@ -27,9 +27,9 @@ class PausedSubplans:
         """Returns lines that say what is paused and how to continue it."""
         if self.is_whole:
             state = _STATES[self._restraints[""]]
-            return [f"the run is {state}, so nothing new starts; to continue it, type: weft resume"]
+            return [f"the run is {state}, so nothing new starts; to resume it, type: weft resume"]
         return [
-            f"{path} is {_STATES[requested]}; to continue it, type: weft resume {path}"
+            f"{path} is {_STATES[requested]}; to resume it, type: weft resume {path}"
             for path, requested in self._restraints.items()
         ]
 

@@ -2,7 +2,7 @@
 
 import os
 
-from weft.app.agents.overview import at_hand
+from weft.app.agents.overview import find_agents
 from weft.app.decompose.refine import TIMEOUT, refiner
 from weft.app.decompose.refinement import Refine
 from weft.cli.output import note
@@ -10,7 +10,7 @@ from weft.cli.plan_options import directory
 
 
 def refine_by(name: str, *, model: str | None, timeout: float | None) -> Refine:
-    plan_agents = at_hand(None, directory(), os.environ)
+    plan_agents = find_agents(None, directory(), os.environ)
     file = plan_agents.unread
     if file:
         note(f"{file} cannot be read, and its agents are not known; type: weft check {file}")

@@ -20,7 +20,7 @@ def replay_lines(result: ReplayResult) -> Iterator[str]:
         yield summary
         yield "every event of the journal comes out again"
     else:
-        yield f"{summary}; then the journal and the engine part"
+        yield f"{summary}; then the journal and the engine differ"
         yield from _difference(result.difference)
 
 
@@ -33,7 +33,7 @@ def _difference(difference: ReplayDifference) -> Iterator[str]:
         yield f"event {seq:,} cannot have happened here: {_event(recorded)}"
         yield f"  the engine says: {_cut(difference.refusal)}"
     elif derived is None:
-        yield f"event {seq:,} does not follow from what was before it: {_event(recorded)}"
+        yield f"event {seq:,} does not follow from the events before it: {_event(recorded)}"
     elif any(recorded.get(name) != derived.get(name) for name in _ABOUT):
         yield f"event {seq:,} is {_event(recorded)}, and what follows is {_event(derived)}"
     else:

@@ -35,9 +35,9 @@ from weft.plan.prices import dollars
 _QUIET_STEPS = frozenset({InternalStep.WORKSPACE, InternalStep.MERGE, InternalStep.LAND})
 """Steps that are printed only when they fail. The `merge` event reports their success."""
 _PAUSED = {
-    ControlState.PAUSE: "paused: what runs comes to the end of its step, and nothing new begins",
-    ControlState.FREEZE: "frozen: what runs stands still",
-    ControlState.STOP: "stopped: what runs is ended, and is done again when it goes on",
+    ControlState.PAUSE: "paused: running steps finish, and nothing new starts",
+    ControlState.FREEZE: "frozen: running steps are halted",
+    ControlState.STOP: "stopped: running steps are ended; they run again after weft resume",
 }
 _SKIPPED: dict[str, str] = {
     "condition": "its condition does not hold",
@@ -75,11 +75,11 @@ def _describe(event: AnyEvent, view: RunView) -> str:  # noqa: C901, PLR0912 - o
             return f"{event.outcome} after {span(view.elapsed(0.0))}"
         case kinds.StoppingEvent():
             ended = "at once" if event.now else "gracefully"
-            return f"stopping: what runs is ended {ended}; the run can go on later"
+            return f"stopping: running steps are ended {ended}; the run can be resumed"
         case kinds.PausedEvent():
             return _PAUSED[event.outcome]
         case kinds.ResumedEvent():
-            return "goes on"
+            return "resumes"
         case kinds.RecoveredEvent():
             return _recovered(event, view)
         case kinds.BudgetEvent():
@@ -189,7 +189,7 @@ def _recovered(event: kinds.RecoveredEvent, view: RunView) -> str:
     were = "was" if len(event.running) == 1 else "were"
     still = f"; {count(len(event.running), 'step')} {were} under way" if event.running else ""
     paused = "".join(f"; {line}" for line in PausedSubplans(view.wishes.restraints()).lines())
-    return f"goes on after an interruption{still}{paused}"
+    return f"resumes after an interruption{still}{paused}"
 
 
 def _budget(event: kinds.BudgetEvent) -> str:

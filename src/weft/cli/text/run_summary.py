@@ -117,12 +117,12 @@ def _others(view: RunView) -> Iterator[str]:
         "cancelled or blocked": counts[State.FAILED] - failed,
         "held": held,
         "under way": counts[State.RUNNING] - held,
-        "not begun": counts[State.PENDING],
+        "not started": counts[State.PENDING],
     }
     return (f"{number:,} {reason}" for reason, number in numbers.items() if number)
 
 
-_STATES = {"waiting": "Waiting for a person", "completed": "Ended"}
+_STATES = {"waiting": "Needs you", "completed": "Ended"}
 
 
 def _all(slices: int) -> str:
@@ -215,8 +215,8 @@ def _cost(view: RunView) -> Iterator[str]:
     if not whole.unknown_costs:
         yield from cost_words(view)
         return
-    they = "it" if whole.unknown_costs == 1 else "they"
-    unreported = f"{count(whole.unknown_costs, 'agent call')} did not say what {they} cost"
+    their = "its" if whole.unknown_costs == 1 else "their"
+    unreported = f"{count(whole.unknown_costs, 'agent call')} did not report {their} cost"
     yield f"{dollars(whole.cost)} and more: {unreported}" if whole.cost else f"unknown: {unreported}"
     yield from token_words(costs_of(view))
 
@@ -230,12 +230,12 @@ def _commands(view: RunView, plan: str) -> Iterator[tuple[str, str]]:
     yield from left_out_commands(view)
     failed = [row for row in _failures(view) if row != ROOT and view.rows[row].trouble is not None]
     if failed:
-        yield f"weft logs {paths[failed[0]]}", "shows all that its steps wrote"
+        yield f"weft logs {paths[failed[0]]}", "shows all output of its steps"
     if view.state != "completed" and any(view.rows[row].reason == "budget" for row in _failures(view)):
         yield f"weft run {plan}".rstrip() + " --fresh-budget", "resumes, and counts budgets from zero"
     elif view.state != "completed" and not _only_merges_are_left(view):
-        repeats = "does anew what was left out; all else that is completed stays so"
-        resumes = "goes on; what is completed stays so"
+        repeats = "repeats what was left out; other completed work is kept"
+        resumes = "resumes; completed work is kept"
         yield f"weft run {plan}".rstrip(), repeats if left_out_slices(view) else resumes
 
 

@@ -77,7 +77,7 @@ def _head(overview: Overview, style: Style) -> str:
     if coordinator is not None and coordinator.alive:
         by = f"process {coordinator.pid}"
     else:
-        by = "" if overview.state in AT_REST else "nobody runs it now"
+        by = "" if overview.state in AT_REST else "not running"
     state = style.paint(overview.state, {"failed": "red", "completed": "green"}.get(overview.state, "bold"))
     return f"{overview.plan}  {state}  run {overview.run}" + (f"  ({by})" if by else "")
 

@@ -19,7 +19,7 @@ def next_commands(overview: Overview) -> Iterator[Suggestion]:
         yield from _settling(overview)
     yield from _looking(overview)
     if overview.is_last and overview.state == "failed" and not _is_out_of_money(overview):
-        does = "runs what failed again; what is completed stays so"
+        does = "retries what failed; completed work is kept"
         yield suggest("weft", "run", *overview.plan_words, does=does)
 
 
@@ -38,11 +38,11 @@ def _steering(overview: Overview) -> Iterator[Suggestion]:
 
 def _settling(overview: Overview) -> Iterator[Suggestion]:
     if any(row.question for row in overview.subplans):
-        yield suggest("weft", "answer", does="lists what is asked")
+        yield suggest("weft", "answer", does="lists the open questions")
     if any(row.landing == "conflict" for row in overview.subplans):
-        yield suggest("weft", "merge", "--list", does="says how to settle what is in conflict")
+        yield suggest("weft", "merge", "--list", does="shows how to settle the conflicts")
     if any(row.landing == "held" for row in overview.subplans):
-        yield suggest("weft", "merge", does="lands what is held, if nothing is in the way any more")
+        yield suggest("weft", "merge", does="tries to land what is held")
     if overview.push is not None and overview.push.is_final and overview.push.command:
         yield suggest(*overview.push.command.split(), does="pushes what has landed")
 
@@ -54,10 +54,10 @@ def _looking(overview: Overview) -> Iterator[Suggestion]:
         subplan = verify.subplan or next(iter(verify.entries), WHOLE)
         words = ("weft", "logs", f"{subplan}:{verify.step}", *run)
         subject = f"the verify of {name}" if verify.step == VERIFY else "the verify before a landing"
-        yield suggest(*words, does=f"shows what {subject} wrote")
+        yield suggest(*words, does=f"shows the output of {subject}")
     failed = next((row for row in overview.subplans if _failed_itself(row)), None)
     if failed is not None:
-        yield suggest("weft", "logs", failed.path, *run, does="shows what its steps wrote")
+        yield suggest("weft", "logs", failed.path, *run, does="shows the output of its steps")
 
 
 def _is_out_of_money(overview: Overview) -> bool:

@@ -22,7 +22,7 @@ _SPACES = whitespace.encode()
 _NO_SIGNS = bytes(set(range(256)) - set(_SIGNS))
 
 
-class Word(Struct, frozen=True):
+class Keyword(Struct, frozen=True):
     """A keyword of mentions."""
 
     word: bytes
@@ -33,7 +33,7 @@ class Word(Struct, frozen=True):
 class Signs(Struct, frozen=True, kw_only=True):
     """Features of a language that are visible without parsing."""
 
-    words: tuple[Word, ...]
+    words: tuple[Keyword, ...]
     """Every mention contains one of them."""
     comment: bytes
     """The start of a line comment."""
@@ -41,9 +41,9 @@ class Signs(Struct, frozen=True, kw_only=True):
     """The start and end of multi-line text, which may contain lines that look like mentions."""
 
 
-def word(keyword: str, following: str) -> Word:
+def word(keyword: str, following: str) -> Keyword:
     """Returns a keyword, with a regular expression for the text that follows it in a mention."""
-    return Word(keyword.encode(), re.compile(rf"(?<!\w){keyword}{following}".encode()))
+    return Keyword(keyword.encode(), re.compile(rf"(?<!\w){keyword}{following}".encode()))
 
 
 def head(text: bytes, signs: Signs) -> bytes:
@@ -52,7 +52,7 @@ def head(text: bytes, signs: Signs) -> bytes:
     return b"" if last == _NOT_FOUND else _remove_noise(text[: _find_end(text, *last, signs)])
 
 
-def _find_last_mention(text: bytes, keyword: Word, comment: bytes) -> tuple[int, int]:
+def _find_last_mention(text: bytes, keyword: Keyword, comment: bytes) -> tuple[int, int]:
     """Returns the span of the last mention with this keyword."""
     position = text.rfind(keyword.word)
     while position >= 0:

@@ -27,7 +27,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from weft.decompose.references.heads import Signs, Word, head, word
+from weft.decompose.references.heads import Keyword, Signs, head, word
 
 Tree = Any  # a node of tree-sitter, which is an extra
 Mentions = Mapping[str, Collection[str]]
@@ -68,7 +68,7 @@ def _path(node: Tree) -> Iterator[tuple[str, str]]:
 _STATEMENT_REST = r"[^;{]{0,400}"  # may span several lines
 
 
-def _signs(*words: Word) -> Signs:
+def _signs(*words: Keyword) -> Signs:
     return Signs(words=words, comment=b"//", enclosing=((b"/*", b"*/"),))
 
 

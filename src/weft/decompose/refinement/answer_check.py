@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from weft.decompose.model import Limits, Part
-from weft.decompose.refinement.answers import Answer, Move, Words
+from weft.decompose.refinement.answers import FileMove, NewTexts, RefinementAnswer
 from weft.decompose.words import shown
 
 _SHOWN = 8
 
 
-class Check:
+class AnswerCheck:
     """The check of one answer. `named` are the parts that it may be about, by path."""
 
     def __init__(self, named: Mapping[str, Part], tokens: Mapping[str, int], limits: Limits) -> None:
@@ -19,7 +19,7 @@ class Check:
         self._limits = limits
         self._leaf_of = {file: path for path, part in named.items() if not part.parts for file in part.files}
 
-    def faults(self, answer: Answer, whole: Part) -> Iterator[str]:
+    def faults(self, answer: RefinementAnswer, whole: Part) -> Iterator[str]:
         """Yields all faults. Duplicate ids and sizes are checked only if each text and move is valid by itself."""
         words, moves = [*self._words(answer.parts)], [*self._moves(answer.moves)]
         yield from words or self._ids(answer.parts, whole)
@@ -27,7 +27,7 @@ class Check:
 
     # Names
 
-    def _words(self, parts: Sequence[Words]) -> Iterator[str]:
+    def _words(self, parts: Sequence[NewTexts]) -> Iterator[str]:
         for words in parts:
             part = self._named.get(words.part)
             if part is None:
@@ -42,7 +42,7 @@ class Check:
     def _describe_missing(self, path: str) -> str:
         return f"part {shown(path)} does not exist here; there are {_list_some([*self._named])}"
 
-    def _ids(self, parts: Sequence[Words], whole: Part) -> Iterator[str]:
+    def _ids(self, parts: Sequence[NewTexts], whole: Part) -> Iterator[str]:
         """Yields a fault for each id that two siblings would share, including siblings outside the question."""
         new = {words.part: words.id for words in parts if words.id is not None}
         for path in dict.fromkeys(path.rpartition("/")[0] for path in new):
@@ -54,7 +54,7 @@ class Check:
 
     # Files
 
-    def _moves(self, moves: Sequence[Move]) -> Iterator[str]:
+    def _moves(self, moves: Sequence[FileMove]) -> Iterator[str]:
         for move in moves:
             source, target = self._leaf_of.get(move.file), self._named.get(move.to)
             if source is None:
@@ -67,7 +67,7 @@ class Check:
                 yield f"{shown(move.file)} is in {move.to} already"
         yield from (f"{shown(file)} is moved twice" for file in _find_duplicates(move.file for move in moves))
 
-    def _sizes(self, moves: Sequence[Move]) -> Iterator[str]:
+    def _sizes(self, moves: Sequence[FileMove]) -> Iterator[str]:
         removed_files, added_files = dict[str, list[str]](), dict[str, list[str]]()
         for move in moves:
             removed_files.setdefault(self._leaf_of[move.file], []).append(move.file)

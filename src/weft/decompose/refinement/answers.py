@@ -19,7 +19,7 @@ LONGEST_PROMPT = 4_000
 _ALLOWED_IN_PROMPTS = "\n\t"
 
 
-class Words(Struct, frozen=True, kw_only=True):
+class NewTexts(Struct, frozen=True, kw_only=True):
     """New texts for the part of this path; None keeps the present text."""
 
     part: str
@@ -28,7 +28,7 @@ class Words(Struct, frozen=True, kw_only=True):
     prompt: str | None = None
 
 
-class Move(Struct, frozen=True, kw_only=True):
+class FileMove(Struct, frozen=True, kw_only=True):
     """The move of a file to another leaf."""
 
     file: str
@@ -36,11 +36,11 @@ class Move(Struct, frozen=True, kw_only=True):
     """The path of a leaf."""
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class RefinementAnswer(Struct, frozen=True, kw_only=True):
     """A valid answer."""
 
-    parts: tuple[Words, ...] = ()
-    moves: tuple[Move, ...] = ()
+    parts: tuple[NewTexts, ...] = ()
+    moves: tuple[FileMove, ...] = ()
 
 
 def _list_schema(required: Sequence[str], **properties: Mapping[str, object]) -> dict[str, object]:
@@ -74,7 +74,7 @@ SCHEMA: dict[str, object] = {
 """The schema that agents see. It cannot express that texts must be plain."""
 
 
-def read_answer(value: object) -> tuple[Answer, list[str]]:
+def read_answer(value: object) -> tuple[RefinementAnswer, list[str]]:
     """Returns the valid part of the answer, and all faults of its form."""
     reader = _Reader()
     answer = reader.answer(value)
@@ -85,11 +85,11 @@ class _Reader:
     def __init__(self) -> None:
         self.faults: list[str] = []
 
-    def answer(self, value: object) -> Answer:
+    def answer(self, value: object) -> RefinementAnswer:
         keys = self._table(value, "the answer", SCHEMA)
         parts = [self._words(entry, where) for where, entry in self._items(keys, "parts")]
         moves = [self._move(entry, where) for where, entry in self._items(keys, "moves")]
-        return Answer(parts=tuple(filter(None, parts)), moves=tuple(filter(None, moves)))
+        return RefinementAnswer(parts=tuple(filter(None, parts)), moves=tuple(filter(None, moves)))
 
     def _items(self, keys: Mapping[str, object], name: str) -> Iterator[tuple[str, Mapping[str, object]]]:
         entries = keys.get(name, [])
@@ -115,21 +115,21 @@ class _Reader:
                 self.faults.append(f"{where} lacks `{name}`")
         return {name: entry for name, entry in keys.items() if name in allowed}
 
-    def _words(self, keys: Mapping[str, object], where: str) -> Words | None:
+    def _words(self, keys: Mapping[str, object], where: str) -> NewTexts | None:
         part = self._text(keys, "part", f"in {where}")
         if part is None:
             return None
         where = f"of part {shown(part)}"
-        return Words(
+        return NewTexts(
             part=part,
             id=self._text(keys, "id", where, _check_id),
             title=self._text(keys, "title", where, _check_title),
             prompt=self._text(keys, "prompt", where, _check_prompt),
         )
 
-    def _move(self, keys: Mapping[str, object], where: str) -> Move | None:
+    def _move(self, keys: Mapping[str, object], where: str) -> FileMove | None:
         file, to = (self._text(keys, name, f"in {where}") for name in ("file", "to"))
-        return None if file is None or to is None else Move(file=file, to=to)
+        return None if file is None or to is None else FileMove(file=file, to=to)
 
     def _text(
         self, keys: Mapping[str, object], name: str, where: str, read: Callable[[str], str] = str
@@ -185,7 +185,7 @@ def _check_prompt(text: str) -> str:
 def _check_plain(text: str, longest: int, *, allowed: str) -> str:
     """Returns the text with every kind of space replaced by the usual one, because they look alike."""
     if len(text) > longest:
-        raise ValueError(f"has {len(text):,} characters, and {longest:,} are the most")
+        raise ValueError(f"has {len(text):,} characters; the limit is {longest:,}")
     plain = "".join(" " if category(char) == "Zs" else char for char in text).strip()
     if not plain:
         raise ValueError("is empty")

@@ -29,7 +29,7 @@ _PARTS_SHOWN = 12
 _RISKS_SHOWN = 5
 
 
-class Scope(Struct, frozen=True, kw_only=True):
+class QuestionScope(Struct, frozen=True, kw_only=True):
     """The parts that a question is about, by path."""
 
     subtrees: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class Questions:
 
     # Scopes
 
-    def scopes(self, whole: Part) -> list[Scope]:
+    def scopes(self, whole: Part) -> list[QuestionScope]:
         """Returns the scopes of all questions, in the order of asking."""
         sizes = self._sizes(whole)
         subtrees, groups = list[tuple[str, int]](), list[tuple[str, int]]()
@@ -84,8 +84,11 @@ class Questions:
             else:
                 groups.append((path, _BYTES_OF_ANSWER + _byte_size(_outline(path, part))))
         return [
-            *(Scope(subtrees=paths_in_scope) for paths_in_scope in _pack(subtrees, self._most_bytes)),
-            *(Scope(groups=paths_in_scope) for paths_in_scope in _pack(reversed(groups), self._most_bytes)),
+            *(QuestionScope(subtrees=paths_in_scope) for paths_in_scope in _pack(subtrees, self._most_bytes)),
+            *(
+                QuestionScope(groups=paths_in_scope)
+                for paths_in_scope in _pack(reversed(groups), self._most_bytes)
+            ),
         ]
 
     def _sizes(self, whole: Part) -> dict[str, int]:
@@ -98,7 +101,7 @@ class Questions:
 
     # Texts
 
-    def text(self, whole: Part, scope: Scope) -> str:
+    def text(self, whole: Part, scope: QuestionScope) -> str:
         parts = scope.parts(whole)
         described = [*_risk_lines("", whole.risks)] if len(parts) == sum(1 for _ in part_paths(whole)) else []
         for path, part in parts.items():

@@ -17,11 +17,11 @@ from weft.decompose.dependencies import add_order
 from weft.decompose.invariants import find_violations
 from weft.decompose.model import Limits, Part, Signals
 from weft.decompose.names import Names
-from weft.decompose.refinement.answer_check import Check
-from weft.decompose.refinement.answers import Answer, Words, read_answer
-from weft.decompose.refinement.questions import WHOLE, Scope
+from weft.decompose.refinement.answer_check import AnswerCheck
+from weft.decompose.refinement.answers import NewTexts, RefinementAnswer, read_answer
+from weft.decompose.refinement.questions import WHOLE, QuestionScope
 
-_AS_IT_IS = Words(part="")
+_AS_IT_IS = NewTexts(part="")
 
 
 class Refused(Struct, frozen=True):
@@ -51,11 +51,11 @@ class Refining:
         self._tokens = dict(zip(signals.paths, signals.tokens, strict=True))
         self._numbers = {path: number for number, path in enumerate(signals.paths)}
 
-    def refined(self, whole: Part, scope: Scope, value: object) -> Refined | Refused:
+    def refined(self, whole: Part, scope: QuestionScope, value: object) -> Refined | Refused:
         """Applies an answer, which may be any JSON value, to the tree."""
         answer, faults = read_answer(value)
         parts = scope.parts(whole)
-        faults += dict.fromkeys(Check(parts, self._tokens, self._limits).faults(answer, whole))
+        faults += dict.fromkeys(AnswerCheck(parts, self._tokens, self._limits).faults(answer, whole))
         new_whole = (
             None if faults else add_order(self._part("", whole, _Draft.of(answer, parts)), self._signals)
         )
@@ -95,12 +95,12 @@ class Refining:
 class _Draft(Struct, frozen=True, kw_only=True):
     """The contents of an answer by path of part."""
 
-    words: Mapping[str, Words]
+    words: Mapping[str, NewTexts]
     files: Mapping[str, Sequence[str]]
     """The files of each leaf after the moves; sorted."""
 
     @classmethod
-    def of(cls, answer: Answer, named: Mapping[str, Part]) -> "_Draft":
+    def of(cls, answer: RefinementAnswer, named: Mapping[str, Part]) -> "_Draft":
         target_of = {move.file: move.to for move in answer.moves}
         leaves = {path: part.files for path, part in named.items() if not part.parts}
         files = dict[str, list[str]]()

@@ -25,7 +25,7 @@ from msgspec import Struct
 from weft.decompose.model import Limits
 from weft.decompose.paths import folder_of
 from weft.decompose.split.families import group_by_family
-from weft.decompose.split.folders import Folder, pieces, siblings
+from weft.decompose.split.folders import FolderNodes, pieces, siblings
 from weft.decompose.split.graph import LOAD_OF_AN_AGENT, Coupling, Graph, measure_coupling
 from weft.decompose.split.links import Group, Links, total
 from weft.decompose.split.partition import partition
@@ -121,7 +121,7 @@ _NO_CUT = _Cut(groups=[], coupling=Coupling(cut=0.0, modularity=0.0), excess=0)
 class _Cutting(Struct, frozen=True, kw_only=True):
     graph: Graph
     """One node for each piece."""
-    pieces: Sequence[Folder]
+    pieces: Sequence[FolderNodes]
     room: _Room
 
     def best(self) -> _Cut:
@@ -183,7 +183,7 @@ class _Cutting(Struct, frozen=True, kw_only=True):
         return _Cut(groups=groups, coupling=measure_coupling(self.graph, groups), excess=excess)
 
 
-def _gather(graph: Graph, places: Sequence[Folder], parts: int) -> list[Group]:
+def _gather(graph: Graph, places: Sequence[FolderNodes], parts: int) -> list[Group]:
     """Gathers nodes into at most `parts` groups. `places` are the folders of the nodes."""
     share = sum(graph.loads) // parts
     over, under = _IMBALANCE
@@ -197,7 +197,7 @@ def _gather(graph: Graph, places: Sequence[Folder], parts: int) -> list[Group]:
     return [group for group in groups if group]
 
 
-def _add_folder_nodes(links: Links, places: Sequence[Folder]) -> Links:
+def _add_folder_nodes(links: Links, places: Sequence[FolderNodes]) -> Links:
     """Adds a node for each folder, linked to its contents and to the nearest enclosing folder with a node."""
     first, numbers = len(places), dict[str, int]()
     folder_nodes = [numbers.setdefault(place.around, first + len(numbers)) for place in places]

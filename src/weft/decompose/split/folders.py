@@ -20,7 +20,7 @@ from weft.decompose.split.links import Group, total
 _AFTER_SLASH = "0"  # the character after "/": all paths in a folder sort before its name plus this
 
 
-class Folder(Struct, frozen=True, kw_only=True):
+class FolderNodes(Struct, frozen=True, kw_only=True):
     """Nodes of one folder. `whole` means that they include those of its subfolders."""
 
     path: str
@@ -70,12 +70,12 @@ def siblings(graph: Graph, *, most: int, load: int) -> list[Group]:
     return sorted(settled, key=lambda group: group[0])
 
 
-def pieces(graph: Graph, *, largest: int, down_to_nodes: bool) -> list[Folder]:
+def pieces(graph: Graph, *, largest: int, down_to_nodes: bool) -> list[FolderNodes]:
     """Returns whole folders of at most `largest`, and the own files of folders that are larger.
 
     With `down_to_nodes`, own files that exceed `largest` become single nodes. In the order of the first nodes.
     """
-    folders, pending = list[Folder](), _list_contents(graph, graph.nodes)
+    folders, pending = list[FolderNodes](), _list_contents(graph, graph.nodes)
     while pending:
         folder = pending.pop()
         if len(folder.nodes) == 1 or total(graph.loads, folder.nodes) <= largest:
@@ -83,23 +83,23 @@ def pieces(graph: Graph, *, largest: int, down_to_nodes: bool) -> list[Folder]:
         elif folder.whole:
             pending += _list_contents(graph, folder.nodes)
         elif down_to_nodes:
-            folders += [Folder(path=folder.path, nodes=[node], whole=False) for node in folder.nodes]
+            folders += [FolderNodes(path=folder.path, nodes=[node], whole=False) for node in folder.nodes]
         else:
             folders.append(folder)
     return sorted(folders, key=lambda folder: folder.nodes[0])
 
 
-def _heap_entry(graph: Graph, folder: Folder) -> tuple[int, int, Folder]:
+def _heap_entry(graph: Graph, folder: FolderNodes) -> tuple[int, int, FolderNodes]:
     """Returns a heap entry: the largest folder first, then by first node."""
     return -total(graph.loads, folder.nodes), folder.nodes[0], folder
 
 
-def _list_contents(graph: Graph, nodes: Group) -> list[Folder]:
+def _list_contents(graph: Graph, nodes: Group) -> list[FolderNodes]:
     """Returns the contents of the common folder. A subfolder's files are contiguous, so most paths are skipped."""
     paths = graph.paths
     top = common_folder([paths[nodes[0]], paths[nodes[-1]]])
     begin = len(top) + 1 if top else 0
-    own_nodes, folders, index = list[int](), list[Folder](), 0
+    own_nodes, folders, index = list[int](), list[FolderNodes](), 0
     while index < len(nodes):
         slash = paths[nodes[index]].find("/", begin)
         if slash < 0:
@@ -109,6 +109,6 @@ def _list_contents(graph: Graph, nodes: Group) -> list[Folder]:
         folder = paths[nodes[index]][:slash]
         # Skips the whole subfolder at once.
         end = bisect_left(nodes, folder + _AFTER_SLASH, lo=index, key=paths.__getitem__)
-        folders.append(Folder(path=folder, nodes=nodes[index:end], whole=True))
+        folders.append(FolderNodes(path=folder, nodes=nodes[index:end], whole=True))
         index = end
-    return [Folder(path=top, nodes=own_nodes, whole=False), *folders] if own_nodes else folders
+    return [FolderNodes(path=top, nodes=own_nodes, whole=False), *folders] if own_nodes else folders

@@ -40,7 +40,7 @@ shut its lane waits aside and keeps nobody else waiting; `reopen` has all gates 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from heapq import heappop, heappush
 
-from weft.engine.pools.lanes import Claims, Lane, Need, Pool, Queue, Request
+from weft.engine.pools.lanes import Claims, Lane, Need, PoolState, Queue, Request
 
 PATIENCE = 16
 FEW_LANES = 4
@@ -68,10 +68,10 @@ class Allocator:
         """`ordered`: pools in which the keys alone decide. `opens`: whether the gate of a ticket is open now."""
         self._patience = patience
         self.opens = opens
-        self._pools = {number: Pool(number, size) for number, size in enumerate(sizes)}
+        self._pools = {number: PoolState(number, size) for number, size in enumerate(sizes)}
         for number in ordered:
             self._pools[number].ordered = True
-        self._gate = Pool(_GATE, 0)  # where lanes stand whose gate is shut
+        self._gate = PoolState(_GATE, 0)  # where lanes stand whose gate is shut
         self._spare: list[int] = []  # numbers of pools that were dropped
         self._lanes: dict[tuple[Claims, Hashable], Lane] = {}
         self._requests: dict[int, Request] = {}
@@ -87,7 +87,7 @@ class Allocator:
     def add_pool(self, size: int, *, ordered: bool = False) -> int:
         """Adds a pool and returns its number, which may be that of a dropped pool."""
         number = self._spare.pop() if self._spare else len(self._pools)
-        self._pools[number] = pool = Pool(number, size)
+        self._pools[number] = pool = PoolState(number, size)
         pool.ordered = ordered
         return number
 
@@ -184,7 +184,7 @@ class Allocator:
             pool = self._pools[number]
             pool.free += amount
             if pool.free > pool.size:
-                raise ValueError(f"more is given back to pool {number} than was taken of it")
+                raise ValueError(f"more is returned to pool {number} than was taken from it")
             if pool.parked:
                 self._wake(pool)
 
@@ -273,7 +273,7 @@ class Allocator:
             if pool.parked:
                 self._wake(pool)
 
-    def _wake(self, pool: Pool) -> None:
+    def _wake(self, pool: PoolState) -> None:
         """Makes ready the best parked lane that fits, and each impatient lane that fits."""
         if pool is self._gate:
             return
@@ -293,7 +293,7 @@ class Allocator:
         if lane.turn is not None:
             heappush(self._pressing, (lane.turn, lane))
 
-    def _leave(self, lane: Lane, pool: Pool) -> None:
+    def _leave(self, lane: Lane, pool: PoolState) -> None:
         pool.parked -= 1
         if not pool.ordered:
             lane.passed += pool.granted - lane.since
@@ -307,13 +307,13 @@ class Allocator:
 
     # The bypass bound
 
-    def _note(self, lane: Lane, pool: Pool, due: int) -> None:
+    def _note(self, lane: Lane, pool: PoolState, due: int) -> None:
         """Schedules a check of a parked lane after a certain number of grants of the pool."""
         self._noted += 1
         lane.due = self._noted
         heappush(pool.due, (due, self._noted, lane))
 
-    def _pass_over(self, pool: Pool) -> None:
+    def _pass_over(self, pool: PoolState) -> None:
         """Checks the parked lanes that are due after a grant of the pool."""
         due = pool.due
         while due and due[0][0] <= pool.granted:
@@ -321,7 +321,7 @@ class Allocator:
             if lane.where is pool and lane.due == number and lane.turn is None:
                 self._look_at(lane, pool)
 
-    def _look_at(self, lane: Lane, pool: Pool) -> None:
+    def _look_at(self, lane: Lane, pool: PoolState) -> None:
         """Makes a parked lane impatient if it was passed over too often; otherwise schedules the next check."""
         most = self._patience * max(FEW_LANES, pool.parked) // FEW_LANES
         missing = most - lane.passed - (pool.granted - lane.since)

@@ -8,7 +8,7 @@ Claims = tuple[tuple[int, int], ...]
 """Pools with the amount claimed of each, every pool once, in the order in which a run acquires pools."""
 
 
-class Pool:
+class PoolState:
     """A number of tokens, the lanes that claim it, and the lanes that are parked at it."""
 
     __slots__ = (
@@ -82,7 +82,7 @@ class Lane:
         self.needs = needs
         self.gate = gate  # what its requests have in common that are granted only while that is open
         self.head: Request | None = None
-        self.where: Pool | None = None  # the pool it is parked at
+        self.where: PoolState | None = None  # the pool it is parked at
         self.queue = ready  # where its head stands: among the ready, or in a queue of that pool
         self.passed = 0  # how often it was passed over since something of it was granted, and before `since`
         self.since = 0  # the grants of its pool when it was parked there
@@ -91,7 +91,7 @@ class Lane:
         self._rest: list[Request] = []  # a heap
         self._dead: set[int] = set()  # numbers of those in the rest that were withdrawn
 
-    def move(self, queue: "Queue", where: Pool | None) -> None:
+    def move(self, queue: "Queue", where: PoolState | None) -> None:
         """Moves the head to another queue."""
         head = self.head
         assert head is not None
@@ -145,7 +145,7 @@ Request = tuple[tuple[int, ...], int, int, Lane]
 Queue = list[Request]
 """Heads of lanes, best first. Lanes are few, and insertion into a list is fast up to many thousands."""
 
-Need = tuple[Pool, int, Queue]
+Need = tuple[PoolState, int, Queue]
 """A pool, the amount claimed of it, and the queue in which to wait for it."""
 
 

@@ -16,7 +16,7 @@ class Leases:
         """Leases and returns the first free values, in plan order."""
         free, values = self._free[pool], self._values[pool]
         if count > len(free):
-            raise ValueError(f"{count} of the pool {pool!r} are wanted and only {len(free)} are free")
+            raise ValueError(f"pool {pool!r} has {len(free)} free values, but {count} are requested")
         numbers = [heappop(free) for _ in range(count)]
         for number in numbers:
             self._taken.setdefault((pool, values[number]), []).append(number)

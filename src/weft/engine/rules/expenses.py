@@ -157,7 +157,9 @@ class Expenses:
         if budget.earlier(row):
             text += f" ({format_amount(budget.earlier(row))} by earlier runs)"
         if budget.assumed[row]:
-            text += f", {format_amount(budget.assumed[row])} reserved for what did not tell its cost"
+            text += (
+                f", {format_amount(budget.assumed[row])} reserved for calls that did not report their cost"
+            )
         if amount:
             text += f", and this may cost {format_amount(amount)}"
         message = f"the {name} of {self._state.path(row) or 'the plan'} is used up: {text}"

@@ -26,7 +26,7 @@ def _files(plan: Plan, row: int) -> Iterator[str]:
     files = plan.subplans[row].files
     if files:
         others = (
-            "Whoever changes any other file has failed."
+            "Changing any other file is a failure."
             if plan.scopes[row].settings.strict_files
             else "Others may be working on other files at the same time."
         )

@@ -181,7 +181,7 @@ class Scopes:
         return Failure(reason=FailureReason.BLOCKED, message=f"blocked by {names}", cause=paths[bad[0]])
 
     def _gap(self, row: int) -> str:
-        return "" if row in self._state.failures else ", of which a part was left out"
+        return "" if row in self._state.failures else ", without a part that was left out"
 
     def _open(self, group: int) -> None:
         state = self._state

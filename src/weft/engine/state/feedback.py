@@ -45,7 +45,7 @@ def feedback(failure: FailureReport) -> str:
     """Returns the text that templates read as `feedback`."""
     if failure.verdict is not UNSET:
         by = f" ({_cut(failure.message, LONGEST_COMMAND)})" if failure.message else ""
-        head = f"Step '{failure.step}' looked at the work and did not accept it{by}. What it said:"
+        head = f"Step '{failure.step}' reviewed the work and rejected it{by}. Its reasons:"
         parts = [f"{head}\n{_beginning(_reasons(failure.verdict))}"]
     else:
         parts = [_head(failure), *_tails(failure)]

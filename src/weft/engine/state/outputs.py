@@ -70,7 +70,7 @@ def step_values(
     pipelines: Mapping[str, Pipeline],
     *,
     within: str = "",
-) -> dict[str, "TemplateStep"]:
+) -> dict[str, "StepOutputs"]:
     """Returns the steps that have ended, by id, for templates of the same pipeline.
 
     The keys of `outputs` are addresses, as `outer.inner`. `within` is the address of the step that contains these.
@@ -83,20 +83,20 @@ def step_values(
 
 def _view(
     step: Step, address: str, outputs: Mapping[str, StepOutput], pipelines: Mapping[str, Pipeline]
-) -> "TemplateStep":
+) -> "StepOutputs":
     """Returns a step as templates read it, nested steps included."""
     # The nested pipeline has ended, so a step of it without an output did not run: it counts as skipped.
-    inner: dict[str, TemplateStep] = {}
+    inner: dict[str, StepOutputs] = {}
     if isinstance(step.body, Nested):
         for nested in pipelines[step.body.pipeline].steps:
             inner[nested.id] = _view(nested, f"{address}.{nested.id}", outputs, pipelines)
-    return TemplateStep(step, outputs.get(address, SKIPPED), inner)
+    return StepOutputs(step, outputs.get(address, SKIPPED), inner)
 
 
-class TemplateStep(Mapping[str, object]):
+class StepOutputs(Mapping[str, object]):
     """A step as templates read it: `step.ID`. `weft.plan.templates.names` checks which names a plan may use."""
 
-    def __init__(self, step: Step, output: StepOutput, inner: dict[str, "TemplateStep"]) -> None:
+    def __init__(self, step: Step, output: StepOutput, inner: dict[str, "StepOutputs"]) -> None:
         self.step = step
         self.output = output
         self._inner = inner
@@ -128,7 +128,7 @@ class TemplateStep(Mapping[str, object]):
         return f"{subject} has no '{key}'; {known_keys(self, key)}"
 
     @property
-    def _last(self) -> "TemplateStep | None":
+    def _last(self) -> "StepOutputs | None":
         """The last step of a nested pipeline; its result is the result of the pipeline."""
         return next(reversed(self._inner.values()), None)
 
@@ -213,7 +213,7 @@ def check_result(step: Step, output: StepOutput) -> StepOutput:
     if schema is None or output.status != "done":
         return output
     if len(output.result) > MOST_CHECKED:
-        limit = f"at most {MOST_CHECKED:,} characters are held against output_schema"
+        limit = f"at most {MOST_CHECKED:,} characters are checked against output_schema"
         return _failed(output, f"the result has {len(output.result):,} characters; {limit}")
     try:
         value = json_in(step, output.result) if output.json is UNSET else output.json

@@ -91,7 +91,7 @@ class RunningJob:
         """Records that it could not be started."""
         self._why = NOT_STARTED
         self._message = (
-            f"the supervisor has no means to start it: {words(error)}"
+            f"the supervisor lacks resources to start it: {words(error)}"
             if isinstance(error, OSError)
             else str(error)
         )

@@ -19,24 +19,24 @@ _REPR.maxstring, _REPR.maxlist = 120, 10
 shown = _REPR.repr
 
 
-class Position(NamedTuple):
+class PnmlPosition(NamedTuple):
     """A place in the file; both count from 1."""
 
     line: int
     column: int
 
 
-Wrong = Callable[[str, str, Position], FileFormatError]
+Wrong = Callable[[str, str, PnmlPosition], FileFormatError]
 
 
 @dataclass(slots=True)
-class Part:
+class PnmlPart:
     """A net, page, node, reference or arc."""
 
     element: str
     id: str
     """The XML id, unless Weft's `<toolspecific>` gives a node another. An arc without an id has its ends."""
-    at: Position
+    at: PnmlPosition
     ends: tuple[str, ...] = ()
     """XML ids: source and target of an arc, or the node that a reference stands for."""
     number: int | None = None
@@ -52,7 +52,7 @@ class Part:
 class PartGraph:
     """The parts by XML id and the arcs, both in the order of the file."""
 
-    def __init__(self, parts: dict[str, Part], arcs: list[Part], wrong: Wrong) -> None:
+    def __init__(self, parts: dict[str, PnmlPart], arcs: list[PnmlPart], wrong: Wrong) -> None:
         self._parts = parts
         self._arcs = arcs
         self._wrong = wrong
@@ -74,18 +74,18 @@ class PartGraph:
             place_kinds=tuple(place.kind for place in places),
         )
 
-    def _all(self, element: str) -> Iterator[Part]:
+    def _all(self, element: str) -> Iterator[PnmlPart]:
         return (self._parts[id_] for id_ in self._ids[element])
 
-    def _check_ids(self, nodes: Iterable[Part]) -> None:
+    def _check_ids(self, nodes: Iterable[PnmlPart]) -> None:
         """Checks that the ids from Weft's `<toolspecific>` elements differ. XML ids have been checked already."""
-        nodes_by_id: dict[str, Part] = {}
+        nodes_by_id: dict[str, PnmlPart] = {}
         for node in nodes:
             first = nodes_by_id.setdefault(node.id, node)
             if first is not node:
                 raise self._wrong(f"{node} has the id of line {first.at.line}", "ids must differ", node.at)
 
-    def _check_traits(self, transitions: list[Part]) -> None:
+    def _check_traits(self, transitions: list[PnmlPart]) -> None:
         """Checks that all transitions have the same traits: timing and priority decide which one fires first."""
         for trait in TRAIT_LABELS:
             stated = [(transition, transition.traits.get(trait)) for transition in transitions]

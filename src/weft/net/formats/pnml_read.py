@@ -17,7 +17,7 @@ from xml.parsers import expat
 from weft.errors import FileFormatError
 from weft.net.formats import pnml_dialects as dialects
 from weft.net.formats.pnml_dialects import Label
-from weft.net.formats.pnml_graph import Part, PartGraph, Position, shown
+from weft.net.formats.pnml_graph import PartGraph, PnmlPart, PnmlPosition, shown
 from weft.net.formats.pnml_write import MAX_DIGITS, NAMESPACE, TOOL, TOOL_VERSION
 from weft.net.model import PlaceKind
 from weft.net.plain import PlainNet
@@ -61,7 +61,7 @@ def read_pnml(data: bytes | Iterable[bytes], *, file: str) -> PlainNet:
     return reader.end()
 
 
-_TOP = Position(1, 1)
+_TOP = PnmlPosition(1, 1)
 
 
 class _Reader:
@@ -69,10 +69,10 @@ class _Reader:
 
     def __init__(self, file: str) -> None:
         self._file = file
-        self._nets: list[tuple[str, Position]] = []
-        self._parts: dict[str, Part] = {}
-        self._arcs: list[Part] = []
-        self._part = Part("", "", _TOP)
+        self._nets: list[tuple[str, PnmlPosition]] = []
+        self._parts: dict[str, PnmlPart] = {}
+        self._arcs: list[PnmlPart] = []
+        self._part = PnmlPart("", "", _TOP)
         self._token_class: str | None = None
         self._open = [""]
         self._depth = self._skipped_depth = self._fed = 0
@@ -128,18 +128,18 @@ class _Reader:
         try:
             self._parser.Parse(piece, final)
         except expat.ExpatError as error:
-            at = Position(error.lineno, error.offset + 1)
+            at = PnmlPosition(error.lineno, error.offset + 1)
             description = expat.ErrorString(error.code)
             raise self._wrong(f"not well-formed XML: {description}", "PNML is needed", at) from None
 
-    def _here(self) -> Position:
-        return Position(self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber + 1)
+    def _here(self) -> PnmlPosition:
+        return PnmlPosition(self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber + 1)
 
-    def _wrong(self, message: str, allowed: str, at: Position | None = None) -> FileFormatError:
+    def _wrong(self, message: str, allowed: str, at: PnmlPosition | None = None) -> FileFormatError:
         line, column = at or self._here()
         return FileFormatError(f"{message}; {allowed}", file=self._file, line=line, column=column)
 
-    def _refused(self, message: str, class_: str, at: Position | None = None) -> FileFormatError:
+    def _refused(self, message: str, class_: str, at: PnmlPosition | None = None) -> FileFormatError:
         """Returns the error for a net of a class that is not plain."""
         return self._wrong(f"{message}: this is {class_}", dialects.PLAIN_ONLY, at)
 
@@ -238,7 +238,7 @@ class _Reader:
             self._check_present(name, needed, attributes)
         ends = tuple(attributes[end] for end in ("source", "target", "ref") if end in attributes)
         id_ = attributes.get("id")
-        self._part = Part(name, " to ".join(ends) if id_ is None else id_, self._here(), ends)
+        self._part = PnmlPart(name, " to ".join(ends) if id_ is None else id_, self._here(), ends)
         if id_ is not None:
             self._check_new(id_)
         if name in dialects.ARCS:
@@ -347,7 +347,7 @@ class _Reader:
             raise self._wrong(f"a second <{name}> of {self._part}", "one is allowed", self._label_at)
         self._read_number(name, self._label_text(name), self._text_at)
 
-    def _read_number(self, name: str, text: str, at: Position) -> None:
+    def _read_number(self, name: str, text: str, at: PnmlPosition) -> None:
         least = dialects.NUMBER_LABELS.get(name, 1)
         count = self._count_of_class(name, text, at) if "," in text else text
         if not _WHOLE.fullmatch(count) or int(count) < least:
@@ -358,7 +358,7 @@ class _Reader:
             raise self._wrong(message, "one is allowed", at)
         self._part.number = int(count)
 
-    def _count_of_class(self, name: str, text: str, at: Position) -> str:
+    def _count_of_class(self, name: str, text: str, at: PnmlPosition) -> str:
         """The number in `Default,2`, as PIPE writes it: the class of the tokens, and how many."""
         if not _BY_CLASS.fullmatch(text):
             return text
@@ -379,7 +379,7 @@ class _Reader:
         else:
             self._check_arc_type(type_, self._label_at)
 
-    def _check_arc_type(self, type_: str, at: Position) -> None:
+    def _check_arc_type(self, type_: str, at: PnmlPosition) -> None:
         class_ = dialects.ARC_TYPES.get(type_)
         if class_ is not None:
             raise self._refused(f"{self._part} has the type {shown(type_)}", class_, at)
@@ -393,6 +393,6 @@ class _Reader:
         message = f"<{name}> of {self._part} is"
         self._check_fixed(message, self._label_text(name), dialects.FIXED_LABELS[name], self._label_at)
 
-    def _check_fixed(self, message: str, text: str, label: Label, at: Position) -> None:
+    def _check_fixed(self, message: str, text: str, label: Label, at: PnmlPosition) -> None:
         if text.lower() not in label.allowed:
             raise self._refused(f"{message} {shown(text)}", label.otherwise, at)

@@ -21,7 +21,7 @@ from weft.plan.convert.ail_steps import Agents, Context, PipelineWriter
 from weft.plan.convert.ail_templates import Findings
 from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields
 from weft.plan.convert.names import fitting_id, fitting_ids, free_id
-from weft.plan.convert.notes import Source
+from weft.plan.convert.notes import ConversionSource
 from weft.plan.convert.plan_parts import ASSUMED, ID_RULE, without_empty
 from weft.plan.text.document import Items, Node, Scalar, Table, read_document
 from weft.plan.text.emit import Plain
@@ -38,7 +38,7 @@ _FIRST_FILE_ONLY = dict.fromkeys(
 _TOOLS = {"tools": "what an agent may do is set up with the agent"}
 
 
-def convert_ail(sources: Sequence[Source]) -> dict[str, Plain]:
+def convert_ail(sources: Sequence[ConversionSource]) -> dict[str, Plain]:
     """Returns the plan without its first keys.
 
     The first file is converted, the others are files that it calls.
@@ -92,14 +92,14 @@ def _beside(file: str, word: str) -> str:
 class _File:
     """One file of ail, as read."""
 
-    source: Source
+    source: ConversionSource
     model: str | None
     settings: dict[str, Plain]
     pipelines: dict[str, list[AilStep]]
     """By a name that is unique among all files; the first file's own pipeline has the name ''."""
 
 
-def _read_file(source: Source, *, is_main: bool) -> _File:
+def _read_file(source: ConversionSource, *, is_main: bool) -> _File:
     top = Fields(source.table(), source)
     top.take("version")
     if top.take("FROM") is not None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weft.plan.convert.fields import Fields, LocatedText
-from weft.plan.convert.notes import Source
+from weft.plan.convert.notes import ConversionSource
 from weft.plan.convert.order import cycle_among
 
 KINDS = ("prompt", "skill", "pipeline", "action", "context", "do_while", "for_each")
@@ -121,7 +121,7 @@ def _check_needs(step: AilStep, earlier: Mapping[str, AilStep], ids: set[str]) -
             )
 
 
-def check_calls(pipelines: Mapping[str, list[AilStep]], source: Source) -> None:
+def check_calls(pipelines: Mapping[str, list[AilStep]], source: ConversionSource) -> None:
     """Reports named pipelines that call each other in a cycle."""
     calls = {
         name: [step.word for step in steps if step.kind == "pipeline" and step.word in pipelines]

@@ -17,7 +17,7 @@ from shlex import quote
 
 from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields, LocatedText
 from weft.plan.convert.names import fitting_ids
-from weft.plan.convert.notes import Source
+from weft.plan.convert.notes import ConversionSource
 from weft.plan.convert.order import Group, cycle
 from weft.plan.convert.plan_parts import (
     AGENT,
@@ -60,7 +60,7 @@ class _Part:
     writes: tuple[str, ...] = ()
 
 
-def convert_brunch(source: Source) -> dict[str, Plain]:
+def convert_brunch(source: ConversionSource) -> dict[str, Plain]:
     """Returns the plan without its first keys."""
     top = Fields(source.table(), source)
     runner = _runner(top)
@@ -149,7 +149,7 @@ def _targets(fields: Fields) -> tuple[LocatedText, ...]:
     return tuple(targets)
 
 
-def _check(epics: Sequence[_Part], slices: Sequence[_Part], source: Source) -> None:
+def _check(epics: Sequence[_Part], slices: Sequence[_Part], source: ConversionSource) -> None:
     by_epic = {part.id: part for part in epics}
     by_slice = {part.id: part for part in slices}
     valid = [
@@ -187,7 +187,9 @@ def _ids(part: _Part) -> list[str]:
 class _Writer:
     """Writes subplans from parts with valid references."""
 
-    def __init__(self, epics: Sequence[_Part], slices: Sequence[_Part], runner: str, source: Source) -> None:
+    def __init__(
+        self, epics: Sequence[_Part], slices: Sequence[_Part], runner: str, source: ConversionSource
+    ) -> None:
         self._epics = {part.id: part for part in epics}
         self._slices = {part.id: part for part in slices}
         self._runner = runner

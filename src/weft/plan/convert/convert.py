@@ -8,7 +8,7 @@ from weft.plan.convert.ail import convert_ail
 from weft.plan.convert.brunch import convert_brunch
 from weft.plan.convert.gsd import convert_gsd
 from weft.plan.convert.names import fitting_id
-from weft.plan.convert.notes import Converted, Ledger, Source
+from weft.plan.convert.notes import ConversionNotes, ConversionSource, Converted
 from weft.plan.text.emit import Plain, to_yaml
 
 System: TypeAlias = Literal["brunch", "ail", "gsd"]
@@ -22,7 +22,7 @@ def convert(files: Mapping[str, str], source: System, *, name: str | None = None
     (`called_files`); for gsd all files of a folder, by relative path. The plan's id is made from `name`, or else
     from the name of the first file.
     """
-    ledger = Ledger()
+    ledger = ConversionNotes()
     body = _body(files, source, ledger)
     # Faults found late must not produce a plan.
     ledger.settle()
@@ -31,7 +31,7 @@ def convert(files: Mapping[str, str], source: System, *, name: str | None = None
     return Converted(text=text, notes=ledger.notes())
 
 
-def _body(files: Mapping[str, str], source: System, ledger: Ledger) -> dict[str, Plain]:
+def _body(files: Mapping[str, str], source: System, ledger: ConversionNotes) -> dict[str, Plain]:
     match source:
         case "brunch":
             return convert_brunch(_only(files, ledger))
@@ -43,16 +43,16 @@ def _body(files: Mapping[str, str], source: System, ledger: Ledger) -> dict[str,
             assert_never(source)
 
 
-def _only(files: Mapping[str, str], ledger: Ledger) -> Source:
+def _only(files: Mapping[str, str], ledger: ConversionNotes) -> ConversionSource:
     if len(files) != 1:
         raise InputError(f"one file is needed, not {len(files)}")
     return _sources(files, ledger)[0]
 
 
-def _sources(files: Mapping[str, str], ledger: Ledger) -> list[Source]:
+def _sources(files: Mapping[str, str], ledger: ConversionNotes) -> list[ConversionSource]:
     if not files:
         raise InputError("one file is needed, not 0")
-    return [Source(file=file, text=text, ledger=ledger) for file, text in files.items()]
+    return [ConversionSource(file=file, text=text, ledger=ledger) for file, text in files.items()]
 
 
 def _plan_id(files: Mapping[str, str], source: System, name: str | None) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from weft.plan.convert.notes import Source
+from weft.plan.convert.notes import ConversionSource
 from weft.plan.text.document import Items, Node, Scalar, Table
 from weft.plan.text.emit import Plain
 
@@ -21,7 +21,7 @@ class LocatedText(NamedTuple):
 class Fields:
     """A mapping of the input, which knows which of its keys have been read."""
 
-    def __init__(self, table: Table, source: Source, subject: str = "") -> None:
+    def __init__(self, table: Table, source: ConversionSource, subject: str = "") -> None:
         self.table = table
         self.source = source
         self.subject = subject

@@ -15,7 +15,7 @@ from weft.plan.convert.gsd_files import PREFERENCES, front_matter
 from weft.plan.convert.gsd_milestones import Milestone, note_left_out, read_milestones
 from weft.plan.convert.gsd_slices import MilestoneWriter
 from weft.plan.convert.names import fitting_ids
-from weft.plan.convert.notes import Ledger, Source
+from weft.plan.convert.notes import ConversionNotes, ConversionSource
 from weft.plan.convert.plan_parts import AGENT, ASSUMED, NO_AGENT_NAMED, without_empty
 from weft.plan.text.emit import Plain
 
@@ -24,9 +24,9 @@ _MERGE_WHEN = {"per-slice": "slice", "per-milestone": "milestone"}
 _MERGE_MODE = {"auto": "auto", "confirm": "confirm", "manual": "manual"}
 
 
-def convert_gsd(files: Mapping[str, str], ledger: Ledger) -> dict[str, Plain]:
+def convert_gsd(files: Mapping[str, str], ledger: ConversionNotes) -> dict[str, Plain]:
     """Returns the plan without its first keys."""
-    sources = [Source(file=file, text=files[file], ledger=ledger) for file in sorted(files)]
+    sources = [ConversionSource(file=file, text=files[file], ledger=ledger) for file in sorted(files)]
     preferences = [source for source in sources if PREFERENCES.fullmatch(source.file)]
     milestones = read_milestones([source for source in sources if source not in preferences], ledger)
     settings, commands = _preferences(preferences)
@@ -53,7 +53,7 @@ def _goal(milestones: Mapping[str, Milestone]) -> str:
     )
 
 
-def _groups(milestones: Mapping[str, Milestone], commands: list[str], ledger: Ledger) -> list[Plain]:
+def _groups(milestones: Mapping[str, Milestone], commands: list[str], ledger: ConversionNotes) -> list[Plain]:
     ids = fitting_ids(milestones, otherwise="milestone")
     groups: list[Plain] = []
     for milestone in milestones.values():
@@ -71,7 +71,7 @@ def _groups(milestones: Mapping[str, Milestone], commands: list[str], ledger: Le
     return groups
 
 
-def _report_nothing_to_do(milestones: Mapping[str, Milestone], ledger: Ledger) -> None:
+def _report_nothing_to_do(milestones: Mapping[str, Milestone], ledger: ConversionNotes) -> None:
     # If nothing can be converted, the notes of left-out milestones become errors.
     faults = [fault for milestone in milestones.values() for fault in milestone.ledger.faults()]
     for fault in faults:
@@ -81,7 +81,7 @@ def _report_nothing_to_do(milestones: Mapping[str, Milestone], ledger: Ledger) -
         first.fault(1, "every slice of every milestone is done; there is nothing to convert")
 
 
-def _preferences(sources: list[Source]) -> tuple[dict[str, Plain], list[str]]:
+def _preferences(sources: list[ConversionSource]) -> tuple[dict[str, Plain], list[str]]:
     """Returns the settings of the plan and the commands that verify each slice, from the first of the files."""
     for ignored in sources[1:]:
         ignored.note(1, f"the file {NOT_CARRIED_OVER}", f"the preferences are those in {sources[0].file}")
@@ -94,7 +94,7 @@ def _preferences(sources: list[Source]) -> tuple[dict[str, Plain], list[str]]:
     return settings, commands
 
 
-def _preference_fields(source: Source) -> Fields | None:
+def _preference_fields(source: ConversionSource) -> Fields | None:
     if source.file.lower().endswith(".md"):
         return front_matter(source)
     return Fields(source.table(), source) if source.text.strip() else None

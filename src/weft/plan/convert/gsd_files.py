@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from weft.plan.convert.fields import Fields
-from weft.plan.convert.notes import Source
+from weft.plan.convert.notes import ConversionSource
 
 _FOLDER = r"(?P<folder>(?:.*/)?M\d+[^/]*)/"
 _PREFIX = r"(?:(?P<id>M\d+(?:-[a-z0-9]{6})?)-)?"
@@ -49,7 +49,7 @@ class PlanLine:
 class SlicePlan:
     """A plan of a slice or of a task."""
 
-    source: Source
+    source: ConversionSource
     text: str
     files: tuple[PlanLine, ...]
     commands: tuple[PlanLine, ...]
@@ -66,17 +66,17 @@ def milestone_id(path: re.Match[str]) -> str:
     return file_id or ("" if folder is None else folder[0])
 
 
-def front_matter(source: Source) -> Fields | None:
+def front_matter(source: ConversionSource) -> Fields | None:
     """Returns the keys between the two lines `---` at the start of the file."""
     fenced = _FENCE.match(source.text)
     if fenced is None or not fenced[1].strip():
         return None
     # An empty line replaces the first fence, so that line numbers stay the same.
-    inner = Source(file=source.file, text=f"\n{fenced[1]}", ledger=source.ledger)
+    inner = ConversionSource(file=source.file, text=f"\n{fenced[1]}", ledger=source.ledger)
     return Fields(inner.table(), inner)
 
 
-def lines_of(source: Source) -> Iterator[tuple[int, str]]:
+def lines_of(source: ConversionSource) -> Iterator[tuple[int, str]]:
     """Yields the lines after the front matter, without comments, with their numbers in the file."""
     blanked = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), source.text)
     fenced = _FENCE.match(blanked)
@@ -91,7 +91,7 @@ def _group(pattern: re.Pattern[str], line: str, name: str) -> str:
     return "" if match is None else match[name].strip()
 
 
-def read_plan(source: Source) -> SlicePlan:
+def read_plan(source: ConversionSource) -> SlicePlan:
     files: list[PlanLine] = []
     commands: list[PlanLine] = []
     unclear: list[PlanLine] = []

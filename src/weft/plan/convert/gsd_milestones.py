@@ -22,7 +22,7 @@ from weft.plan.convert.gsd_files import (
     read_plan,
 )
 from weft.plan.convert.gsd_roadmap import Roadmap, Slice, read_roadmap
-from weft.plan.convert.notes import ConvertError, Ledger, Source
+from weft.plan.convert.notes import ConversionNotes, ConversionSource, ConvertError
 from weft.plan.convert.order import Group, cycle
 
 _NEEDS = ("depends_on", "dependsOn")
@@ -33,14 +33,16 @@ class Milestone:
     """A milestone, as read from its files."""
 
     id: str
-    source: Source
+    source: ConversionSource
     """Its roadmap, or else the first of its files."""
-    ledger: Ledger
+    ledger: ConversionNotes
     """The faults of its files."""
     left_out: str = ""
     """Why it cannot be converted; empty if it can."""
     roadmap: Roadmap | None = None
-    needs: dict[str, tuple[Source, int]] = field(default_factory=dict[str, tuple[Source, int]])
+    needs: dict[str, tuple[ConversionSource, int]] = field(
+        default_factory=dict[str, tuple[ConversionSource, int]]
+    )
     """The milestones it depends on, and where they are named."""
     plans: dict[str, list[SlicePlan]] = field(default_factory=dict[str, list[SlicePlan]])
     """By slice: its plan, then those of its tasks."""
@@ -70,7 +72,7 @@ class Milestone:
                 source.note(line, message, "that one is done")
 
 
-def read_milestones(sources: Sequence[Source], ledger: Ledger) -> dict[str, Milestone]:
+def read_milestones(sources: Sequence[ConversionSource], ledger: ConversionNotes) -> dict[str, Milestone]:
     """Returns the milestones by id, in the order of their numbers; errors in them are faults."""
     folders: dict[str, Milestone] = {}
     for source in sources:
@@ -85,13 +87,13 @@ def read_milestones(sources: Sequence[Source], ledger: Ledger) -> dict[str, Mile
             message = f"milestone {milestone.id!r} stands in {milestones[milestone.id].source.file}, too"
             replace(milestone.source, ledger=ledger).fault(1, message)
     if not any(milestone.roadmap for milestone in ordered):
-        file = sources[0] if sources else Source(file="gsd", text="", ledger=ledger)
+        file = sources[0] if sources else ConversionSource(file="gsd", text="", ledger=ledger)
         file.fault(1, "no milestone was found; a file such as M001/M001-ROADMAP.md is needed")
     _check(milestones, ledger)
     return milestones
 
 
-def _read_file(source: Source, folders: dict[str, Milestone]) -> bool:
+def _read_file(source: ConversionSource, folders: dict[str, Milestone]) -> bool:
     """Reads a file of a milestone; returns False if it is none."""
     # Worktrees contain copies of the same files.
     if "worktrees" in source.file.split("/"):
@@ -110,14 +112,14 @@ def _read_file(source: Source, folders: dict[str, Milestone]) -> bool:
     return False
 
 
-def _roadmap(source: Source, path: re.Match[str], milestone: Milestone) -> None:
+def _roadmap(source: ConversionSource, path: re.Match[str], milestone: Milestone) -> None:
     milestone.id = milestone_id(path)
     milestone.source = source
     milestone.roadmap = read_roadmap(source, lines_of(source))
     _front_matter(source, milestone)
 
 
-def _context(source: Source, path: re.Match[str], milestone: Milestone) -> None:
+def _context(source: ConversionSource, path: re.Match[str], milestone: Milestone) -> None:
     # The roadmap's name decides; the context may be read before it.
     milestone.id = milestone_id(path) if milestone.roadmap is None else milestone.id
     _front_matter(source, milestone)
@@ -126,7 +128,7 @@ def _context(source: Source, path: re.Match[str], milestone: Milestone) -> None:
     )
 
 
-def _front_matter(source: Source, milestone: Milestone) -> None:
+def _front_matter(source: ConversionSource, milestone: Milestone) -> None:
     top = front_matter(source)
     if top is not None:
         for key in _NEEDS:
@@ -141,7 +143,7 @@ def _upper(id_: str) -> str:
     return stripped[:1].upper() + stripped[1:]
 
 
-def _plan(source: Source, path: re.Match[str], milestone: Milestone) -> None:
+def _plan(source: ConversionSource, path: re.Match[str], milestone: Milestone) -> None:
     plan = read_plan(source)
     top = front_matter(source)
     plans = milestone.plans.setdefault(path["slice"].upper(), [])
@@ -168,7 +170,7 @@ def _with_listed_files(plan: SlicePlan, top: Fields) -> SlicePlan:
 # References between milestones.
 
 
-def _check(milestones: Mapping[str, Milestone], ledger: Ledger) -> None:
+def _check(milestones: Mapping[str, Milestone], ledger: ConversionNotes) -> None:
     for milestone in milestones.values():
         _check_needs(milestone, milestones)
         if milestone.roadmap is not None and _check_slices(milestone.roadmap):
@@ -177,7 +179,7 @@ def _check(milestones: Mapping[str, Milestone], ledger: Ledger) -> None:
     _check_cycle([each for each in milestones.values() if not each.left_out], ledger)
 
 
-def _check_cycle(milestones: Sequence[Milestone], ledger: Ledger) -> None:
+def _check_cycle(milestones: Sequence[Milestone], ledger: ConversionNotes) -> None:
     ids = {milestone.id for milestone in milestones}
     groups = {milestone.id: _group(milestone, ids) for milestone in milestones}
     cycle_text = cycle(groups, group_word="milestone", member_word="slice")

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from weft.plan.convert.notes import Source
+from weft.plan.convert.notes import ConversionSource
 
 _DASHES = "\u2014\u2013-"
 _TITLE = re.compile(rf"#\s+(?:M[\w-]*|S\d+)\s*[:{_DASHES}]\s*(?P<title>.+)")
@@ -74,7 +74,7 @@ class Slice:
 class Roadmap:
     """The roadmap of a milestone."""
 
-    source: Source
+    source: ConversionSource
     title: str
     vision: str
     slices: tuple[Slice, ...]
@@ -94,7 +94,7 @@ class RoadmapLine:
         return self.heading.startswith("slice")
 
 
-def read_roadmap(source: Source, numbered: Iterable[tuple[int, str]]) -> Roadmap:
+def read_roadmap(source: ConversionSource, numbered: Iterable[tuple[int, str]]) -> Roadmap:
     """Returns the roadmap in these lines of a file; a roadmap without slices is a fault."""
     lines = list(_with_headings(numbered))
     # The newest format comes first; a roadmap uses one of them.
@@ -132,7 +132,7 @@ def _group(pattern: re.Pattern[str], line: str, name: str) -> str:
 # --- rows of a table ---
 
 
-def _rows(lines: Sequence[RoadmapLine], source: Source) -> list[Slice]:
+def _rows(lines: Sequence[RoadmapLine], source: ConversionSource) -> list[Slice]:
     slices: list[Slice] = []
     columns: dict[str, int] = {}
     for line in lines:
@@ -160,7 +160,7 @@ def _columns(cells: Sequence[str]) -> dict[str, int]:
     return {key: position[0] for key, position in positions.items() if position} if positions["id"] else {}
 
 
-def _row(line: RoadmapLine, columns: dict[str, int], source: Source) -> Iterator[Slice]:
+def _row(line: RoadmapLine, columns: dict[str, int], source: ConversionSource) -> Iterator[Slice]:
     cells = _cells(line.text)
     stated = {key: cells[column] if column < len(cells) else "" for key, column in columns.items()}
     id_ = _SLICE.fullmatch(stated["id"].strip("`[] "))
@@ -177,7 +177,7 @@ def _row(line: RoadmapLine, columns: dict[str, int], source: Source) -> Iterator
     )
 
 
-def _needs(text: str, line: RoadmapLine, source: Source) -> tuple[str, ...]:
+def _needs(text: str, line: RoadmapLine, source: ConversionSource) -> tuple[str, ...]:
     """Returns the slices that a cell or a line names; a text that names none is a fault, as it could mean any."""
     stated = _REMARK.sub("", text).strip("[]`*. ")
     needs = tuple(expanded(stated))
@@ -196,7 +196,7 @@ def _shown(text: str) -> str:
 # --- items with a box ---
 
 
-def _boxes(lines: Sequence[RoadmapLine], source: Source) -> list[Slice]:
+def _boxes(lines: Sequence[RoadmapLine], source: ConversionSource) -> list[Slice]:
     slices: list[Slice] = []
     for line in lines:
         box = _BOX.match(line.text)
@@ -207,7 +207,7 @@ def _boxes(lines: Sequence[RoadmapLine], source: Source) -> list[Slice]:
     return slices
 
 
-def _boxed(box: re.Match[str], line: RoadmapLine, source: Source) -> Iterator[Slice]:
+def _boxed(box: re.Match[str], line: RoadmapLine, source: ConversionSource) -> Iterator[Slice]:
     match = _SLICE.match(box["text"])
     if match is not None:
         depends = _DEPENDS.search(match["title"])
@@ -236,7 +236,7 @@ def expanded(ids: str) -> Iterator[str]:
 # --- headings of their own ---
 
 
-def _headings(lines: Sequence[RoadmapLine], source: Source) -> list[Slice]:
+def _headings(lines: Sequence[RoadmapLine], source: ConversionSource) -> list[Slice]:
     slices: list[Slice] = []
     inside = False
     for line in lines:
@@ -258,7 +258,7 @@ def _headed(match: re.Match[str], line: RoadmapLine) -> Slice:
     return Slice(id=match["id"], line=line.number, title=title, done=bool(done))
 
 
-def _with_line(slice_: Slice, line: RoadmapLine, source: Source) -> Slice:
+def _with_line(slice_: Slice, line: RoadmapLine, source: ConversionSource) -> Slice:
     label = _LABEL.fullmatch(line.text)
     if label is None:
         return replace(slice_, text=f"{slice_.text}\n{line.text}")

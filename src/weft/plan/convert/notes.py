@@ -39,7 +39,7 @@ class ConvertError(PlanError):
     """The input is invalid; lists everything that is wrong with it."""
 
 
-class Ledger:
+class ConversionNotes:
     """Collects notes and faults."""
 
     def __init__(self) -> None:
@@ -53,9 +53,9 @@ class Ledger:
         if problem not in self._faults:
             self._faults.append(problem)
 
-    def part(self) -> "Ledger":
+    def part(self) -> "ConversionNotes":
         """Returns a ledger for one part of the input, which shares the notes but has its own faults."""
-        part = Ledger()
+        part = ConversionNotes()
         # Notes are for the user in any case; only faults decide whether a part is left out.
         part._notes = self._notes
         return part
@@ -80,12 +80,12 @@ class Ledger:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class ConversionSource:
     """One input file, and the ledger for what is found in it."""
 
     file: str
     text: str
-    ledger: Ledger
+    ledger: ConversionNotes
 
     def note(self, line: int, what: str, why: str) -> None:
         self.ledger.note(self.file, line, what, why)

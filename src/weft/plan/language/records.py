@@ -58,7 +58,7 @@ class Record(Struct, frozen=True, eq=False, dict=True):
     name: str
     doc: str
     keys: tuple[Key, ...]
-    rules: "tuple[Rule, ...]" = ()
+    rules: "tuple[KeyRule, ...]" = ()
 
     @cached_property
     def _key_by_name(self) -> dict[str, Key]:
@@ -197,7 +197,7 @@ class Later(Struct, frozen=True):
 # Rules.
 
 
-class Rule(Protocol):
+class KeyRule(Protocol):
     def check(self, table: Table, reader: Reader, name: str) -> None: ...
 
     def schema(self) -> Schema: ...

@@ -28,7 +28,7 @@ from weft.plan.pipelines.unroll import MOST_STEPS
 from weft.plan.prices import Price
 from weft.plan.settings import Layer, Scope, layer, own_settings
 from weft.plan.templates.parse import Path
-from weft.plan.text.document import LIMITS, Items, Limits, Node, Table, read_document
+from weft.plan.text.document import LIMITS, DocumentLimits, Items, Node, Table, read_document
 from weft.plan.text.problems import MOST_PROBLEMS, PlanError, Problem, Severity
 
 
@@ -85,7 +85,7 @@ def load_plan(
     configs: Sequence[Config] = (),
     flags: Layer | None = None,
     surroundings: Surroundings = Surroundings(),  # noqa: B008 - frozen
-    limits: Limits = LIMITS,
+    limits: DocumentLimits = LIMITS,
 ) -> Plan:
     """Returns the plan in this text; raises `PlanError` with all errors.
 

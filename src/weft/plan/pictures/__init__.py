@@ -11,7 +11,7 @@ from weft.plan.pictures.model import (
     Node,
     NodeKind,
     Picture,
-    Row,
+    PictureRow,
     TooLargeToDrawError,
 )
 from weft.plan.pictures.nets import net_picture
@@ -24,7 +24,7 @@ __all__ = [
     "Node",
     "NodeKind",
     "Picture",
-    "Row",
+    "PictureRow",
     "TooLargeToDrawError",
     "dependency_picture",
     "folded",

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from weft.plan.pictures.model import Cluster, Edge, EdgeKind, Node, NodeKind, Picture, Row
+from weft.plan.pictures.model import Cluster, Edge, EdgeKind, Node, NodeKind, Picture, PictureRow
 
 
-def tree_picture(rows: Sequence[Row], *, title: str = "") -> Picture:
+def tree_picture(rows: Sequence[PictureRow], *, title: str = "") -> Picture:
     """Returns the tree, with the plan at the left and its parts to the right."""
     return Picture(
         title=title,
@@ -17,7 +17,7 @@ def tree_picture(rows: Sequence[Row], *, title: str = "") -> Picture:
     )
 
 
-def dependency_picture(rows: Sequence[Row], *, title: str = "") -> Picture:
+def dependency_picture(rows: Sequence[PictureRow], *, title: str = "") -> Picture:
     """Returns the slices in the frames of their groups, with lines from each dependency to its dependents."""
     group_rows = {row.parent for row in rows} - {-1}
     ids = [f"g{number}" if number in group_rows else f"n{number}" for number in range(len(rows))]
@@ -47,7 +47,7 @@ def dependency_picture(rows: Sequence[Row], *, title: str = "") -> Picture:
     )
 
 
-def _dependencies(rows: Sequence[Row], ids: Sequence[str]) -> Iterator[Edge]:
+def _dependencies(rows: Sequence[PictureRow], ids: Sequence[str]) -> Iterator[Edge]:
     for number, row in enumerate(rows):
         for earlier in row.depends_on:
             yield Edge(source=ids[earlier], target=ids[number], kind=EdgeKind.DEPENDS)
@@ -56,7 +56,7 @@ def _dependencies(rows: Sequence[Row], ids: Sequence[str]) -> Iterator[Edge]:
                 yield Edge(source=ids[earlier], target=ids[number], kind=EdgeKind.AFTER)
 
 
-def _node(number: int, row: Row, plan: str) -> Node:
+def _node(number: int, row: PictureRow, plan: str) -> Node:
     label, title = (_name(row.path), _title(row)) if number else (plan or row.title or "plan", "")
     if row.folded and title:  # the number of slices matters more than the title
         label, note = f"{label} · {row.note}", title
@@ -65,7 +65,7 @@ def _node(number: int, row: Row, plan: str) -> Node:
     return Node(id=f"n{number}", label=label, note=note, hint=_hint(row), kind=_kind(number, row))
 
 
-def _kind(number: int, row: Row) -> NodeKind:
+def _kind(number: int, row: PictureRow) -> NodeKind:
     if not number:
         return NodeKind.PLAN
     if row.folded:
@@ -78,10 +78,10 @@ def _name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _title(row: Row) -> str:
+def _title(row: PictureRow) -> str:
     """Returns the title, unless it only repeats the id."""
     return "" if row.title == _name(row.path) else row.title
 
 
-def _hint(row: Row) -> str:
+def _hint(row: PictureRow) -> str:
     return "\n".join(filter(None, (row.path, _title(row), row.note)))

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from weft.plan.pictures.model import Row
+from weft.plan.pictures.model import PictureRow
 
 MAX_ROWS = 60
 RUNS = 12
 """The number of boxes for a level with too many siblings; more would be a tangle of lifted dependencies."""
 
 
-def folded(rows: Sequence[Row], *, max_rows: int = MAX_ROWS) -> tuple[Row, ...]:
+def folded(rows: Sequence[PictureRow], *, max_rows: int = MAX_ROWS) -> tuple[PictureRow, ...]:
     """Returns the rows, folded if there are more than `max_rows`."""
     if max_rows < 2:  # noqa: PLR2004  the plan and one box
         raise ValueError(f"a plan cannot be folded into {max_rows} rows; it needs 2")
@@ -33,7 +33,7 @@ def folded(rows: Sequence[Row], *, max_rows: int = MAX_ROWS) -> tuple[Row, ...]:
     return _merged(small, into, lambda members: _as_run(small, members))
 
 
-def _children(rows: Sequence[Row]) -> list[list[int]]:
+def _children(rows: Sequence[PictureRow]) -> list[list[int]]:
     children: list[list[int]] = [[] for _ in rows]
     for number, row in enumerate(rows[1:], 1):
         children[row.parent].append(number)
@@ -48,7 +48,7 @@ def _trunk(children: Sequence[Sequence[int]], max_rows: int) -> list[int]:
     return trunk
 
 
-def _groups_to_fold(rows: Sequence[Row], children: Sequence[Sequence[int]], max_rows: int) -> set[int]:
+def _groups_to_fold(rows: Sequence[PictureRow], children: Sequence[Sequence[int]], max_rows: int) -> set[int]:
     """Returns the groups to fold: repeatedly the largest groups of boxes, and of these the deepest."""
     depths = _depths(rows)
     open_groups = [sum(bool(children[child]) for child in below) for below in children]
@@ -73,14 +73,14 @@ def _groups_to_fold(rows: Sequence[Row], children: Sequence[Sequence[int]], max_
     return chosen
 
 
-def _depths(rows: Sequence[Row]) -> list[int]:
+def _depths(rows: Sequence[PictureRow]) -> list[int]:
     depths = [0]
     for row in rows[1:]:
         depths.append(depths[row.parent] + 1)
     return depths
 
 
-def _into_groups(rows: Sequence[Row], groups: set[int]) -> list[int]:
+def _into_groups(rows: Sequence[PictureRow], groups: set[int]) -> list[int]:
     """Returns, for each row, the outermost folded group around it, or the row itself."""
     into = [0]
     for number, row in enumerate(rows[1:], 1):
@@ -89,7 +89,7 @@ def _into_groups(rows: Sequence[Row], groups: set[int]) -> list[int]:
     return into
 
 
-def _into_runs(rows: Sequence[Row], max_rows: int) -> list[int]:
+def _into_runs(rows: Sequence[PictureRow], max_rows: int) -> list[int]:
     """Returns, for each row, the first row of its run of siblings.
 
     All rows but the trunk are boxes of one level.
@@ -103,15 +103,15 @@ def _into_runs(rows: Sequence[Row], max_rows: int) -> list[int]:
 
 
 def _merged(
-    rows: Sequence[Row], into: Sequence[int], combined: Callable[[Sequence[int]], Row]
-) -> tuple[Row, ...]:
+    rows: Sequence[PictureRow], into: Sequence[int], combined: Callable[[Sequence[int]], PictureRow]
+) -> tuple[PictureRow, ...]:
     """Returns the rows that stand for themselves or others, with the dependencies of the others."""
     members: dict[int, list[int]] = {}
     for number, leader in enumerate(into):
         members.setdefault(leader, []).append(number)
     numbers = {leader: number for number, leader in enumerate(members)}
     new_number = [numbers[leader] for leader in into]
-    merged: list[Row] = []
+    merged: list[PictureRow] = []
     for leader, folded_rows in members.items():
         row = rows[leader] if len(folded_rows) == 1 else combined(folded_rows)
         parent = rows[leader].parent
@@ -129,10 +129,10 @@ def _merged(
 
 
 def _lifted(
-    rows: Sequence[Row],
+    rows: Sequence[PictureRow],
     folded_rows: Sequence[int],
     new_number: Sequence[int],
-    targets_of: Callable[[Row], tuple[int, ...]],
+    targets_of: Callable[[PictureRow], tuple[int, ...]],
 ) -> tuple[int, ...]:
     lifted = dict.fromkeys(
         new_number[target] for number in folded_rows for target in targets_of(rows[number])
@@ -141,17 +141,17 @@ def _lifted(
     return tuple(lifted)
 
 
-def _as_group(rows: Sequence[Row], members: Sequence[int]) -> Row:
+def _as_group(rows: Sequence[PictureRow], members: Sequence[int]) -> PictureRow:
     return _folded_row(rows, members, path=rows[members[0]].path, title=rows[members[0]].title)
 
 
-def _as_run(rows: Sequence[Row], members: Sequence[int]) -> Row:
+def _as_run(rows: Sequence[PictureRow], members: Sequence[int]) -> PictureRow:
     first, last = rows[members[0]].path, rows[members[-1]].path
     return _folded_row(rows, members, path=f"{first} … {last.rpartition('/')[2]}", title="")
 
 
-def _folded_row(rows: Sequence[Row], members: Sequence[int], *, path: str, title: str) -> Row:
+def _folded_row(rows: Sequence[PictureRow], members: Sequence[int], *, path: str, title: str) -> PictureRow:
     slices = sum(rows[member].folded or rows[member].is_leaf for member in members)
     note = "1 slice" if slices == 1 else f"{slices:,} slices"
     own = rows[members[0]]
-    return Row(path=path, title=title, parent=own.parent, is_leaf=True, note=note, folded=slices)
+    return PictureRow(path=path, title=title, parent=own.parent, is_leaf=True, note=note, folded=slices)

@@ -28,7 +28,7 @@ _LEAST_HIGH = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class EdgePath:
     """The path of an edge, from its left end to its right end."""
 
     edge: int
@@ -54,7 +54,7 @@ class Columns:
     """The cluster around each cluster; -1 for the whole."""
     firsts: list[int]
     lasts: list[int]
-    chains: list[Chain]
+    chains: list[EdgePath]
 
     def around(self, cluster: int) -> Iterator[int]:
         """Yields the cluster itself, the one around it and so on, without the whole."""
@@ -211,12 +211,12 @@ def _measure_clusters(columns: Columns) -> None:
             columns.lasts[cluster] = max(columns.lasts[cluster], layer)
 
 
-def _chain(columns: Columns, edge: int, source: int, target: int) -> Chain:
+def _chain(columns: Columns, edge: int, source: int, target: int) -> EdgePath:
     if columns.last(source) < columns.first(target):
-        return Chain(edge, source, _bends(columns, source, target), target, backwards=False)
+        return EdgePath(edge, source, _bends(columns, source, target), target, backwards=False)
     if columns.last(target) < columns.first(source):
-        return Chain(edge, target, _bends(columns, target, source), source, backwards=True)
-    return Chain(edge, source, (), target, backwards=False, sideways=True)
+        return EdgePath(edge, target, _bends(columns, target, source), source, backwards=True)
+    return EdgePath(edge, source, (), target, backwards=False, sideways=True)
 
 
 def _bends(columns: Columns, left: int, right: int) -> tuple[int, ...]:

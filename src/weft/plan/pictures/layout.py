@@ -10,7 +10,7 @@ from itertools import pairwise
 from weft.plan.pictures.geometry import Layout, Point, Route
 from weft.plan.pictures.grid import MARGIN, STRIP, Grid
 from weft.plan.pictures.heights import Heights, Neighbours, effort
-from weft.plan.pictures.layers import Chain, Columns, columns_of
+from weft.plan.pictures.layers import Columns, EdgePath, columns_of
 from weft.plan.pictures.model import Picture
 from weft.plan.pictures.node_order import order_of
 from weft.plan.pictures.ports import Ports
@@ -67,7 +67,7 @@ def _heights(columns: Columns, sizes: Sequence[float]) -> Heights:
     return heights
 
 
-def _route(grid: Grid, ports: Ports, number: int, chain: Chain) -> Route:
+def _route(grid: Grid, ports: Ports, number: int, chain: EdgePath) -> Route:
     stops = ports.stops(number, chain)
     start = (grid.edge_of(chain.left, stops[0][1], at_right=True), stops[0][1])
     end = (grid.edge_of(chain.right, stops[-1][1], at_right=chain.sideways), stops[-1][1])

@@ -81,7 +81,7 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class PictureRow:
     """A subplan as pictures need it.
 
     Rows are in plan order, a group before its parts; row 0 is the plan itself.

@@ -8,7 +8,7 @@ them.
 from collections.abc import Sequence
 
 from weft.plan.pictures.heights import PORT_MARGIN, Heights
-from weft.plan.pictures.layers import Chain, Columns
+from weft.plan.pictures.layers import Columns, EdgePath
 from weft.plan.pictures.shapes import NodeShape
 
 _STEP = 8.0
@@ -29,7 +29,7 @@ class Ports:
         for side, lines in _by_side(columns.chains).items():
             self._spread(columns, side, lines)
 
-    def level_bends(self, chains: Sequence[Chain]) -> None:
+    def level_bends(self, chains: Sequence[EdgePath]) -> None:
         """Moves rows of bends to the height of an end of their line, if there is room."""
         for number, chain in enumerate(chains):
             if chain.bends:
@@ -37,7 +37,7 @@ class Ports:
                 height = min(self.left[number], self.right[number], key=lambda port: abs(port - now))
                 self.heights.level(chain.bends, height)
 
-    def stops(self, number: int, chain: Chain) -> list[tuple[int, float]]:
+    def stops(self, number: int, chain: EdgePath) -> list[tuple[int, float]]:
         """Returns the stops of the chain from left to right, with the height at which it passes each."""
         bends = ((bend, self.heights.at[bend]) for bend in chain.bends)
         return [(chain.left, self.left[number]), *bends, (chain.right, self.right[number])]
@@ -76,7 +76,7 @@ class Ports:
         return heights
 
 
-def _by_side(chains: Sequence[Chain]) -> dict[Side, list[tuple[int, int]]]:
+def _by_side(chains: Sequence[EdgePath]) -> dict[Side, list[tuple[int, int]]]:
     """Returns the chains that end at each side, with the next stop on them."""
     sides: dict[Side, list[tuple[int, int]]] = {}
     for number, chain in enumerate(chains):
@@ -86,5 +86,5 @@ def _by_side(chains: Sequence[Chain]) -> dict[Side, list[tuple[int, int]]]:
     return sides
 
 
-def _has_head_at(chain: Chain, side: Side) -> bool:
+def _has_head_at(chain: EdgePath, side: Side) -> bool:
     return side[0] == (chain.left if chain.backwards else chain.right)

@@ -23,8 +23,8 @@ from weft.plan.report.profiles import Profiles
 from weft.plan.report.together import PoolUse, Together, pool_uses, together
 from weft.plan.report.waits import (
     CriticalPath,
-    Eligibility,
     Makespan,
+    PlanEligibility,
     critical_path,
     eligibility,
     extra_order,
@@ -50,7 +50,7 @@ class CheckReport(Struct, frozen=True, kw_only=True):
     pipelines: tuple[PipelineUse, ...]
     together: Together
     pools: tuple[PoolUse, ...]
-    eligibility: Eligibility
+    eligibility: PlanEligibility
     overlaps: OverlapReport
     critical_path: CriticalPath
     makespan: Makespan

@@ -32,14 +32,14 @@ class Waiting(Struct, frozen=True):
         return "; ".join(reasons)
 
 
-class Eligibility(Struct, frozen=True, kw_only=True):
+class PlanEligibility(Struct, frozen=True, kw_only=True):
     """Which slices can start, by the plan alone; the results of earlier runs are not considered."""
 
     eligible: tuple[str, ...]
     ineligible: tuple[Waiting, ...]
 
 
-def eligibility(compiled: CompiledPlan) -> Eligibility:
+def eligibility(compiled: CompiledPlan) -> PlanEligibility:
     outline = compiled.plan.outline
     paths, parents, leaves = outline.paths, outline.parents, outline.leaves
     blocked: list[tuple[str, ...]] = []
@@ -58,7 +58,7 @@ def eligibility(compiled: CompiledPlan) -> Eligibility:
             ineligible.append(Waiting(path, blocked[row], apart[row]))
         elif leaves[row]:
             eligible.append(path)
-    return Eligibility(eligible=tuple(eligible), ineligible=tuple(ineligible))
+    return PlanEligibility(eligible=tuple(eligible), ineligible=tuple(ineligible))
 
 
 class CriticalPath(Struct, frozen=True, kw_only=True):

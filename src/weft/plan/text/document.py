@@ -48,7 +48,7 @@ MERGE_KEY = "<<"
 _STANDARD_TAG = "tag:yaml.org,2002:"
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class DocumentLimits(Struct, frozen=True, kw_only=True):
     """Limits on a file."""
 
     size: int = 10_000_000
@@ -59,7 +59,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     """The most nodes that aliases repeat, in total."""
 
 
-LIMITS = Limits()
+LIMITS = DocumentLimits()
 
 
 class Scalar:
@@ -139,7 +139,7 @@ class Document(Struct, frozen=True, kw_only=True):
         return Position(self.file, node.line, node.column)
 
 
-def read_document(text: str, file: str, *, limits: Limits = LIMITS) -> Document:
+def read_document(text: str, file: str, *, limits: DocumentLimits = LIMITS) -> Document:
     """Returns the document in the text; raises `PlanError` if it cannot be read to its end."""
     text = text.removeprefix("\ufeff")
     builder = _Builder(text, file, limits)
@@ -198,7 +198,7 @@ class _AliasEvent(Protocol):
 
 
 class _Builder:
-    def __init__(self, text: str, file: str, limits: Limits) -> None:
+    def __init__(self, text: str, file: str, limits: DocumentLimits) -> None:
         self.text = text
         self.file = file
         self.limits = limits

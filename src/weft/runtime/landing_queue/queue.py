@@ -240,7 +240,7 @@ class LandingQueue:
         if verdict.how is not StepOutcome.DONE:
             raise HeldError(
                 f"`verify` fails on {name} with the remote's commits: {verdict.message}; {name} has not moved; "
-                "fix that on the remote, then land another result or push by hand"
+                "fix that on the remote, then land another result, or push it yourself"
             )
 
     # What a person is asked about

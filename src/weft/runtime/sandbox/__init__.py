@@ -1,1 +1,1 @@
-"""Steps in a sandbox: what they see, made of what the plan says and of what is there, as a call of bubblewrap."""
+"""Sandboxes of steps: the view of the file system, from the plan and the machine, as a call of bubblewrap."""

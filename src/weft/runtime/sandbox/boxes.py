@@ -1,4 +1,4 @@
-"""Puts the commands of steps into sandboxes, and knows bubblewrap's own failures from theirs."""
+"""Wraps the commands of steps in sandboxes, and distinguishes failures of bubblewrap from failures of commands."""
 
 import re
 
@@ -18,7 +18,7 @@ Commands = tuple[tuple[str, ...], ...]
 
 class Boxes(Struct, frozen=True, kw_only=True):
     program: str
-    """bubblewrap."""
+    """The path of bubblewrap."""
     grounds: SandboxContext
 
     def around(self, commands: Commands, needs: StepNeeds, sandbox: Sandbox) -> Commands:
@@ -31,10 +31,10 @@ class Boxes(Struct, frozen=True, kw_only=True):
         return tuple(bwrap_argv(box, command) for command in commands)
 
 
-def as_told(ended: JobEnded) -> JobEnded:
-    """A sandbox that could not be made, or in which there is no such program: then nothing was started.
+def with_sandbox_failure(ended: JobEnded) -> JobEnded:
+    """Returns the end of a job; if bubblewrap failed or found no program, as one that was never started.
 
-    Bubblewrap says so in one line of its own, before anybody inside could say anything.
+    Bubblewrap reports this in one line before the command inside can write anything.
     """
     errors = (ended.stderr or "").removesuffix("\n")
     is_own = errors.startswith("bwrap: ") and "\n" not in errors and ended.stdout == ""
@@ -43,7 +43,7 @@ def as_told(ended: JobEnded) -> JobEnded:
     trouble = errors.removeprefix("bwrap: ")
     missing = _NO_PROGRAM.fullmatch(trouble)
     if missing is None:
-        message = f"bubblewrap cannot make its sandbox: {trouble}"
+        message = f"bubblewrap cannot create its sandbox: {trouble}"
     else:
         message = (
             f"cannot run {missing[1]}: {missing[2]} in its sandbox; to show it more, use `read` of `sandbox`"

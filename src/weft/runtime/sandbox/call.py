@@ -1,10 +1,10 @@
 """The call of bubblewrap for a view of the file system. Pure.
 
-A view is a list of places, each with how it is seen. They are laid over each other from the root downwards, so the
-deepest place that holds a file decides about it. All else is there to be read.
+A view is a list of places, each with an access. Places are mounted from the root downwards, so the deepest place
+that contains a file decides about it. Every other file can be read.
 
-What is inside has no privileges, whoever we are, sees only its own processes, and ends with the first of them. Its
-user is the same as outside; nobody can become another.
+Processes inside have no privileges, not even those of root, see only each other, and end with the first of them.
+They run as the same user as outside and cannot become another.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,9 +15,9 @@ from msgspec import Struct
 
 class PathAccess(StrEnum):
     EMPTY = "empty"
-    """A directory with nothing in it but what other places put there; nothing can be made in it."""
+    """A directory that contains only other places; nothing can be created in it."""
     SCRATCH = "scratch"
-    """The same, but one's own: what is made in it is gone in the end."""
+    """A private directory, empty but for other places; files created in it are gone at the end."""
     BLANK = "blank"
     """A file that cannot be opened."""
     READ = "read"
@@ -25,7 +25,7 @@ class PathAccess(StrEnum):
     LINK = "link"
     """A symbolic link."""
     COVERED = "covered"
-    """A file, in whose place another one can be read."""
+    """A file that is replaced by another one, which can be read."""
 
 
 class SandboxPath(Struct, frozen=True):
@@ -33,14 +33,14 @@ class SandboxPath(Struct, frozen=True):
     """Absolute, and without symbolic links."""
     seen: PathAccess
     leads_to: str = ""
-    """Of a link; of what is covered, the other file."""
+    """The target of a link; for a covered file, the file in its place."""
 
 
 class SandboxCall(Struct, frozen=True, kw_only=True):
     program: str
-    """bubblewrap."""
+    """The path of bubblewrap."""
     places: tuple[SandboxPath, ...]
-    """Of one path, the last counts."""
+    """If a path occurs twice, the last one counts."""
     network: bool = True
     cwd: str
 
@@ -52,7 +52,7 @@ GROUND = ("--cap-drop", "ALL", "--die-with-parent", "--ro-bind", "/", "/", "--de
 
 
 def bwrap_argv(box: SandboxCall, command: Sequence[str]) -> tuple[str, ...]:
-    """The command, in the box."""
+    """Returns the command line that runs the command in the sandbox."""
     places = _from_the_root(box.places)
     return (
         box.program,
@@ -60,7 +60,7 @@ def bwrap_argv(box: SandboxCall, command: Sequence[str]) -> tuple[str, ...]:
         *(() if box.network else (NO_NETWORK,)),
         *GROUND,
         *(part for place in places for part in _laid(place)),
-        # Only now, as the places in it had to be made first.
+        # Remounted last, because bubblewrap creates the mount points inside them first.
         *(
             part
             for place in places
@@ -75,7 +75,7 @@ def bwrap_argv(box: SandboxCall, command: Sequence[str]) -> tuple[str, ...]:
 
 
 def _from_the_root(places: Iterable[SandboxPath]) -> list[SandboxPath]:
-    """One for each path, those that hold others before them."""
+    """Returns one place for each path, outer places before inner ones."""
     last = {place.path.rstrip("/"): place for place in places}
     return [last[path] for path in sorted(last, key=lambda path: (path.count("/"), path))]
 
@@ -98,11 +98,11 @@ def _laid(place: SandboxPath) -> Iterator[str]:
 
 
 def holds(outer: str, path: str) -> bool:
-    """Whether a path is a place, or in it."""
+    """Returns whether `path` is `outer` or inside it."""
     return path == outer or path.startswith(outer if outer.endswith("/") else f"{outer}/")
 
 
 def seen_at(places: Iterable[SandboxPath], path: str) -> PathAccess | None:
-    """How a path is seen that is no place itself: as the deepest that holds it; None if none does."""
+    """Returns the access of the deepest place that contains the path; None if there is none."""
     around = [place for place in _from_the_root(places) if holds(place.path, path)]
     return around[-1].seen if around else None

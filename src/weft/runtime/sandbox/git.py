@@ -1,12 +1,12 @@
-"""What of a repository a step sees in its sandbox.
+"""The parts of a repository that a step sees in its sandbox.
 
-The steps of a slice have a git directory of their own, their clone, which they may change as they like: Weft takes
-in what they have committed there like the work of a stranger. It is shown by a file that is mounted over the file
-`.git` of the workspace; a mount point can neither be moved nor removed. The clone borrows the objects of the
-repository, which can be read. All else of the repository is not there: refs, logs, configuration, hooks, and the
-git directory with which Weft itself works on the same files.
+The steps of a slice have their own git directory, the clone, and may change it at will: Weft fetches their commits
+as untrusted work. A file that names the clone is mounted over the file `.git` of the workspace, because a mount
+point can neither be moved nor removed. The clone borrows the objects of the repository, which are readable.
+Nothing else of the repository is visible: no refs, logs, configuration or hooks, and not the git directory that
+Weft itself uses for the same files.
 
-A workspace without a clone, and a directory that has a whole repository in it, can only read that.
+A workspace without a clone, or a directory that contains a whole repository, can only read the repository.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from weft.safe_files import read_file
 
 
 def git_places(workspace: Path) -> Iterator[SandboxPath]:
-    """Not all of them exist."""
+    """Yields the places of the repository. Not all of them need exist."""
     git = workspace / ".git"
     yield _read(git)
     own = _own_directory(git)
@@ -37,7 +37,7 @@ def git_places(workspace: Path) -> Iterator[SandboxPath]:
 
 
 def top_of(workspace: Path) -> Path:
-    """The root of the worktree with a clone that a workspace is in; else the workspace."""
+    """Returns the root of the worktree with a clone around the workspace; without one, the workspace."""
     return next((folder for folder in (workspace, *workspace.parents) if _has_clone(folder)), workspace)
 
 
@@ -51,7 +51,7 @@ def _read(path: Path) -> SandboxPath:
 
 
 def _own_directory(git: Path) -> Path | None:
-    """That of a linked worktree, if repository and worktree agree about it; None: it is something else."""
+    """Returns the git directory of a linked worktree; None if the repository does not refer back to it."""
     if git.is_symlink() or not git.is_file():
         return None
     own = Path(_text(git).removeprefix("gitdir:").strip()).resolve()
@@ -63,7 +63,7 @@ def _own_directory(git: Path) -> Path | None:
 
 
 def _alternates(objects: Path) -> Iterator[Path]:
-    """Other object stores that it takes from."""
+    """Yields the alternate object directories."""
     for line in _text(objects / "info" / "alternates").splitlines():
         if line and not line.startswith(("#", '"')):
             yield (objects / line).resolve()

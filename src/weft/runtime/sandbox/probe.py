@@ -1,7 +1,7 @@
-"""Whether there can be sandboxes on this machine: bubblewrap is there, and the kernel lets it do its work.
+"""Test whether sandboxes work on this machine: bubblewrap is installed, and the kernel permits it.
 
-What it may do is known only by trying: kernels, their security modules and containers each have a say. Why it may
-not, it seldom knows itself, so some settings are looked at.
+Only a trial shows it, because kernels, security modules and containers may each forbid it. Bubblewrap seldom
+reports the reason, so Weft reads the usual settings of the system.
 """
 
 import subprocess
@@ -26,24 +26,24 @@ _SWITCHES = {
     ),
     "/proc/sys/user/max_user_namespaces": ("0", "user.max_user_namespaces=10000"),
 }
-"""What is in the way if a file says so, and what to set then."""
+"""Settings that forbid sandboxes, by file, and the command that allows them."""
 _CONTAINERS = ("/.dockerenv", "/run/.containerenv")
 
 
 class Probe(Struct, frozen=True, kw_only=True):
     program: str = ""
-    """Where bubblewrap is."""
+    """The path of bubblewrap."""
     version: str = ""
     trouble: str = ""
-    """Why there can be no sandbox; empty if there can."""
+    """Why sandboxes do not work; empty if they do."""
     command: str = ""
-    """What helps."""
+    """The command or advice that fixes it."""
 
 
 def probe(
     environ: Mapping[str, str], *, network: bool = True, platform: str = sys.platform, root: Path = Path("/")
 ) -> Probe:
-    """By a trial, without a network if that is wanted. `root` is where settings of the system are looked for."""
+    """Tries a sandbox, without a network if so requested. `root` is the directory of the system's settings."""
     if platform != "linux":
         return Probe(
             trouble="bubblewrap works on Linux only", command="run Weft in a virtual machine with Linux"
@@ -61,7 +61,7 @@ def probe(
     return Probe(
         program=program,
         version=version,
-        trouble=f"bubblewrap cannot make a sandbox here: {why}",
+        trouble=f"bubblewrap cannot create a sandbox here: {why}",
         command=_advice(lambda file: _content(root, file)),
     )
 
@@ -84,5 +84,5 @@ def _advice(content: Callable[[str], str | None]) -> str:
         if content(file) == wrong:
             return f"sysctl -w {setting}"
     if any(content(file) is not None for file in _CONTAINERS):
-        return "let the container make namespaces, as `docker run --privileged` does"
+        return "allow the container to create namespaces, as `docker run --privileged` does"
     return "bwrap --unshare-user --unshare-pid --ro-bind / / --proc /proc true"

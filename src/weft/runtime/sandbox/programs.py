@@ -1,8 +1,8 @@
-"""What has to be seen of hidden places for the programs in them to run.
+"""The directories in hidden places that must be visible for the programs in them to run.
 
-Programs in a home are seldom alone: what is called is a link, or needs the library beside its `bin`. So of each
-directory of the PATH the whole installation is seen if it is one (of Node, an environment of Python, a prefix with
-a `lib`), else only the directory. Neither a home nor its `.local` is taken for an installation: they hold more.
+A program in a home is often a link, or needs the libraries beside its `bin`. So for each directory of the PATH the
+whole installation is visible if it is one (of Node, an environment of Python, a prefix with a `lib`), otherwise
+only the directory. A home or its `.local` does not count as an installation, because it holds other files as well.
 """
 
 import sys
@@ -12,7 +12,7 @@ from pathlib import Path
 from weft.search_path import find_program
 
 _SHIMS = "shims"
-"""What those who keep several versions of a language, such as pyenv, put their programs into."""
+"""The directory of programs of version managers such as pyenv."""
 _OF_SOMETHING = frozenset({"bin", _SHIMS})
 _PACKAGES = "node_modules"
 _ENVIRONMENT = "pyvenv.cfg"
@@ -20,9 +20,9 @@ _WEFT = Path(__file__).parents[3]
 
 
 def program_folders(search: str, programs: Sequence[str], hidden: Collection[Path]) -> list[Path]:
-    """Directories in hidden places, as they are written, for a PATH and the programs that are called.
+    """Returns the unresolved directories in hidden places that this PATH and these programs need.
 
-    What would uncover a hidden place as a whole is not among them.
+    A directory that contains a hidden place as a whole is left out.
     """
     folders: list[Path] = []
     for folder in map(Path, search.split(":")):
@@ -40,7 +40,7 @@ def program_folders(search: str, programs: Sequence[str], hidden: Collection[Pat
 
 
 def is_hidden(path: Path, hidden: Collection[Path]) -> bool:
-    """Whether it lies in one of these places, or the way to it leads through one."""
+    """Returns whether the path, as written or resolved, is in one of these places."""
     return any(form.is_relative_to(place) for place in hidden for form in (path, path.resolve()))
 
 
@@ -57,7 +57,7 @@ def _of_program(program: Path, hidden: Collection[Path]) -> Iterator[Path]:
 
 
 def _installation(folder: Path, hidden: Collection[Path]) -> Iterator[Path]:
-    """What a directory of programs belongs to."""
+    """Yields the installation that a directory of programs belongs to."""
     above = folder.parent
     if folder.name not in _OF_SOMETHING or above in hidden or above.name == ".local":
         yield folder
@@ -71,7 +71,7 @@ def _installation(folder: Path, hidden: Collection[Path]) -> Iterator[Path]:
 
 
 def _interpreter(file: Path, hidden: Collection[Path]) -> Iterator[Path]:
-    """That of an environment of Python."""
+    """Yields the interpreter of a Python environment."""
     for line in file.read_text(errors="replace").splitlines():
         name, _, value = line.partition("=")
         if name.strip() == "home" and Path(value.strip()) != file.parent / "bin":

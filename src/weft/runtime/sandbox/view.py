@@ -1,9 +1,8 @@
-"""What a step in a sandbox sees.
+"""The view of the file system that a step in a sandbox has.
 
-Hidden are the user's home, where sockets and keys of services lie (/run), and what Weft keeps of other slices;
-private are the directories for temporary files. In them is seen what a step needs: its workspace, its home, the
-directory of its report, the project as it is checked out, and the programs of its PATH. What the plan says comes
-last.
+Hidden are the user's home, /run with the sockets and keys of services, and Weft's files of other slices. The
+directories for temporary files are private. Visible inside them is what a step needs: its workspace, its home, the
+directory of its report, the project's checkout, and the programs of its PATH. The settings of the plan come last.
 """
 
 import os
@@ -32,14 +31,14 @@ _OF_RUN = tuple(
         "wrappers",
     )
 )
-"""Of what is hidden there: how names of machines are found, and the programs of NixOS."""
+"""Visible parts of /run: the resolver of host names, and the programs of NixOS."""
 
 
 class SandboxContext(Struct, frozen=True, kw_only=True):
-    """What is the same for all steps of a run."""
+    """The directories that are the same for all steps of a run."""
 
     homes: tuple[Path, ...]
-    """The user's, really."""
+    """The user's homes, resolved."""
     project: Path
     weft: Path
     plan_dir: Path
@@ -50,29 +49,32 @@ class SandboxContext(Struct, frozen=True, kw_only=True):
 
 
 class StepNeeds(Struct, frozen=True, kw_only=True):
-    """What one step has of its own."""
+    """The directories and programs of one step."""
 
     workspace: Path
     home: Path
     output: Path
-    """The directory for its report, and what else its agent keeps."""
+    """The directory for its report and other files of its agent."""
     programs: tuple[str, ...]
-    """What is called."""
+    """The programs that the step starts."""
     search: str
     """Its PATH."""
 
 
 def users_homes(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Where they really are. One that holds everything hides nothing."""
+    """Returns the resolved homes of the user. The root directory is left out: hiding it would hide everything."""
     candidates = [environ.get("HOME", "")]
-    with suppress(KeyError):  # a user whom the system does not know
+    with suppress(KeyError):  # the user has no entry in the system's database
         candidates.append(pwd.getpwuid(os.getuid()).pw_dir)
     homes = (Path(home).resolve() for home in candidates if home.startswith("/"))
     return tuple(dict.fromkeys(home for home in homes if home != Path("/") and home.is_dir()))
 
 
 def view(grounds: SandboxContext, needs: StepNeeds, sandbox: Sandbox) -> tuple[SandboxPath, ...]:
-    """The places as they are now; what is not there is left out."""
+    """Returns the existing places of the view.
+
+    Of two places with the same path the later one counts, so the order below is from general to specific.
+    """
     programs = program_folders(needs.search, needs.programs, grounds.hidden)
     visible = (grounds.project, grounds.plan_dir)
     top = top_of(needs.workspace.resolve())
@@ -94,7 +96,7 @@ def view(grounds: SandboxContext, needs: StepNeeds, sandbox: Sandbox) -> tuple[S
 
 
 def _apart(paths: Iterable[Path], from_these: Sequence[Path]) -> Iterator[Path]:
-    """What is in none of these: what may be written stays so."""
+    """Yields the paths in none of these directories, so that a writable directory does not become read-only."""
     for path in paths:
         if not any(path.resolve().is_relative_to(folder.resolve()) for folder in from_these):
             yield path
@@ -109,7 +111,7 @@ def _existing(places: Iterable[SandboxPath]) -> Iterator[SandboxPath]:
 
 
 def _requested(sandbox: Sandbox, workspace: Path, homes: Sequence[Path]) -> Iterator[tuple[Path, PathAccess]]:
-    """What the plan says; of one path the strictest counts, as it comes last."""
+    """Yields the places that the plan sets. The strictest access comes last, so it counts for a path set twice."""
     for access, paths in (
         (PathAccess.WRITE, sandbox.write),
         (PathAccess.READ, sandbox.read),
@@ -123,7 +125,10 @@ def _requested(sandbox: Sandbox, workspace: Path, homes: Sequence[Path]) -> Iter
 
 
 def _stays_in(workspace: Path, written: str) -> bool:
-    """A link that a step has made there leads to nothing that it could not reach before."""
+    """Returns whether the path stays in the workspace.
+
+    A link that a step has created there must not make anything else visible.
+    """
     return (workspace / written).resolve().is_relative_to(workspace.resolve())
 
 
@@ -134,7 +139,7 @@ def _hiding(path: Path, access: PathAccess) -> PathAccess:
 def _links(
     paths: Iterable[Path], places: Sequence[SandboxPath], hidden: Sequence[Path]
 ) -> Iterator[SandboxPath]:
-    """The symbolic links that lead to what is seen, where they are hidden themselves."""
+    """Yields the hidden symbolic links that lead to visible places."""
     for path in paths:
         for step in (*reversed(path.parents), path):
             if step.is_symlink() and is_hidden(step.parent, hidden):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from weft.errors import WeftError
-from weft.testing.models.script import Rule, read_script
+from weft.testing.models.script import ScriptRule, read_script
 from weft.testing.models.server import ModelServer
 
 _EXIT_BAD_SCRIPT = 2
@@ -43,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _rules(script: Path | None) -> tuple[Rule, ...]:
+def _rules(script: Path | None) -> tuple[ScriptRule, ...]:
     return () if script is None else read_script(script.read_text(encoding="utf-8"))
 
 

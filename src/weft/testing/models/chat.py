@@ -5,7 +5,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from weft.testing.models.conversation import CALLS, SAYS, Call, Reply, Request, Tool, pieces_of, text_of
+from weft.testing.models.conversation import (
+    CALLS,
+    SAYS,
+    Call,
+    OfferedTool,
+    Reply,
+    Request,
+    pieces_of,
+    text_of,
+)
 from weft.testing.models.values import table, tables
 
 Event = tuple[str | None, object]
@@ -29,7 +38,7 @@ def read(body: Mapping[str, Any]) -> Request:
     messages = [message for message in tables(body.get("messages")) if not _is_injected(message)]
     return Request(
         turns=_turns(messages),
-        tools=tuple(Tool(str(tool.get("name")), table(tool.get("parameters"))) for tool in tools),
+        tools=tuple(OfferedTool(str(tool.get("name")), table(tool.get("parameters"))) for tool in tools),
         said=tuple(text_of(message.get("content")) for message in messages if message.get("role") == "user"),
     )
 

@@ -9,14 +9,14 @@ add in the user's name do no harm.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from weft.testing.models.script import Tokens
+from weft.testing.models.script import ReportedUsage
 from weft.testing.models.values import tables
 
 CALLS, SAYS = "calls", "says"
 """Kinds of turns of the model: with tool calls, or without."""
 
 
-class Tool(NamedTuple):
+class OfferedTool(NamedTuple):
     """A tool that a request offers."""
 
     name: str
@@ -29,7 +29,7 @@ class Request(NamedTuple):
     """A request of an agent."""
 
     turns: tuple[str, ...]
-    tools: tuple[Tool, ...]
+    tools: tuple[OfferedTool, ...]
     said: tuple[str, ...]
     """The messages of the user."""
 
@@ -53,7 +53,7 @@ class Reply(NamedTuple):
     model: str
     text: str
     calls: tuple[Call, ...]
-    usage: Tokens
+    usage: ReportedUsage
     body: Mapping[str, Any]
     """The body of the request."""
 

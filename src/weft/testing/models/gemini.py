@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from weft.testing.models.conversation import CALLS, SAYS, Reply, Request, Tool, text_of
+from weft.testing.models.conversation import CALLS, SAYS, OfferedTool, Reply, Request, text_of
 from weft.testing.models.values import table, tables
 
 _STATES = {
@@ -25,7 +25,7 @@ def read(body: Mapping[str, Any]) -> Request:
     ]
     return Request(
         turns=tuple(_turn(entry.get("parts")) for entry in contents if entry.get("role") == "model"),
-        tools=tuple(Tool(str(entry.get("name")), _schema(entry)) for entry in declared),
+        tools=tuple(OfferedTool(str(entry.get("name")), _schema(entry)) for entry in declared),
         said=tuple(text_of(entry.get("parts")) for entry in contents if entry.get("role") != "model"),
     )
 

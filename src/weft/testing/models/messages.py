@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from weft.testing.models.conversation import CALLS, SAYS, Reply, Request, Tool, pieces_of, text_of
+from weft.testing.models.conversation import CALLS, SAYS, OfferedTool, Reply, Request, pieces_of, text_of
 from weft.testing.models.values import table, tables
 
 _KINDS = {
@@ -24,7 +24,7 @@ def read(body: Mapping[str, Any]) -> Request:
         turns=tuple(
             _turn(message.get("content")) for message in messages if message.get("role") == "assistant"
         ),
-        tools=tuple(Tool(tool["name"], table(tool.get("input_schema"))) for tool in tools),
+        tools=tuple(OfferedTool(tool["name"], table(tool.get("input_schema"))) for tool in tools),
         said=tuple(text_of(message.get("content")) for message in messages if message.get("role") == "user"),
     )
 

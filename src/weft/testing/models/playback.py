@@ -7,7 +7,7 @@ from threading import Barrier, Event, Lock
 from typing import Any, NamedTuple
 
 from weft.testing.models.conversation import Call, Reply, Request
-from weft.testing.models.script import Rule, Step
+from weft.testing.models.script import ScriptRule, ScriptStep
 from weft.testing.models.tool_choice import choose_calls
 
 _MARK = re.compile(r"\[\[scenario:([\w-]+)\]\]")
@@ -43,16 +43,16 @@ class RecordedRequest(NamedTuple):
 class ChosenStep(NamedTuple):
     """The step that answers a request."""
 
-    rule: Rule
+    rule: ScriptRule
     number: int
-    step: Step
+    step: ScriptStep
     barrier: Barrier | None
 
 
 class ScriptState:
     """The progress of a script. Safe for use by many threads."""
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, rules: Sequence[ScriptRule]) -> None:
         self._rules = tuple(rules)
         self._lock = Lock()
         self._played: Counter[tuple[int, str]] = Counter()
@@ -101,7 +101,7 @@ class ScriptState:
             barrier.abort()
         return barrier
 
-    def reply(self, step: Step, request: Request, model: str, body: Mapping[str, Any]) -> Reply:
+    def reply(self, step: ScriptStep, request: Request, model: str, body: Mapping[str, Any]) -> Reply:
         text, calls = choose_calls(step, request.tools)
         with self._lock:
             self._replies += 1

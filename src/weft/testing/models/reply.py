@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from weft.testing.models.conversation import Reply, Request
 from weft.testing.models.playback import DROPPED, HUNG, ChosenStep, RecordedRequest, ScriptState
-from weft.testing.models.script import Step
+from weft.testing.models.script import ScriptStep
 from weft.testing.models.wires import Wire, model_of, wants_stream
 
 _LONGEST_HANG = 900
@@ -97,7 +97,7 @@ class Answers:
             body=reply.body,
         )
 
-    def _play(self, step: Step, reply: Reply, *, stream: bool) -> None:
+    def _play(self, step: ScriptStep, reply: Reply, *, stream: bool) -> None:
         if step.http is not None:
             failure = self._wire.failure(step.http, step.message or f"scripted error {step.http}")
             self._connection.send_json(step.http, failure, dict(step.headers))
@@ -114,7 +114,7 @@ class Answers:
         else:
             self._connection.send_json(_OK, self._wire.whole(reply), dict(step.headers))
 
-    def _stream(self, step: Step, reply: Reply) -> None:
+    def _stream(self, step: ScriptStep, reply: Reply) -> None:
         self._send_head("text/event-stream", dict(step.headers))
         for event, data in self._wire.stream(reply):
             text = data if isinstance(data, str) else json.dumps(data)

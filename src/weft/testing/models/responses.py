@@ -4,13 +4,24 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from weft.testing.models.chat import CREATED, Event, arguments_of, failure, reply_of
-from weft.testing.models.conversation import CALLS, SAYS, Call, Reply, Request, Tool, pieces_of, text_of
+from weft.testing.models.conversation import (
+    CALLS,
+    SAYS,
+    Call,
+    OfferedTool,
+    Reply,
+    Request,
+    pieces_of,
+    text_of,
+)
 from weft.testing.models.values import table, tables
 
 __all__ = ["failure", "read", "stream", "whole"]
 
 _CALLS = {"function_call", "custom_tool_call", "local_shell_call"}
-_LOCAL_SHELL = Tool("local_shell", {"properties": {"command": {"type": "array"}}, "required": ["command"]})
+_LOCAL_SHELL = OfferedTool(
+    "local_shell", {"properties": {"command": {"type": "array"}}, "required": ["command"]}
+)
 
 
 def read(body: Mapping[str, Any]) -> Request:
@@ -50,12 +61,12 @@ def _turns(items: list[dict[str, Any]]) -> tuple[str, ...]:
     return tuple(turns)
 
 
-def _tool(tool: Mapping[str, Any]) -> list[Tool]:
+def _tool(tool: Mapping[str, Any]) -> list[OfferedTool]:
     match tool.get("type"):
         case "function":
-            return [Tool(str(tool.get("name")), table(tool.get("parameters")))]
+            return [OfferedTool(str(tool.get("name")), table(tool.get("parameters")))]
         case "custom":
-            return [Tool(str(tool.get("name")), {}, is_custom=True)]
+            return [OfferedTool(str(tool.get("name")), {}, is_custom=True)]
         case "local_shell":
             return [_LOCAL_SHELL]
         case _:

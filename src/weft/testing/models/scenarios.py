@@ -1,13 +1,13 @@
 """Built-in rules for typical behaviour of models, good and bad."""
 
-from weft.testing.models.script import Rule, rules_of
+from weft.testing.models.script import ScriptRule, rules_of
 
 _LINE = "hello from the scripted model"
 _APPEND = {"text": "I will append a line.", "shell": f"printf '{_LINE}\\n' >> hello.txt"}
 _EDIT = [_APPEND, {"text": "Done: appended one line to hello.txt."}]
 _ERRORS = {f"err{status}": [{"http": status}] for status in (400, 401, 403, 404, 500, 529)}
 
-SCENARIOS: tuple[Rule, ...] = rules_of(
+SCENARIOS: tuple[ScriptRule, ...] = rules_of(
     {
         "edit": _EDIT,
         "text": [{"text": "Just text."}],

@@ -36,7 +36,7 @@ from weft.errors import InputError
 from weft.testing.models.values import listed, table
 
 
-class Tokens(NamedTuple):
+class ReportedUsage(NamedTuple):
     """The usage that an answer reports unless its step sets it. Round numbers make sums easy to read."""
 
     input: int = 1000
@@ -44,10 +44,10 @@ class Tokens(NamedTuple):
     cached: int = 0
 
 
-class Step(NamedTuple):
+class ScriptStep(NamedTuple):
     text: str = ""
     actions: tuple[Mapping[str, Any], ...] = ()
-    usage: Tokens = Tokens()
+    usage: ReportedUsage = ReportedUsage()
     delay: float = 0
     together: int = 0
     after: str = ""
@@ -60,9 +60,9 @@ class Step(NamedTuple):
     hang: bool = False
 
 
-class Rule(NamedTuple):
+class ScriptRule(NamedTuple):
     name: str
-    steps: tuple[Step, ...]
+    steps: tuple[ScriptStep, ...]
     prompt_contains: str | None = None
     times: int | None = None
 
@@ -73,7 +73,7 @@ class Rule(NamedTuple):
         )
 
 
-def read_script(text: str) -> tuple[Rule, ...]:
+def read_script(text: str) -> tuple[ScriptRule, ...]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -81,19 +81,19 @@ def read_script(text: str) -> tuple[Rule, ...]:
     return rules_of(value)
 
 
-def rules_of(value: object) -> tuple[Rule, ...]:
+def rules_of(value: object) -> tuple[ScriptRule, ...]:
     rules = listed(value) or [{"name": name, "steps": steps} for name, steps in table(value).items()]
     if not rules:
         raise InputError("a script is a list of rules, or an object of lists of steps by name")
     return tuple(_rule(rule, f"rule {number}") for number, rule in enumerate(rules, 1))
 
 
-def _rule(value: object, where: str) -> Rule:
+def _rule(value: object, where: str) -> ScriptRule:
     keys = _check_keys(value, _RULE, where)
     if not {"name", "steps"} <= keys.keys():
         raise InputError(f"{where}: it needs a `name` and `steps`")
     steps = tuple(_step(step, f"{where}, step {number}") for number, step in enumerate(keys["steps"], 1))
-    return Rule(
+    return ScriptRule(
         name=keys["name"],
         steps=steps,
         prompt_contains=keys.get("prompt_contains"),
@@ -101,16 +101,16 @@ def _rule(value: object, where: str) -> Rule:
     )
 
 
-def _step(value: object, where: str) -> Step:
+def _step(value: object, where: str) -> ScriptStep:
     keys = _check_keys(value, _STEP, where)
     actions = [{name: keys.pop(name)} for name in _ACTIONS if name in keys]
     actions += [_check_keys(action, _ACTIONS, f"{where}, `actions`") for action in keys.pop("actions", ())]
     if "usage" in keys:
-        keys["usage"] = Tokens(**_check_keys(keys["usage"], _TOKENS, f"{where}, `usage`"))
+        keys["usage"] = ReportedUsage(**_check_keys(keys["usage"], _TOKENS, f"{where}, `usage`"))
     headers = {name: str(text) for name, text in keys.pop("headers", {}).items()}
     if "retry_after" in keys:
         headers["retry-after"] = str(keys.pop("retry_after"))
-    return Step(**keys, actions=tuple(actions), headers=headers)
+    return ScriptStep(**keys, actions=tuple(actions), headers=headers)
 
 
 # --- kinds of values ---
@@ -177,7 +177,7 @@ _LIST = _Kind("a list that is not empty", _is_list)
 _TABLE = _Kind("an object", _is_table)
 
 _RULE = {"name": _TEXT, "prompt_contains": _TEXT, "times": _COUNT, "steps": _LIST}
-_TOKENS = dict.fromkeys(Tokens._fields, _COUNT)
+_TOKENS = dict.fromkeys(ReportedUsage._fields, _COUNT)
 _ACTIONS = {
     "shell": _TEXT,
     "write": _Kind('{"path": text, "content": text}', _is_file),

@@ -22,7 +22,7 @@ from typing import Any, Self, cast
 from weft.testing.models.playback import RecordedRequest, ScriptState
 from weft.testing.models.reply import Answers
 from weft.testing.models.scenarios import SCENARIOS
-from weft.testing.models.script import Rule
+from weft.testing.models.script import ScriptRule
 from weft.testing.models.values import table
 from weft.testing.models.wires import counts_tokens, wire_of
 
@@ -33,7 +33,7 @@ _ROUTE = re.compile(r"/s/([^/~]+)(?:~([^/]*))?(/.*)")
 class ModelServer:
     """A running scripted model. Use it as a context manager."""
 
-    def __init__(self, rules: Sequence[Rule] = (), *, port: int = 0) -> None:
+    def __init__(self, rules: Sequence[ScriptRule] = (), *, port: int = 0) -> None:
         """`rules` take precedence over the built-in rules in `scenarios`."""
         self._state = ScriptState((*rules, *SCENARIOS))
         self._server = _Server(("127.0.0.1", port), _Handler)

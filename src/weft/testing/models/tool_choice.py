@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from weft.testing.models.conversation import Tool
-from weft.testing.models.script import Step
+from weft.testing.models.conversation import OfferedTool
+from weft.testing.models.script import ScriptStep
 from weft.testing.models.values import listed, table
 
 NO_TOOLS = "Scripted title"
@@ -25,7 +25,7 @@ ToolUse = tuple[str, Any]
 """The name of a tool, and its arguments."""
 
 
-def choose_calls(step: Step, tools: Sequence[Tool]) -> tuple[str, list[ToolUse]]:
+def choose_calls(step: ScriptStep, tools: Sequence[OfferedTool]) -> tuple[str, list[ToolUse]]:
     """Returns the text and the tool calls of a step."""
     calls = [call for action in step.actions for call in _choose_calls(action, tools)]
     if step.actions and not calls:
@@ -33,7 +33,7 @@ def choose_calls(step: Step, tools: Sequence[Tool]) -> tuple[str, list[ToolUse]]
     return step.text, calls
 
 
-def _choose_calls(action: Mapping[str, Any], tools: Sequence[Tool]) -> Iterable[ToolUse]:
+def _choose_calls(action: Mapping[str, Any], tools: Sequence[OfferedTool]) -> Iterable[ToolUse]:
     if "tool" in action:
         return [(action["tool"]["name"], action["tool"]["arguments"])] if tools else []
     if "shell" in action:
@@ -41,7 +41,7 @@ def _choose_calls(action: Mapping[str, Any], tools: Sequence[Tool]) -> Iterable[
     return _call_writer(tools, **action["write"])
 
 
-def _call_shell(tools: Sequence[Tool], command: str) -> list[ToolUse]:
+def _call_shell(tools: Sequence[OfferedTool], command: str) -> list[ToolUse]:
     tool = _find_by_name(tools, _SHELLS) or next(
         (tool for tool in tools if {"command", "cmd"} & set(listed(tool.schema.get("required")))), None
     )
@@ -56,7 +56,7 @@ def _call_shell(tools: Sequence[Tool], command: str) -> list[ToolUse]:
     return [(tool.name, _complete_arguments(tool, {key: value}))]
 
 
-def _call_writer(tools: Sequence[Tool], path: str, content: str) -> list[ToolUse]:
+def _call_writer(tools: Sequence[OfferedTool], path: str, content: str) -> list[ToolUse]:
     tool = _find_by_name(tools, _WRITERS)
     if tool is None:
         return _call_shell(tools, f"cat > {path} <<'SCRIPTED_EOF'\n{content}SCRIPTED_EOF\n")
@@ -70,12 +70,12 @@ def _call_writer(tools: Sequence[Tool], path: str, content: str) -> list[ToolUse
     return [(tool.name, _complete_arguments(tool, arguments))]
 
 
-def _find_by_name(tools: Sequence[Tool], names: Sequence[str]) -> Tool | None:
+def _find_by_name(tools: Sequence[OfferedTool], names: Sequence[str]) -> OfferedTool | None:
     offered = {tool.name.lower(): tool for tool in tools}
     return next((offered[name] for name in names if name in offered), None)
 
 
-def _properties(tool: Tool) -> Mapping[str, Any]:
+def _properties(tool: OfferedTool) -> Mapping[str, Any]:
     return table(tool.schema.get("properties"))
 
 
@@ -83,7 +83,7 @@ def _key(properties: Mapping[str, Any], names: Sequence[str]) -> str:
     return next((name for name in names if name in properties), names[0])
 
 
-def _complete_arguments(tool: Tool, arguments: dict[str, Any]) -> dict[str, Any]:
+def _complete_arguments(tool: OfferedTool, arguments: dict[str, Any]) -> dict[str, Any]:
     """Adds harmless values for the other required arguments of the tool."""
     properties = _properties(tool)
     missing = [name for name in listed(tool.schema.get("required")) if name not in arguments]

@@ -213,7 +213,7 @@ class LeftoverJudge:
             yield RetainedRef(
                 why=RetentionReason.UNCLEAR,
                 name=leftovers.name,
-                message="the clone of its steps holds what is not in the repository",
+                message="the clone of its steps has commits that are not in the repository",
             )
         if worktree.branch != leftovers.head and not self._proof.holds(worktree.head):
             yield self._unmerged(leftovers, worktree.head, worktree.head[:12], " that its worktree is at")

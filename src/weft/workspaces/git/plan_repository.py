@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from weft.engine.messages.facts import RefMove
 from weft.ports.workspaces import HeldError
-from weft.workspaces.errors import ANEW, WorkspaceError
+from weft.workspaces.errors import START_OVER, WorkspaceError
 from weft.workspaces.git.base.commit_object import SigningFailure
 from weft.workspaces.git.base.merge_tree import commit_merge, message
 from weft.workspaces.git.base.names import RefNames, dotted
@@ -101,9 +101,11 @@ class PlanRepository(Struct, frozen=True, kw_only=True):
         branch, owner = self.names.branch(path), path or "the plan"
         last = tip(self.git, self.names.tip(path)) or tip(self.git, self.names.start(path))
         if last is None:
-            raise HeldError(f"there is no branch {branch}, and nothing is known of what {owner} did; {ANEW}")
+            raise HeldError(
+                f"there is no branch {branch}, and no record of the work of {owner}; {START_OVER}"
+            )
         raise HeldError(
-            f"the branch {branch} of {owner} is gone; to have it back, type: git branch {branch} {last[:12]}, "
+            f"the branch {branch} of {owner} is gone; to restore it, type: git branch {branch} {last[:12]}, "
             "then run the plan again"
         )
 

@@ -74,8 +74,8 @@ def _entries(repository: Repository, base: str) -> list[bytes]:
     listed = repository.git.ask("ls-tree", "-r", "-z", "--full-tree", base)
     if listed.exit_code:
         raise InputError(
-            f"git cannot list the files of the commit {base[:12]} in {repository.top} ({listed.message}); "
-            f"to see what is damaged, type: git fsck"
+            f"git cannot list the files of commit {base[:12]} in {repository.top} ({listed.message}); to find the "
+            f"damage, type: git fsck"
         )
     return listed.out.split(b"\0")[:-1]
 
@@ -95,8 +95,8 @@ def _of_names(git: Git, names: RefNames | None) -> Iterator[str]:
         folder = "/".join(parts[:end])
         if is_ref(git, f"refs/heads/{folder}"):
             yield (
-                f"there is a branch {folder!r}, and git allows no {branch!r} beside it; "
-                f"write another `branch_prefix` in the plan, or type: git branch -m {folder} {folder}-old"
+                f"there is a branch {folder!r}, and git allows no {branch!r} beside it; write another "
+                f"`branch_prefix` in the plan, or type: git branch -m {folder} {folder}-old"
             )
 
 
@@ -104,8 +104,8 @@ def _of_histories(git: Git, ends: Ends) -> Iterator[str]:
     # Most plans start from the tip of their target; then there is no need to walk through the history.
     if not _starts_at_target(git, ends) and not git.says_yes("merge-base", ends.base, ends.target_ref):
         yield (
-            f"the base {ends.base[:12]} and the target {ends.target!r} have no commit in common, so what starts "
-            f"from the one cannot land on the other; write another `base` or `target` in the plan"
+            f"the base {ends.base[:12]} and the target {ends.target!r} have no commit in common, so work that "
+            f"starts from the base cannot land on the target; write another `base` or `target` in the plan"
         )
 
 
@@ -135,7 +135,7 @@ def _of_directory(repository: Repository, ends: Ends, entries: Sequence[bytes]) 
 def _of_signing(repository: Repository) -> Iterator[str]:
     error = signing_error(repository.git, repository.identity)
     if error:
-        yield f"commits are to be signed (`merge.sign`, or git's commit.gpgSign), and git cannot: {error}"
+        yield f"commits must be signed (`merge.sign`, or git's commit.gpgSign), but git cannot sign: {error}"
 
 
 def _of_submodules(entries: Sequence[bytes], setup: Sequence[str]) -> Iterator[str]:
@@ -149,9 +149,9 @@ def _of_submodules(entries: Sequence[bytes], setup: Sequence[str]) -> Iterator[s
         )
     else:
         yield (
-            f"there are repositories in the repository ({_some(submodules)}) that `.gitmodules` does not name, so "
-            f"git cannot bring their files to a worktree; type "
-            f"`git rm --cached {shown(submodules[0])}` and commit that"
+            f"there are repositories in the repository ({_some(submodules)}) that `.gitmodules` does not name, "
+            f"so git cannot check out their files in a worktree; type `git rm --cached {shown(submodules[0])}` "
+            f"and commit that"
         )
 
 
@@ -167,7 +167,7 @@ def _of_case(git: Git, entries: Sequence[bytes]) -> Iterator[str]:
     same = [name for group in groups if len(group) > 1 for name in group]
     if same:
         yield (
-            f"some names differ only in case ({_some(same)}), and this file system takes them for one; "
+            f"some names differ only in case ({_some(same)}), and this file system treats them as the same; "
             f"rename all but one of each, and commit that"
         )
 
@@ -178,8 +178,8 @@ def _of_case(git: Git, entries: Sequence[bytes]) -> Iterator[str]:
 def _of_identity(repository: Repository) -> Iterator[str]:
     if repository.identity:
         yield (
-            "git has no name and e-mail address for you, so Weft commits as Weft <weft@localhost>; to have your "
-            "own in the commits, set user.name and user.email with `git config`"
+            "git has no name and e-mail address for you, so Weft commits as Weft <weft@localhost>; to commit "
+            "under your own name, set user.name and user.email with `git config`"
         )
 
 
@@ -189,8 +189,8 @@ def _of_commits(git: Git, ends: Ends) -> Iterator[str]:
     count = git.line("rev-list", "--count", ends.base, f"^{ends.target_ref}")
     if count != "0":
         yield (
-            f"work starts from {ends.base[:12]}, which is not part of {ends.target!r}: "
-            f"what it has more ({_counted(int(count), 'commit')}) lands there, too"
+            f"work starts from {ends.base[:12]}, which is not part of {ends.target!r}: its additional commits "
+            f"({_counted(int(count), 'commit')}) land there, too"
         )
 
 
@@ -203,16 +203,16 @@ def _of_large_files(git: Git, base: str, entries: Sequence[bytes]) -> Iterator[s
         return
     if not any(git.says_yes("config", "--get", f"filter.lfs.{setting}") for setting in ("smudge", "process")):
         yield (
-            "files of this repository are kept by Git LFS, which is not set up here: worktrees will hold pointers "
-            "in their place. To have the files, type: git lfs install"
+            "files of this repository are stored in Git LFS, which is not set up here: worktrees will contain "
+            "pointer files. To get the files, type: git lfs install"
         )
 
 
 def _of_sparseness(repository: Repository) -> Iterator[str]:
     if repository.git.settings.is_true("core.sparsecheckout"):
         yield (
-            f"the checkout {repository.top} is sparse, and worktrees will have the same part of the files; "
-            f"to have all of them, type: git sparse-checkout disable"
+            f"the checkout {repository.top} is sparse, and worktrees will have the same part of the files; to "
+            f"get all of them, type: git sparse-checkout disable"
         )
 
 
@@ -223,7 +223,7 @@ def _of_unfinished(repository: Repository) -> Iterator[str]:
         if (folder / name).exists():
             yield (
                 f"a {operation} is unfinished in {repository.top}: slices start without it, and nothing lands in "
-                f"that checkout before it is done; `git status` says how to continue it"
+                f"that checkout until it is finished; `git status` shows how"
             )
 
 
@@ -233,13 +233,13 @@ def uncommitted(repository: Repository) -> Iterator[str]:
     lines = status.split(b"\0")[:-1]
     untracked = [line[3:] for line in lines if line.startswith(b"??")]
     changed = [line[3:] for line in lines if not line.startswith(b"??")]
-    without = "slices start without what is not committed"
+    without = "slices start from commits and do not see uncommitted files"
     if changed:
         yield f"{_counted(len(changed), 'file')} changed in {repository.top} ({_some(changed)}): {without}"
     if untracked:
         yield (
-            f"{len(untracked)} untracked in {repository.top} ({_some(untracked)}): {without}; "
-            f"what they need all the same can be named in `copy` or `link`"
+            f"{len(untracked)} untracked in {repository.top} ({_some(untracked)}): {without}; list files that "
+            f"slices need under `copy` or `link`"
         )
 
 

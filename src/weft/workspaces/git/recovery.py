@@ -52,7 +52,7 @@ class Recovery:
             path = names.get(name)
             others = self._logged_commits(path) if ref.startswith("refs/heads/") and path is not None else ()
             commit = restore_ref(git, ref, others)
-            outcome = f"it leads to {commit[:12]} again, from its log" if commit else "it is removed"
+            outcome = f"it points to {commit[:12]} again, from its reflog" if commit else "it is removed"
             yield f"the ref {ref} was damaged; {outcome}"
 
     def _logged_commits(self, path: str) -> list[str]:
@@ -79,7 +79,7 @@ class Recovery:
             *self._restore_entry(entry, place, self._names.head(path)),
             *self._restore_link(entry, place),
         ]
-        return [f"{file} was damaged, and is made again" for file in damaged]
+        return [f"{file} was damaged; Weft has rewritten it" for file in damaged]
 
     def _restore_entry(self, entry: Path, place: Path, branch: str) -> Iterator[Path]:
         link = str(place.parent.resolve() / place.name / ".git")

@@ -81,7 +81,7 @@ def test_an_ancestor_is_what_led_to_a_commit_and_the_commit_itself(git: Git) -> 
 
 def test_the_tree_of_a_commit(git: Git) -> None:
     assert tree_of(git, "main") == git.line("log", "-1", "--format=%T")
-    with pytest.raises(GitError, match="nothing is no commit of this repository"):
+    with pytest.raises(GitError, match="nothing is not a commit of this repository"):
         tree_of(git, "nothing")
 
 

@@ -157,7 +157,7 @@ def test_the_oldest_git_that_will_do_will_do(tmp_path: Path) -> None:
 
 def test_a_git_without_a_version_is_refused(tmp_path: Path) -> None:
     message = refusal(tmp_path, tmp_path, PATH=program(tmp_path, "echo 'what?'"))
-    assert message.startswith("cannot tell which git this is: `git version` says 'what?'")
+    assert message.startswith("cannot determine the version of git: `git version` says 'what?'")
 
 
 def test_without_git_the_way_out_is_told(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_directory_that_is_not_there_is_not_taken_for_a_missing_git(tmp_path: 
 def test_outside_of_a_repository_the_way_in_is_told(tmp_path: Path, there: str) -> None:
     (tmp_path / there).mkdir()
     message = refusal(tmp_path, tmp_path)
-    assert message.startswith(f"{tmp_path} is in no git repository")
+    assert message.startswith(f"{tmp_path} is not in a git repository")
     assert "`git init`" in message
     assert "`isolation: dir`" in message
 
@@ -190,7 +190,7 @@ def test_the_files_that_git_keeps_for_itself_are_no_place_for_a_plan(tmp_path: P
     git = repository(tmp_path / "r")
     git.do("worktree", "add", "--quiet", str(tmp_path / "linked"))
     message = refusal(tmp_path / "r" / below, tmp_path)
-    assert message.startswith(f"{tmp_path / 'r' / below} is not in a checkout")
+    assert message.startswith(f"{tmp_path / 'r' / below} is inside a git directory, not in a checkout")
 
 
 def test_a_repository_without_a_commit_is_refused_with_what_to_type(tmp_path: Path) -> None:
@@ -222,9 +222,7 @@ def test_what_is_left_of_a_repository_is_not_taken_for_none(tmp_path: Path) -> N
     repository(tmp_path / "r", {"plans/weft.yaml": "plan: x\n"})
     (tmp_path / "r/.git/HEAD").unlink()
     message = refusal(tmp_path / "r/plans", tmp_path)
-    assert message.startswith(
-        f"{tmp_path / 'r/.git'} is not, or not any more, what git takes for a repository"
-    )
+    assert message.startswith(f"{tmp_path / 'r/.git'} is not a valid git repository")
     assert "git init" not in message
 
 
@@ -384,7 +382,7 @@ def test_a_branch_of_our_own_is_no_target(tmp_path: Path) -> None:
     git, _, dev = two_branches(tmp_path / "r")
     git.do("switch", "--quiet", "--create", "weft/notes/_plan")
     message = no_ends(git)
-    assert message.startswith("'weft/notes/_plan' is one of Weft's own branches, which begin with 'weft/'")
+    assert message.startswith("'weft/notes/_plan' is one of Weft's own branches, which start with 'weft/'")
     assert no_ends(git, base="weft/notes/_plan") == message
     assert no_ends(git, target="weft/notes/_plan") == message
     assert no_ends(git, target="refs/heads/weft/notes/_plan") == message

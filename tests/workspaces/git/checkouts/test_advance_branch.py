@@ -317,7 +317,7 @@ def test_many_files_are_named_in_part(git: Git, before: str) -> None:
 
 def test_what_to_type_is_told(git: Git, before: str, after: str) -> None:
     write(git.directory, {"a": "mine\n"})
-    assert f"put them aside (git -C {git.directory} stash)" in str(held(git, before, after))
+    assert f"stash them (git -C {git.directory} stash)" in str(held(git, before, after))
     git.do("checkout", "a")
     write(git.directory, {"d/new": "mine\n"})
     assert "move them elsewhere" in str(held(git, before, after))
@@ -358,7 +358,7 @@ def test_a_lock_that_stays_is_named(
     monkeypatch.setattr(advance_branch, "_PAUSES", (0,))
     lock = git.directory / ".git/index.lock"
     lock.touch()
-    assert f"one that died has left its lock {lock};" in str(held(git, before, after))
+    assert f"a killed one has left its lock {lock};" in str(held(git, before, after))
 
 
 def test_a_lock_that_goes_is_waited_for(git: Git, before: str, after: str) -> None:
@@ -423,7 +423,7 @@ def test_what_git_cannot_do_for_another_reason_is_told_in_its_words(
 
 def test_a_commit_that_does_not_follow_is_an_error(git: Git, before: str) -> None:
     seen = state(git)
-    with pytest.raises(GitError, match=f"does not follow on {before}"):
+    with pytest.raises(GitError, match=f"is not a descendant of {before}"):
         land(git, before, grow(git, "work", {"a": "x"}, ""))
     assert state(git) == seen
 

@@ -307,7 +307,7 @@ def test_a_ref_that_would_be_overwritten_is_an_error(git: Git, start: str) -> No
     own = commit(git, {"own": "1"})
     git.do("update-ref", NAMES.kept(PATH, own), start)
     git.do("reset", "-q", "--hard", start)
-    with pytest.raises(WorkspaceError, match=rf"lead elsewhere: {NAMES.kept(PATH, own)}; remove them"):
+    with pytest.raises(WorkspaceError, match=rf"point elsewhere: {NAMES.kept(PATH, own)}; remove them"):
         recorded(git)
 
 
@@ -334,7 +334,7 @@ def test_with_another_branch_all_is_kept_and_nothing_moves(
     write(git.directory, {"README": "changed", "new": "2"} if dirty else {})
     before = git.line("status", "--porcelain=v2", "--branch")
     with pytest.raises(
-        WorkspaceError, match=rf"has {told} checked out, and is to have {SHOWN}; what is there is kept"
+        WorkspaceError, match=rf"has {told} checked out; it must have {SHOWN}; what is there is kept"
     ):
         recorded(git)
     assert git.line("status", "--porcelain=v2", "--branch") == before
@@ -411,7 +411,7 @@ def test_a_branch_that_is_gone_with_all_files_and_logs_has_nothing_to_keep(git: 
     git.do("rm", "-rqf", ".")
     (git_dir(git) / "index").unlink()
     shutil.rmtree(git_dir(git) / "logs")
-    with pytest.raises(WorkspaceError, match=rf"is gone; to have it back, type: git branch {SHOWN} COMMIT$"):
+    with pytest.raises(WorkspaceError, match=rf"is gone; to restore it, type: git branch {SHOWN} COMMIT$"):
         recorded(git)
 
 
@@ -444,9 +444,7 @@ def test_a_repository_in_the_worktree_is_an_error_and_nothing_is_added(
     (git.directory / "README").unlink()
     make(git, name)
     write(git.directory, {"new": "1"})
-    with pytest.raises(
-        WorkspaceError, match=rf"repositories of their own, .* committed: {name}; remove the `.git`"
-    ):
+    with pytest.raises(WorkspaceError, match=rf"other repositories, .* committed: {name}; remove the `.git`"):
         recorded(git)
     assert git.line("rev-parse", BRANCH) == start
     assert "new" not in git.fields("ls-files", "-z")
@@ -462,7 +460,7 @@ def test_a_repository_that_was_brought_or_is_ignored_is_no_trouble(git: Git, sta
 def test_what_is_no_worktree_is_not_taken_for_a_part_of_the_user_s_checkout(git: Git) -> None:
     write(git.directory, {"new": "1"})
     (git.directory / ".git").unlink()
-    with pytest.raises(WorkspaceError, match=r"is no worktree: it has no file `\.git`"):
+    with pytest.raises(WorkspaceError, match=r"is not a worktree: it has no file `\.git`"):
         recorded(git)
 
 
@@ -611,7 +609,7 @@ def record_or_refuse(git: Git) -> None:
     try:
         recorded(git)
     except WorkspaceError as error:
-        if "checked out, and is to have" not in str(error):
+        if "checked out; it must have" not in str(error):
             raise
 
 

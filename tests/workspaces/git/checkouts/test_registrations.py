@@ -48,7 +48,7 @@ def test_one_that_stays_half_written_is_told(git: Git) -> None:
     entry = half_written(git)
     registrations = Registrations(git, git.directory / ".git", pause=lambda _: None)
     with pytest.raises(
-        WorkspaceError, match=rf"{entry}, which somebody else left half written; if no git is running"
+        WorkspaceError, match=rf"{entry}, which another git left half written; if no git is running"
     ):
         registrations.listed()
     assert entry.exists()

@@ -102,7 +102,7 @@ def test_what_a_dead_process_left_is_removed(stranger: Stranger) -> None:
 
 @pytest.mark.parametrize("name", ["HEAD", "", "../x", "0" * 39, "--all"])
 def test_only_a_name_of_a_commit_is_asked_for(stranger: Stranger, name: str) -> None:
-    with pytest.raises(ForeignError, match="is no name of a commit"):
+    with pytest.raises(ForeignError, match="is not the name of a commit"):
         stranger.admit(name)
 
 
@@ -126,7 +126,7 @@ def test_nothing_is_taken_from_the_environment(stranger: Stranger, monkeypatch: 
     ("limits", "message"),
     [
         (IntakeLimits(objects=2), "more than 2 new objects"),
-        (IntakeLimits(bytes_of_one=40), "bytes, and at most 40 are"),
+        (IntakeLimits(bytes_of_one=40), "bytes; at most 40 are"),
         (IntakeLimits(bytes_of_all=300), "more than 300 bytes"),
         (IntakeLimits(bytes_of_links=20), r"the \w+ [0-9a-f]{40} has [\d,]+ bytes"),
     ],
@@ -158,7 +158,7 @@ def test_a_pack_has_a_limit_too(stranger: Stranger) -> None:
 
 
 def test_a_repository_whose_path_has_an_end_of_line_is_refused() -> None:
-    with pytest.raises(ForeignError, match="has an end of line"):
+    with pytest.raises(ForeignError, match="contains a line break"):
         alternate(Path("/a\nb"))
 
 
@@ -284,7 +284,7 @@ def test_what_is_missing_is_none_and_what_is_no_file_is_refused(tmp_path: Path) 
     os.mkfifo(tmp_path / "pipe")
     assert read_file(tree, "no/such", most=9) is None
     assert not exists(tree, "nothing")
-    with pytest.raises(UntrustedError, match="pipe is no plain file"):
+    with pytest.raises(UntrustedError, match="pipe is not a regular file"):
         read_file(tree, "pipe", most=9)
     remove_file(tree, "pipe")
     remove_file(tree, "no/such")

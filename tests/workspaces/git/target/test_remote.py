@@ -303,10 +303,10 @@ def test_a_contact_that_hangs_is_ended_with_all_of_its_processes_when_the_run_st
             assert lines.readline() == "hangs\n"
             remote.hang_up()
             assert lines.read() == "", "no process of it is left"
-        with pytest.raises(PushError, match="it was ended, as the run is stopped"):
+        with pytest.raises(PushError, match="it was ended because the run stops"):
             push.result()
     pipe.unlink()  # a later contact is ended, too, before or after ssh has started
-    with pytest.raises(PushError, match="it was ended, as the run is stopped"):
+    with pytest.raises(PushError, match="it was ended because the run stops"):
         remote.fetch("origin")
 
 

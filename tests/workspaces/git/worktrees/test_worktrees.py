@@ -109,7 +109,7 @@ def test_a_branch_that_cannot_be_made_is_an_error(
     git: Git, worktrees: Worktrees, place: Path, head: str
 ) -> None:
     git.do("branch", "weft")
-    with pytest.raises(WorkspaceError, match=r"weft/p/a cannot be made: .*'refs/heads/weft' exists"):
+    with pytest.raises(WorkspaceError, match=r"weft/p/a cannot be created: .*'refs/heads/weft' exists"):
         worktrees.make(place, branch=BRANCH, commit=head)
 
 
@@ -141,14 +141,14 @@ def test_a_clean_one_with_something_else_checked_out_is_made_anew(
 def test_what_is_in_no_commit_is_not_removed(worktrees: Worktrees, made: Path, head: str, dirt: str) -> None:
     write(made, {dirt: "changed"})
     shown = dirt.replace("\n", r"\\n")
-    with pytest.raises(WorkspaceError, match=rf"holds what is in no commit: {shown}; .*git -C .*/a status"):
+    with pytest.raises(WorkspaceError, match=rf"has uncommitted changes: {shown}; .*git -C .*/a status"):
         worktrees.make(made, branch=BRANCH, commit=head)
     assert (made / dirt).read_text() == "changed"
 
 
 def test_a_half_done_merge_is_not_removed(git: Git, worktrees: Worktrees, made: Path, head: str) -> None:
     (entry(git) / "MERGE_HEAD").write_text(head)
-    with pytest.raises(WorkspaceError, match="no commit: an unfinished `git merge`"):
+    with pytest.raises(WorkspaceError, match="uncommitted changes: an unfinished `git merge`"):
         worktrees.make(made, branch=BRANCH, commit=head)
 
 
@@ -180,7 +180,7 @@ def test_one_for_verifying_is_made_anew_whatever_is_in_it(
 
 def test_files_that_nobody_knows_are_not_touched(worktrees: Worktrees, place: Path, head: str) -> None:
     write(place, {"mine": "precious"})
-    with pytest.raises(WorkspaceError, match=r"/a is there, and is no worktree.*move it away"):
+    with pytest.raises(WorkspaceError, match=r"/a exists and is not a worktree.*move it away"):
         worktrees.make(place, branch=BRANCH, commit=head)
     assert files(place) == {"mine": "precious"}
 
@@ -188,7 +188,7 @@ def test_files_that_nobody_knows_are_not_touched(worktrees: Worktrees, place: Pa
 def test_a_link_to_a_directory_is_not_followed(worktrees: Worktrees, made: Path, head: str) -> None:
     link = made.parent / "link"
     link.symlink_to(made)
-    with pytest.raises(WorkspaceError, match=r"/link is there, and is no worktree"):
+    with pytest.raises(WorkspaceError, match=r"/link exists and is not a worktree"):
         worktrees.make(link, branch="refs/heads/weft/p/b", commit=head)
     assert files(made) == FILES
 
@@ -196,14 +196,14 @@ def test_a_link_to_a_directory_is_not_followed(worktrees: Worktrees, made: Path,
 def test_a_link_to_nothing_is_in_its_place(worktrees: Worktrees, place: Path, head: str) -> None:
     place.parent.mkdir(parents=True)
     place.symlink_to("elsewhere")
-    with pytest.raises(WorkspaceError, match="is no worktree of this repository"):
+    with pytest.raises(WorkspaceError, match="is not a worktree of this repository"):
         worktrees.make(place, branch=BRANCH, commit=head)
     assert not (place.parent / "elsewhere").exists()
 
 
 def test_a_file_in_its_place_is_an_error(worktrees: Worktrees, place: Path, head: str) -> None:
     write(place.parent, {"a": "a file"})
-    with pytest.raises(WorkspaceError, match="is no worktree of this repository"):
+    with pytest.raises(WorkspaceError, match="is not a worktree of this repository"):
         worktrees.make(place, branch=BRANCH, commit=head)
 
 
@@ -211,7 +211,7 @@ def test_a_registered_one_that_lost_its_link_to_the_repository_is_not_touched(
     worktrees: Worktrees, made: Path, head: str
 ) -> None:
     (made / ".git").unlink()
-    with pytest.raises(WorkspaceError, match=r"/a is no worktree: it has no file `.git`"):
+    with pytest.raises(WorkspaceError, match=r"/a is not a worktree: it has no file `.git`"):
         worktrees.make(made, branch=BRANCH, commit=head)
     assert files(made) == FILES
 
@@ -228,7 +228,7 @@ def test_one_whose_directory_is_gone_is_made_again(
     assert len(worktrees.listed()) == 2
 
 
-@pytest.mark.parametrize(("reason", "told"), [("on a stick", " by somebody who says: on a stick"), ("", "")])
+@pytest.mark.parametrize(("reason", "told"), [("on a stick", ": on a stick"), ("", "")])
 def test_one_that_is_gone_and_locked_is_left_to_who_locked_it(
     git: Git, worktrees: Worktrees, made: Path, head: str, reason: str, told: str
 ) -> None:
@@ -343,7 +343,7 @@ def test_a_worktree_whose_checkout_was_cut_off_is_not_used_and_made_anew(
         of(DyingGit(git, 2)).make(place, branch=BRANCH, commit=head)
     write(place, {"README": "hel"})
     (entry(git) / "index.lock").touch()
-    with pytest.raises(WorkspaceError, match="was not made to its end; run the plan again"):
+    with pytest.raises(WorkspaceError, match="was not created completely; run the plan again"):
         worktrees.prove(place, BRANCH)
     worktrees.make(place, branch=BRANCH, commit=head)
     assert files(place) == FILES
@@ -377,7 +377,7 @@ def test_a_git_that_is_still_at_work_there_is_waited_for(
     with pytest.raises(KilledError):
         of(DyingGit(git, 2)).make(place, branch=BRANCH, commit=head)
     lock = entry(git) / "index.lock"
-    with lock.open("w"), pytest.raises(WorkspaceError, match="git is still at work in"):
+    with lock.open("w"), pytest.raises(WorkspaceError, match="git is still running in"):
         worktrees.make(place, branch=BRANCH, commit=head)
     assert place.exists()
 
@@ -485,11 +485,11 @@ def branch_and_log_gone(git: Git, made: Path) -> None:
     [
         (
             switched,
-            r"has the branch other checked out, and is to have weft/p/a; type: git -C /.*/a switch weft/p/a$",
+            r"has the branch other checked out; it must have weft/p/a; type: git -C /.*/a switch weft/p/a$",
         ),
         (
             detached,
-            r"has no branch checked out, and is to have weft/p/a; type: git -C /.*/a switch weft/p/a$",
+            r"has no branch checked out; it must have weft/p/a; type: git -C /.*/a switch weft/p/a$",
         ),
         (rebasing, r"a `git rebase` is unfinished in /.*/a; .*git -C /.*/a rebase --abort"),
         (applying, r"a `git am` is unfinished"),
@@ -497,27 +497,27 @@ def branch_and_log_gone(git: Git, made: Path) -> None:
         (picking, r"a `git cherry-pick` is unfinished"),
         (emptied, r"/a is empty, though its commit is not; type: git -C /.*/a reset --hard"),
         (emptied_but_for_what_was_brought, r"/a is empty, though its commit is not"),
-        (without_link, r"/a is no worktree: it has no file `.git`.*; move it away"),
+        (without_link, r"/a is not a worktree: it has no file `.git`.*; move it away"),
         (initialised, r"/a is a repository of its own, as if made by `git init`"),
-        (with_nonsense, r"/a/.git does not say where its repository is; type `git worktree repair`"),
-        (pruned, r"/a is not registered as a worktree any more: /.*/worktrees/a is gone"),
+        (with_nonsense, r"/a/.git does not name its repository; type `git worktree repair`"),
+        (pruned, r"/a is no longer registered as a worktree: /.*/worktrees/a does not exist"),
         (
             of_another,
-            r"/a is a worktree of another repository: its `.git` leads to /.*/other/.git/worktrees/w",
+            r"/a is a worktree of another repository: its `.git` points to /.*/other/.git/worktrees/w",
         ),
         (
             moved_away,
-            r"does not know /.*/a: in its place it knows /.*/nowhere/.git; .*`git worktree repair /.*/a`",
+            r"has no worktree /.*/a: its entry names /.*/nowhere/.git; .*`git worktree repair /.*/a`",
         ),
-        (half_registered, r"does not know /.*/a: in its place it knows nothing"),
-        (gone, r"the worktree /.*/a is gone; put it back"),
-        (linked, r"/a is to be a worktree, and is no directory, or a link to one; remove it"),
+        (half_registered, r"has no worktree /.*/a: its entry names nothing"),
+        (gone, r"the worktree /.*/a does not exist; put it back"),
+        (linked, r"/a must be a worktree, but is not a directory or is a symbolic link; remove it"),
         (elsewhere, r"git takes /.*/top for the root of /.*/a: so it is set; look for `core.worktree`"),
         (
             branch_gone,
             r"the branch weft/p/a of the worktree /.*/a is gone; .*git branch weft/p/a [0-9a-f]{12}$",
         ),
-        (branch_and_log_gone, r"is gone; to have it back, type: git branch weft/p/a COMMIT$"),
+        (branch_and_log_gone, r"is gone; to restore it, type: git branch weft/p/a COMMIT$"),
     ],
 )
 def test_no_step_starts_in_anything_else(
@@ -606,7 +606,7 @@ def test_a_sparse_checkout_of_the_user_s_is_passed_on(git: Git, worktrees: Workt
 def test_a_directory_that_is_none_of_the_repository_s_is_an_error(
     worktrees: Worktrees, place: Path, head: str, folder: str
 ) -> None:
-    with pytest.raises(WorkspaceError, match="is no directory of the repository; name one"):
+    with pytest.raises(WorkspaceError, match="is not a directory of the repository; write"):
         worktrees.make(place, branch=BRANCH, commit=head, sparse=[folder])
 
 
@@ -675,7 +675,7 @@ def test_a_repository_in_a_worktree_keeps_it_from_being_removed(
     repository(made / "inner")
     git.at(made).do("add", "inner")
     git.at(made).do("commit", "-qm", "a name of a commit that is nowhere else")
-    with pytest.raises(WorkspaceError, match="for it holds other repositories: inner; "):
+    with pytest.raises(WorkspaceError, match="because it contains other repositories: inner; "):
         worktrees.remove(made)
 
 

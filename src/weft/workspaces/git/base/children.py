@@ -75,7 +75,7 @@ class Child(Struct, frozen=True, kw_only=True):
         return lock.parent in {common, Path(self.git_dir)} or lock.is_relative_to(common / "refs")
 
 
-class Record(Struct):
+class ChildRecord(Struct):
     """The record of a git that is about to start."""
 
     descriptors: tuple[int, ...] = ()
@@ -117,19 +117,19 @@ def _command(arguments: Sequence[str]) -> str:
 
 
 @contextmanager
-def recorded(common: Path, git_dir: Path, arguments: Sequence[str]) -> Generator[Record]:
+def recorded(common: Path, git_dir: Path, arguments: Sequence[str]) -> Generator[ChildRecord]:
     """Yields the record of a git. The record stays if Weft dies before git ends, or if git is killed."""
     try:
         record = _create_record(common, Child(command=_command(arguments), git_dir=str(git_dir)))
     except OSError:  # in a repository that Weft cannot write to, git takes no lock either
-        record = Record()
+        record = ChildRecord()
     try:
         yield record
     finally:
         record.close()
 
 
-def _create_record(common: Path, child: Child) -> Record:
+def _create_record(common: Path, child: Child) -> ChildRecord:
     folder = common.joinpath(*_FOLDER)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=folder)
@@ -137,7 +137,7 @@ def _create_record(common: Path, child: Child) -> Record:
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     # The name of a directory may be no UTF-8, which only the json of Python writes, with an escape.
     os.write(descriptor, json.dumps(msgspec.to_builtins(child)).encode())
-    return Record((descriptor,), Path(name).rename(f"{name}{_RECORD}"))
+    return ChildRecord((descriptor,), Path(name).rename(f"{name}{_RECORD}"))
 
 
 # Lock files of killed gits

@@ -144,8 +144,8 @@ def _refuse_unsigned(git: Git, parents: Sequence[str]) -> None:
     words = _Notes(git, "unsigned").read(first)
     count = "a commit" if len(commits) == 1 else f"{len(commits)} commits"
     raise HeldError(
-        f"git could not sign {count} when the work was done ({words}); "
-        f"to sign what is there, type: {_resigning_command(git, first)}; {_OFF}"
+        f"git could not sign {count} when the work was done ({words}); to sign the existing commits, type: "
+        f"{_resigning_command(git, first)}; {_OFF}"
     )
 
 

@@ -104,7 +104,7 @@ def rebuild_packed_refs(git: Git) -> list[str]:
         with lock.open("xb") as file:
             file.writelines(lines)
     except FileExistsError:
-        raise WorkspaceError(f"{lock} is there; if no git runs in this repository, type: rm {lock}") from None
+        raise WorkspaceError(f"{lock} exists; if no git runs in this repository, type: rm {lock}") from None
     _put_aside(common, "packed-refs")
     lock.rename(common / "packed-refs")
     lost = [ref for ref in _logged_branches(common) if git.ask("show-ref", "--verify", ref).exit_code]

@@ -44,8 +44,8 @@ def rebuild_index(git: Git, git_dir: Path) -> None:
     """Creates the index from the commit that is checked out. The files stay as they are."""
     if settings(git_dir):  # only the index records which files a sparse checkout leaves out
         raise WorkspaceError(
-            f"the index of the worktree {git.directory} is damaged; to make it again, type: "
-            f"rm -f {git_dir / 'index'} && git -C {git.directory} sparse-checkout reapply"
+            f"the index of the worktree {git.directory} is damaged; to recreate it, type: rm -f "
+            f"{git_dir / 'index'} && git -C {git.directory} sparse-checkout reapply"
         )
     index = git_dir / "index"
     aside = git_dir / KEPT

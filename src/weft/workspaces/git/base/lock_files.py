@@ -55,8 +55,8 @@ def lock_in_the_way(message: str) -> str | None:
 def about_lock(lock: str) -> str:
     """Returns the message for a user whose git is blocked by a lock file."""
     return (
-        f"another git is at work, or one that died has left its lock {lock}; "
-        f"if no git runs in this repository, type: rm {shlex.quote(lock)}"
+        f"another git is running, or a killed one has left its lock {lock}; if no git runs in this repository, "
+        f"type: rm {shlex.quote(lock)}"
     )
 
 

@@ -50,6 +50,6 @@ def _remove_when_stale(lock: Path, directory: Path, pause: Pause) -> None:
         wait = min(2 * wait, _LONGEST)
     pids = ", ".join(str(pid) for pid in sorted(set(users_of(lock, directory)))) or "unknown"
     raise WorkspaceError(
-        f"git is still at work in {directory} (process {pids}) and has locked {lock}; wait until it has ended, "
+        f"git is still running in {directory} (process {pids}) and has locked {lock}; wait until it has ended, "
         "or end it, and try again"
     )

@@ -191,8 +191,8 @@ def message(subject: str, trailers: Mapping[str, str]) -> str:
 def _why_not(git: Git, ours: str, theirs: str, answer: GitOutput) -> str:
     if git.ask("merge-base", ours, theirs).exit_code == 1:
         return (
-            f"{ours} and {theirs} have no commit in common, so there is no telling what either changed; "
-            "was the history of one of them replaced?"
+            f"{ours} and {theirs} have no commit in common, so their changes cannot be compared; was the history "
+            f"of one of them replaced?"
         )
     return answer.message
 

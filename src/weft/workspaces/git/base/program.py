@@ -22,7 +22,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.ports.workspaces import InfraError
-from weft.workspaces.git.base.children import TIMED_OUT, Leavings, Record, can_lock, recorded
+from weft.workspaces.git.base.children import TIMED_OUT, ChildRecord, Leavings, can_lock, recorded
 from weft.workspaces.git.base.environment import PAGER, clean, kept
 from weft.workspaces.git.base.lock_files import lock_in_the_way
 from weft.workspaces.git.base.repository_programs import LISTING, NO_TRANSPORT, variables
@@ -198,10 +198,10 @@ class Git:
             record.judge(completed.returncode)
         return _answer(completed.returncode, completed.stdout, completed.stderr)
 
-    def _recorded(self, command: Sequence[str]) -> AbstractContextManager[Record]:
+    def _recorded(self, command: Sequence[str]) -> AbstractContextManager[ChildRecord]:
         """Returns the record of a git that can take locks. If git is killed, its locks can be told apart."""
         if not can_lock(command) or self._shared is None:
-            return nullcontext(Record())
+            return nullcontext(ChildRecord())
         return recorded(self._shared, git_dir_at(self.directory) or self._shared, command)
 
     def _remove_lock(self, lock: str) -> bool:

@@ -102,9 +102,7 @@ def tips(git: Git, *prefixes: str) -> dict[str, str]:
     command = ("for-each-ref", "--format=%(objectname) %(refname)", *prefixes)
     answer = git.ask(*command)
     if answer.exit_code or answer.message:
-        message = (
-            f"{answer.message or 'it gives no reason'}; to have repaired what can be, type: weft doctor --fix"
-        )
+        message = f"{answer.message or 'it gives no reason'}; to repair it, type: weft doctor --fix"
         raise GitError(command, answer.exit_code, message)
     pairs = (line.split(" ", 1) for line in answer.text.splitlines())
     return {ref: oid for oid, ref in pairs}
@@ -124,7 +122,7 @@ def tree_of(git: Git, commit: str) -> str:
     answer = git.ask(*command)
     if answer.exit_code:
         raise GitError(
-            command, answer.exit_code, f"{commit} is no commit of this repository {answer.message}"
+            command, answer.exit_code, f"{commit} is not a commit of this repository {answer.message}"
         )
     return answer.text
 

@@ -99,15 +99,15 @@ def _require_version(git: Git) -> None:
     except OSError as error:
         if error.filename == "git":
             raise InputError(
-                f"slices are to work in git worktrees, but the program `git` cannot be started "
-                f"({error.strerror}); install git, or set `isolation: dir` in the plan"
+                f"slices work in git worktrees, but the program `git` cannot be started ({error.strerror}); "
+                f"install git, or set `isolation: dir` in the plan"
             ) from None
         kind = WeftError if is_shortage(error) else InputError
         raise kind(f"cannot work in {git.directory}: {describe(error)}") from None
     version = version_in(output)
     if version is None:
         raise InputError(
-            f"cannot tell which git this is: `git version` says {output!r}; install git 2.38 or newer"
+            f"cannot determine the version of git: `git version` says {output!r}; install git 2.38 or newer"
         )
     if version < OLDEST:
         raise InputError(
@@ -123,13 +123,13 @@ def _require_checkout(git: Git) -> None:
     bare, in_checkout = (word == "true" for word in answer.text.split())
     if bare:
         raise InputError(
-            f"{git.directory} is in a bare repository, which has no files to work on; go to one of its worktrees "
-            f"(`git worktree list` names them), or clone it and run the plan in the clone"
+            f"{git.directory} is in a bare repository, which has no files to work on; change to one of its "
+            f"worktrees (`git worktree list` names them), or clone it and run the plan in the clone"
         )
     if not in_checkout:
         raise InputError(
-            f"{git.directory} is not in a checkout, but among the files that git keeps for itself; "
-            f"go to the directory that `.git` is in, and put the plan there"
+            f"{git.directory} is inside a git directory, not in a checkout; put the plan into the directory that "
+            f"contains `.git`"
         )
 
 
@@ -145,11 +145,11 @@ def _why_not(folder: Path, message: str) -> str:
     place = repository_around(folder.absolute())
     if place is not None:
         return (
-            f"{place / '.git'} is not, or not any more, what git takes for a repository ({words}); "
-            f"fix that until `git status` works in {folder}"
+            f"{place / '.git'} is not a valid git repository ({words}); fix that until `git status` works in "
+            f"{folder}"
         )
     return (
-        f"{folder} is in no git repository, and slices are to work in git worktrees; type `git init` and "
+        f"{folder} is not in a git repository, but slices work in git worktrees; type `git init` and "
         f"commit your files, or set `isolation: dir` in the plan"
     )
 
@@ -203,7 +203,7 @@ def resolve_ends(
     short = target_ref.removeprefix(_HEADS)
     if short.startswith(prefix):
         raise InputError(
-            f"{short!r} is one of Weft's own branches, which begin with {prefix!r}: results cannot land there; "
+            f"{short!r} is one of Weft's own branches, which start with {prefix!r}; results cannot land there; "
             f"switch to a branch, or write `target: BRANCH` in the plan"
         )
     tip = _commit(repository, target_ref, f"the branch {short!r}")
@@ -225,15 +225,15 @@ def _checked_out(repository: Repository) -> str:
     head = repository.git.ask("symbolic-ref", "--quiet", "HEAD")
     if head.exit_code:
         raise InputError(
-            f"no branch is checked out in {repository.top} (HEAD is detached), so it is open where results land; "
-            f"switch to a branch, or write `target: BRANCH` in the plan"
+            f"no branch is checked out in {repository.top} (HEAD is detached), so results have no target; switch "
+            f"to a branch, or write `target: BRANCH` in the plan"
         )
     short = head.text.removeprefix(_HEADS)
     ref = _ref_of(repository.git, short)
     if ref is None:
         raise InputError(
             f"the branch {short!r} is checked out in {repository.top} and has no commit yet, so nothing can land "
-            f"there; make one (git commit), or write `target: BRANCH` in the plan"
+            f"there; create one (git commit), or write `target: BRANCH` in the plan"
         )
     return ref
 
@@ -270,15 +270,15 @@ def _refuse_target(repository: Repository, target: str) -> NoReturn:
     subject = f"{target!r}, the `target` of the plan,"
     if is_ref(git, f"refs/tags/{target}"):
         raise InputError(
-            f"{subject} is a tag, and results land on branches: tags stay where they are; to make a branch of it, "
+            f"{subject} is a tag, and results land on branches only; to create a branch from it, "
             f"type `git branch NAME {target}`, and write `target: NAME` in the plan"
         )
     if is_ref(git, f"refs/remotes/{target}"):
         local = target.partition("/")[2]
         hint = "" if _ref_of(git, local) else f" after you have typed: git branch --track {local} {target}"
         raise InputError(
-            f"{subject} is a branch of a remote, and results land on branches of your own, from where you push "
-            f"them; write `target: {local}` in the plan{hint}"
+            f"{subject} is a branch of a remote, and results land on local branches, from which you push; write "
+            f"`target: {local}` in the plan{hint}"
         )
     nearest = _nearest(repository, target)
     if _resolves(git, target):
@@ -286,7 +286,7 @@ def _refuse_target(repository: Repository, target: str) -> NoReturn:
             f"{subject} is a commit, and results land on branches{nearest}; write `target: BRANCH` in the plan"
         )
     raise InputError(
-        f"{subject} is no branch of {repository.top}{nearest}; to make it, type: git branch {target}"
+        f"{subject} is no branch of {repository.top}{nearest}; to create it, type: git branch {target}"
     )
 
 

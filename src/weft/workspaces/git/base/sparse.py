@@ -41,7 +41,7 @@ def _checked(folder: str) -> PurePosixPath:
     path = PurePosixPath(folder)
     if path.is_absolute() or not path.parts or ".." in path.parts or "\n" in folder:
         raise WorkspaceError(
-            f"{folder!r} is no directory of the repository; name one as it is seen from the top, such as src/app"
+            f"{folder!r} is not a directory of the repository; write its path from the top, such as src/app"
         )
     return path
 

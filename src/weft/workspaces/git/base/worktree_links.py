@@ -10,7 +10,7 @@ from pathlib import Path
 
 from weft.ports.workspaces import CLONE
 from weft.safe_files import UnsafeFileError, read_file, read_text
-from weft.workspaces.errors import ANEW, WorkspaceError
+from weft.workspaces.errors import START_OVER, WorkspaceError
 
 MAKING = "Weft is making it"
 """The reason with which an incomplete worktree is locked."""
@@ -39,8 +39,8 @@ def git_dir_of(directory: Path) -> Path:
         content = read_file(link, most=_LARGEST)
     except FileNotFoundError:
         raise WorkspaceError(
-            f"{directory} is no worktree: it has no file `.git`, so git would take it for a part of what is "
-            f"around it; move it away; {ANEW}"
+            f"{directory} is not a worktree: it has no file `.git`, so git would treat it as part of the "
+            f"directory around it; move it away; {START_OVER}"
         ) from None
     except UnsafeFileError as error:
         if link.is_symlink() or not link.is_dir():
@@ -50,12 +50,12 @@ def git_dir_of(directory: Path) -> Path:
             f"move {link} away and type `git worktree repair`"
         ) from None
     if not content.startswith(_POINTS):
-        raise WorkspaceError(f"{link} does not say where its repository is; type `git worktree repair`")
+        raise WorkspaceError(f"{link} does not name its repository; type `git worktree repair`")
     git_dir = _git_dir(directory, content)
     if not git_dir.is_dir():
         raise WorkspaceError(
-            f"{directory} is not registered as a worktree any more: {git_dir} is gone; save what you want of it, "
-            f"and move it away; {ANEW}"
+            f"{directory} is no longer registered as a worktree: {git_dir} does not exist; save what you need, "
+            f"and move it away; {START_OVER}"
         )
     return git_dir
 
@@ -64,10 +64,11 @@ def _require_directory(directory: Path) -> None:
     try:
         mode = directory.lstat().st_mode
     except FileNotFoundError:
-        raise WorkspaceError(f"the worktree {directory} is gone; put it back; {ANEW}") from None
+        raise WorkspaceError(f"the worktree {directory} does not exist; put it back; {START_OVER}") from None
     if not stat.S_ISDIR(mode):
         raise WorkspaceError(
-            f"{directory} is to be a worktree, and is no directory, or a link to one; remove it; {ANEW}"
+            f"{directory} must be a worktree, but is not a directory or is a symbolic link; remove it; "
+            f"{START_OVER}"
         )
 
 
@@ -75,13 +76,13 @@ def require_registered(directory: Path, git_dir: Path, common: Path) -> None:
     """Raises `WorkspaceError` unless the worktree and this repository lead to each other."""
     if git_dir.resolve().parent != common.resolve() / "worktrees":
         raise WorkspaceError(
-            f"{directory} is a worktree of another repository: its `.git` leads to {git_dir}, and not into "
-            f"{common}; move it away; {ANEW}"
+            f"{directory} is a worktree of another repository: its `.git` points to {git_dir}, not into {common}; "
+            f"move it away; {START_OVER}"
         )
     back = text_of(git_dir / "gitdir")
     if back is None or (git_dir / back).resolve() != (directory / ".git").resolve():
         raise WorkspaceError(
-            f"the repository does not know {directory}: in its place it knows {back or 'nothing'}; "
+            f"the repository has no worktree {directory}: its entry names {back or 'nothing'}; "
             f"if it was moved, type `git worktree repair {directory}`"
         )
 
@@ -171,8 +172,8 @@ def refuse_operation(directory: Path, git_dir: Path) -> None:
     name = operation_in(git_dir)
     if name is not None:
         raise WorkspaceError(
-            f"a `git {name}` is unfinished in {directory}; finish it there, or type: "
-            f"git -C {directory} {name} --abort"
+            f"a `git {name}` is unfinished in {directory}; finish it there, or type: git -C {directory} {name} "
+            f"--abort"
         )
 
 

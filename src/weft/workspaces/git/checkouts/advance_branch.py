@@ -75,9 +75,9 @@ _FORWARD = (
 )  # fmt: skip
 _PAUSES = (0.1, 0.2, 0.4, 0.8)
 """The successive pauses, in seconds, while another git holds a lock."""
-_COMMIT = "commit them or put them aside (git -C {place} stash)"
+_COMMIT = "commit or stash them (git -C {place} stash)"
 _MOVE = "move them elsewhere"
-_FIX = "fix that (git -C {place} status shows what is left of the attempt)"
+_FIX = "fix that (git -C {place} status shows the rest of the attempt)"
 
 
 class _Checkout(Struct, frozen=True):
@@ -163,7 +163,7 @@ def _alone_in(checkout: _Checkout) -> Generator[Path]:
     with MOVING, os.fdopen(open_file(git_dir / _LOCK_FILE, os.O_RDWR | os.O_CREAT), "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         if not Leavings(git.common).await_child(git_dir, "merge"):
-            raise checkout.held("a git that Weft has started still works there", "wait until it has ended")
+            raise checkout.held("a git that Weft started still runs there", "wait until it has ended")
         yield git_dir
 
 
@@ -217,7 +217,7 @@ def _finish(checkout: _Checkout, git_dir: Path) -> None:
         settled = settle(git, git_dir, forward)
     except GitError as error:
         lock = lock_in_the_way(error.message)
-        reason = f"a fast-forward that was cut off there cannot be finished ({error.message})"
+        reason = f"an interrupted fast-forward there cannot be finished ({error.message})"
         raise (_locked(checkout, lock) if lock else checkout.held(reason, _FIX)) from error
     if settled is Settled.FORWARD and current == forward.before:
         # Only the ref is missing now. git's merge would refuse where a file has become a directory.
@@ -305,7 +305,7 @@ def _refuse_place(checkout: _Checkout, places: Sequence[Path]) -> None:
         )
     if not checkout.git.directory.is_dir():
         raise checkout.held(
-            "that directory is not there now, but its worktree is locked, so somebody means to bring it back",
+            "that directory does not exist, but its worktree is locked, so it may come back",
             "bring it back, or type `git worktree unlock {place}`",
         )
 
@@ -314,7 +314,7 @@ def _refuse_unfinished(checkout: _Checkout, folder: Path) -> None:
     operation = _unfinished(folder)
     if operation:
         raise checkout.held(
-            f"{operation} is unfinished there", "finish it or give it up (git -C {place} status says how)"
+            f"{operation} is unfinished there", "finish or abort it (git -C {place} status shows how)"
         )
 
 
@@ -346,7 +346,7 @@ def _changes(checkout: _Checkout) -> Iterator[tuple[str, tuple[str, str] | None]
     """Yields the files that differ from the last commit, with mode and id in the index; None for a conflict."""
     answer = checkout.git.ask(*_STATUS)
     if answer.exit_code:
-        raise checkout.held(f"git cannot tell what has changed there ({answer.message})", _FIX)
+        raise checkout.held(f"git cannot list the changes there ({answer.message})", _FIX)
     for field in os.fsdecode(answer.out).split("\0")[:-1]:
         if field.startswith("u "):
             yield field.split(" ", 10)[10], None
@@ -367,15 +367,15 @@ def _forward(git: Git, after: str, reason: str) -> GitOutput:
 
 def _refusal(checkout: _Checkout, before: str, after: str, answer: GitOutput) -> Exception:
     if not is_ancestor(checkout.git, before, after):
-        return GitError((*_FORWARD, after), answer.exit_code, f"{after} does not follow on {before}")
+        return GitError((*_FORWARD, after), answer.exit_code, f"{after} is not a descendant of {before}")
     lock = lock_in_the_way(answer.message)
     if lock:
         return _locked(checkout, lock)
     files = [line.removeprefix("\t") for line in answer.message.splitlines() if line.startswith("\t")]
     if not files:
-        return checkout.held(f"git does not bring it forward there ({answer.message})", _FIX)
+        return checkout.held(f"git cannot fast-forward it there ({answer.message})", _FIX)
     if "untracked" in answer.message:
-        return _in_the_way(checkout, files, "are not tracked, or hold what is not tracked,", _MOVE)
+        return _in_the_way(checkout, files, "are untracked, or contain untracked files,", _MOVE)
     return _in_the_way(checkout, files, "have changes that are not committed", _COMMIT)
 
 
@@ -386,7 +386,7 @@ def _locked(checkout: _Checkout, lock: str) -> HeldError:
 def _in_the_way(checkout: _Checkout, files: Sequence[str], are: str, remedy: str) -> HeldError:
     names = ", ".join(_name(file) for file in files[:_NAMED])
     more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
-    return checkout.held(f"files {are} where the merge has other ones: {names}{more}", remedy, files)
+    return checkout.held(f"files {are} where the merge has different files: {names}{more}", remedy, files)
 
 
 def _name(path: str) -> str:

@@ -229,8 +229,8 @@ def _advance(slice_: _Slice, head: str) -> None:
     moves = [ref_move for ref_move in candidates if ref_move.before != ref_move.after]
     if not move(slice_.git, moves, reason=f"weft: {slice_.work.path} {slice_.work.step}"):
         raise WorkspaceError(
-            f"the branch {slice_.branch} was moved while its worktree was recorded; end what works in "
-            f"{slice_.git.directory}, and try again"
+            f"the branch {slice_.branch} was moved while its worktree was recorded; end the processes that work "
+            f"in {slice_.git.directory}, and try again"
         )
 
 
@@ -275,7 +275,7 @@ def _keep(git: Git, names: RefNames, path: str, commits: Sequence[str]) -> None:
     moves = [RefMove(ref=names.kept(path, commit), before="", after=commit) for commit in commits]
     if not move(git, moves, reason=f"weft: {path} left it behind"):
         raise WorkspaceError(
-            f"what {path} left behind cannot be kept, for refs that are to lead to it lead elsewhere: "
+            f"what {path} left behind cannot be kept, because the refs for it already point elsewhere: "
             f"{listed([ref_move.ref for ref_move in moves])}; remove them with `git update-ref -d`"
         )
 
@@ -298,8 +298,8 @@ def refuse_repositories(top: Path, git_dir: Path, status: Status) -> None:
     ]
     if repositories:
         raise WorkspaceError(
-            f"in {top} there are repositories of their own, whose files cannot be committed: "
-            f"{listed(repositories)}; remove the `.git` in each, or have git ignore it, and try again"
+            f"{top} contains other repositories, so their files cannot be committed: {listed(repositories)}; "
+            f"remove the `.git` in each, or add it to .gitignore, and try again"
         )
 
 
@@ -325,10 +325,10 @@ def _refuse_astray(slice_: _Slice) -> None:
             if worktree_status.branch
             else "no branch"
         )
-        problem = f"the worktree {top} has {actual} checked out, and is to have {slice_.branch}"
+        problem = f"the worktree {top} has {actual} checked out; it must have {slice_.branch}"
         remedy = (
-            f"to have this as the work of {slice_.work.path}, type: git -C {top} switch -C {slice_.branch}; "
-            f"to have it left aside: git -C {top} switch --discard-changes {slice_.branch}"
+            f"to use this as the work of {slice_.work.path}, type: git -C {top} switch -C {slice_.branch}; to "
+            f"discard it: git -C {top} switch --discard-changes {slice_.branch}"
         )
     elif not worktree_status.head:
         last = next(
@@ -336,7 +336,7 @@ def _refuse_astray(slice_: _Slice) -> None:
             "COMMIT",
         )
         problem = f"the branch {slice_.branch} of the worktree {top} is gone"
-        remedy = f"to have it back, type: git branch {slice_.branch} {last[:12]}"
+        remedy = f"to restore it, type: git branch {slice_.branch} {last[:12]}"
     else:
         return
     raise WorkspaceError(f"{problem}; {_keep_aside(slice_)}{remedy}")

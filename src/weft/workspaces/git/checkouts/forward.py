@@ -50,7 +50,7 @@ class Version(Struct, frozen=True):
         return self.mode != _NOTHING
 
 
-class Change(Struct, frozen=True):
+class FileVersions(Struct, frozen=True):
     """The versions of a file in two commits."""
 
     path: str
@@ -94,12 +94,12 @@ def remove_note(git_dir: Path) -> None:
     remove_file(git_dir / _NOTE)
 
 
-def changes_of(git: Git, before: str, after: str) -> list[Change]:
+def changes_of(git: Git, before: str, after: str) -> list[FileVersions]:
     """Returns the files that differ between two commits."""
     fields = git.fields("diff-tree", "-r", "-z", "--no-renames", before, after)
     heads = (field.removeprefix(":").split(" ") for field in fields[::2])
     return [
-        Change(path, Version(old, old_oid), Version(new, new_oid))
+        FileVersions(path, Version(old, old_oid), Version(new, new_oid))
         for (old, new, old_oid, new_oid, _), path in zip(heads, fields[1::2], strict=True)
     ]
 
@@ -128,7 +128,7 @@ def settle(git: Git, git_dir: Path, forward: Forward) -> Settled:
     return Settled.BACK if backwards else Settled.FORWARD
 
 
-def _classify(git: Git, git_dir: Path, forward: Forward) -> dict[Change, Found]:
+def _classify(git: Git, git_dir: Path, forward: Forward) -> dict[FileVersions, Found]:
     untouched = {*forward.kept, *_left_out(git)}
     changes = [
         change
@@ -167,7 +167,7 @@ def _left_out(git: Git) -> list[bytes]:
     return [entry[2:] for entry in entries if entry.startswith(b"S ")]
 
 
-def _state(git: Git, change: Change, as_before: frozenset[str], as_after: frozenset[str]) -> Found:
+def _state(git: Git, change: FileVersions, as_before: frozenset[str], as_after: frozenset[str]) -> Found:
     if change.path in as_after:
         return Found.AFTER
     if change.path in as_before:
@@ -202,7 +202,7 @@ def _is_file(place: Path) -> bool:
     return os.path.lexists(place) and (place.is_symlink() or not place.is_dir())
 
 
-def _is_cut_off(git: Git, change: Change) -> bool:
+def _is_cut_off(git: Git, change: FileVersions) -> bool:
     """Returns whether git has removed the file to rewrite it and has not finished."""
     place = git.directory / change.path
     if not _is_file(place):
@@ -213,7 +213,7 @@ def _is_cut_off(git: Git, change: Change) -> bool:
     return place.stat().st_size < len(content) and content.startswith(place.read_bytes())
 
 
-def _put(git: Git, versions: Mapping[Change, Version], wrong: Collection[Change]) -> None:
+def _put(git: Git, versions: Mapping[FileVersions, Version], wrong: Collection[FileVersions]) -> None:
     """Writes these versions to the index, and those of `wrong` to the checkout."""
     if not versions:
         return

@@ -147,8 +147,8 @@ class Registrations:
             return GitError(command, answer.exit_code, answer.message)
         entry = self._common / "worktrees" / match[1]
         return WorkspaceError(
-            f"git cannot read its entry of a worktree, {entry}, which somebody else left half written; "
-            "if no git is running, remove that directory"
+            f"git cannot read the worktree entry {entry}, which another git left half written; if no git is "
+            f"running, remove that directory"
         )
 
 

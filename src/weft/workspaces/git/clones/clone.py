@@ -140,7 +140,7 @@ def read_state(place: Path, branch: str) -> CloneState:
     try:
         ref = text.removeprefix(_SYMBOLIC).strip().decode()
     except UnicodeDecodeError as error:
-        raise UntrustedError("what is checked out there has an odd name") from error
+        raise UntrustedError("HEAD there has an invalid name") from error
     branch_commit = _commit_of(tree, branch)
     if not text.startswith(_SYMBOLIC):
         head = ref if is_oid(ref) else ""
@@ -159,7 +159,7 @@ def read_branch(place: Path, branch: str) -> str:
 def _commit_of(tree: Tree, ref: str) -> str:
     """Returns the commit of a ref. Refuses symbolic refs, because a step could point them anywhere."""
     if not _is_ref(ref):
-        raise UntrustedError(f"what is checked out there has an odd name: {ref[:80]!r}")
+        raise UntrustedError(f"HEAD there has an invalid name: {ref[:80]!r}")
     text = read_file(tree, ref, most=_SMALL)
     if text is None:
         return _packed_commit(tree, ref)

@@ -66,7 +66,7 @@ def admit(common: Path, stranger: Path, wanted: WantedCommits, *, limits: Intake
     """
     for oid in (*wanted.commits, *wanted.known):
         if not is_oid(oid):
-            raise ForeignError(f"{oid!r} is no name of a commit")
+            raise ForeignError(f"{oid!r} is not the name of a commit")
     try:
         return _admit(common, Tree(stranger), wanted, limits)
     except UntrustedError as error:
@@ -119,7 +119,7 @@ class _Quarantine(Struct, frozen=True, kw_only=True):
             open_file(tree, f"objects/pack/{name}", most=self.limits.bytes_of_all) as source,
         ):
             if source is None:
-                raise ForeignError(f"the pack {name} went away while it was read")
+                raise ForeignError(f"the pack {name} disappeared while it was read")
             _copy(source, pack)
             self._unpack(pack, few=False)
 
@@ -149,7 +149,7 @@ class _Quarantine(Struct, frozen=True, kw_only=True):
             answer.seek(0)
             for oid, kind in zip(oids, answer.read().split(b"\n"), strict=False):
                 if kind != b"commit":
-                    raise ForeignError(f"{oid} is no commit, but a {kind.decode()}")
+                    raise ForeignError(f"{oid} is not a commit, but a {kind.decode()}")
 
     def _do(
         self, command: Sequence[str], stdin: BinaryIO, stdout: BinaryIO | int = subprocess.DEVNULL
@@ -249,7 +249,7 @@ def alternate(objects: Path) -> str:
     """Returns an object directory as a line of git's list of alternates."""
     text = os.fspath(objects)
     if "\n" in text:
-        raise ForeignError(f"the path of the repository has an end of line: {text!r}; move it elsewhere")
+        raise ForeignError(f"the path of the repository contains a line break: {text!r}; move it elsewhere")
     return text
 
 

@@ -114,7 +114,7 @@ class _Opened:
 
     def _read(self, file: int | None) -> tuple[bytes, int, Iterator[bytes]]:
         if file is None:
-            raise UntrustedError(f"the object {self._oid} went away while it was read")
+            raise UntrustedError(f"the object {self._oid} disappeared while it was read")
         first = self._inflate(os.read(file, _PIECE), _PIECE)
         header = _HEADER.match(first[:_LONGEST_HEADER])
         if header is None:
@@ -122,8 +122,7 @@ class _Opened:
         kind, size = header[1], int(header[2])
         if size > self._limits.bytes_of_one:
             raise UntrustedError(
-                f"the object {self._oid} has {size:,} bytes, and at most {self._limits.bytes_of_one:,} are "
-                "taken in"
+                f"the object {self._oid} has {size:,} bytes; at most {self._limits.bytes_of_one:,} are accepted"
             )
         return kind, size, self._pieces(file, first[header.end() :], size)
 

@@ -98,7 +98,7 @@ class WorktreeConflicts:
             if conflict is not None:
                 return self._put(git, work, *conflict)
         raise WorkspaceError(
-            f"{self._names.branch(around(path))} moves all the time; which other program works on it?"
+            f"{self._names.branch(around(path))} keeps moving; find the other program that moves it"
         )
 
     def _conflict(self, request: MergeRequest) -> tuple[MergeTrial, str, str] | None:
@@ -153,7 +153,7 @@ class WorktreeConflicts:
         put = versions_at(place.git, opened.tree, opened.places)
         hidden = [shown(path) for path in put if not os.path.lexists(top / os.fsdecode(path))]
         if hidden:
-            message = f"these files are left out of the worktree: {listed(hidden)}"
+            message = f"these files are not in the sparse worktree: {listed(hidden)}"
             self._undo(place, self._look(place), message)
             raise WorkspaceError(message)
 
@@ -208,7 +208,7 @@ class WorktreeConflicts:
             failure = self.describe_conflict(path) if is_slice and error.conflict and request.resolved else ""
             if not failure:
                 raise
-            text = f"{error}\nAn agent was to resolve it, and did not: {failure}"
+            text = f"{error}\nAn agent tried to resolve it and failed: {failure}"
             raise HeldError(text, error.files, conflict=True) from error
 
     def describe_conflict(self, path: str) -> str:
@@ -217,7 +217,7 @@ class WorktreeConflicts:
         if place is None or not place.opened.message:
             return ""
         kept = place.opened.kept
-        where = f"; what it did is kept as {self._names.kept(path, kept)}" if kept else ""
+        where = f"; its work is kept as {self._names.kept(path, kept)}" if kept else ""
         return f"{place.opened.message}{where}"
 
     def _place(self, path: str) -> _Place | None:

@@ -56,7 +56,7 @@ class Integration:
                 if result.verify_in is None and self._repository.scratch(request.path).is_dir():
                     self.discard(request.path)
                 return result
-        raise WorkspaceError(f"{into.name} moves all the time; which other program works on it?")
+        raise WorkspaceError(f"{into.name} keeps moving; find the other program that moves it")
 
     def _into(self, path: str) -> _Into:
         group = around(path)

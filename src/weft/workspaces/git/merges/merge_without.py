@@ -68,7 +68,7 @@ class PartRemoval:
         if checkout is not None:
             raise HeldError(
                 f"{names.branch(path)} is checked out in {checkout}, so {', '.join(request.without)} cannot be "
-                f"taken off it; switch to another branch there (git switch), then type: weft merge {path}"
+                f"removed from it; switch to another branch there (git switch), then type: weft merge {path}"
             )
         ref_moves = [
             *self._repository.kept(path, current),
@@ -129,7 +129,7 @@ class PartRemoval:
         trial = try_merge(self._git, ours, theirs, take=part.take_branch)
         if trial.conflicts:
             files = [conflict.path for conflict in trial.conflicts]
-            raise ConflictError(f"{part.path} does not go together with what is left: {listed(files)}", files)
+            raise ConflictError(f"{part.path} conflicts with the other parts: {listed(files)}", files)
         dates = self._git.line("show", "--no-patch", "--format=%ct", ours, theirs).split()
         date = f"{max(map(int, dates))} +0000"
         return self._repository.commit(trial.tree, (ours, theirs), part.subject, part.path, date)

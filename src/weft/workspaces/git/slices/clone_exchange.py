@@ -231,14 +231,14 @@ class Clones:
             self._repository.move(changes([kept]), f"{path} left it behind")
             raise WorkspaceError(
                 f"the branch {self._names.branch(path)} was moved both in the repository and in the clone of "
-                f"{path}; what is in the clone is kept as {kept.ref}; to start the slice again, "
+                f"{path}; the commits of the clone are kept as {kept.ref}; to start the slice again, "
                 f"type: weft retry {path}"
             )
         if not move(
             self._git, [RefMove(ref=branch, before=current, after=after)], reason=f"weft: {path} committed"
         ):
             raise WorkspaceError(
-                f"the branch {self._names.branch(path)} was moved while its clone was looked at; try again"
+                f"the branch {self._names.branch(path)} was moved while its clone was read; try again"
             )
 
 
@@ -248,6 +248,6 @@ def _explained(path: str) -> Generator[None]:
         yield
     except (ForeignError, UntrustedError) as error:
         raise WorkspaceError(
-            f"what {path} has in its clone cannot be taken into the repository: {error}; nothing has moved; "
-            f"to start the slice again, type: weft retry {path}"
+            f"the commits of {path} in its clone cannot be fetched into the repository: {error}; nothing has "
+            f"moved; to start the slice again, type: weft retry {path}"
         ) from error

@@ -134,7 +134,7 @@ class SliceStarts:
         if trial.conflicts:
             files = [conflict.path for conflict in trial.conflicts]
             raise HeldError(
-                f"{path} cannot start, for what it depends on does not go together: {branch} and {start[:12]} "
+                f"{path} cannot start, because the results it depends on conflict: {branch} and {start[:12]} "
                 f"changed the same files ({listed(files)}); to settle it, type: git switch {branch}, then: git "
                 f"merge {start[:12]}, fix and commit the files, and run the plan again",
                 files,

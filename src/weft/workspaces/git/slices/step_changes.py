@@ -126,7 +126,7 @@ class StepChanges:
                 )
             note = self._keep(place, snapshot, note)
             reset_worktree(place.git, place.git_dir, snapshot, ref=ref, commit=note.head, reason=reason)
-        raise WorkspaceError(f"{place.git.directory} does not stay as it was before; end what works there")
+        raise WorkspaceError(f"{place.git.directory} keeps changing; end the processes that work there")
 
     def _is_as_before(self, place: _Place, snapshot: WorktreeSnapshot, head: str) -> bool:
         is_there = snapshot.status.branch == self._names.head(place.path) and snapshot.status.head == head

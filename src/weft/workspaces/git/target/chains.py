@@ -188,8 +188,8 @@ class ChainBuilder:
             names = ", ".join(strangers[:_NAMED]) + (", …" if len(strangers) > _NAMED else "")
             raise HeldError(
                 f"{path} is built on the work of {names}, which has not landed and is not part of this run; to "
-                "land it as well, run the whole plan (or, if the plan has it no more, merge its branch yourself); "
-                "to leave it out, run the plan with --fresh"
+                f"land it as well, run the whole plan (or, if it is no longer in the plan, merge its branch "
+                f"yourself); to leave it out, run the plan with --fresh"
             )
 
     def _along(self, entry: LandingEntry, linked: AbstractSet[str], head: str) -> list[str]:
@@ -224,9 +224,7 @@ class ChainBuilder:
         try:
             return self._commits.make(merge, draft.commit, head, ancestry)
         except WorkspaceError as error:  # it changed files outside of its `files`
-            raise HeldError(
-                f"{error}; take these changes back, then type: weft merge {entry.path}"
-            ) from error
+            raise HeldError(f"{error}; revert these changes, then type: weft merge {entry.path}") from error
         except HeldError:
             if not unit.before:
                 raise

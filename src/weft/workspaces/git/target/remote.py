@@ -139,7 +139,7 @@ class Remote:
             with self._lock:  # the kernel may reuse the process id from here on
                 self._group = 0
         if self._hangs_up and answer.exit_code:
-            raise PushError("it was ended, as the run is stopped; a run that continues pushes again")
+            raise PushError("it was ended because the run stops; the resumed run pushes again")
         return answer
 
     def _has_started(self, group: int) -> None:

@@ -58,7 +58,7 @@ class TargetBranch:
 
     def _missing_target(self) -> str:
         raise HeldError(
-            f"the target branch {self.name} is gone; make it again (git branch {self.name} COMMIT), "
+            f"the target branch {self.name} does not exist; create it again (git branch {self.name} COMMIT), "
             "then type: weft merge"
         )
 

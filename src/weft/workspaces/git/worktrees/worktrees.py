@@ -134,11 +134,13 @@ class Worktrees:
         current = self._git.ask("rev-parse", "--quiet", "--verify", branch)
         if current.exit_code:
             error = GitError(("update-ref", branch), creation.exit_code, creation.message)
-            raise WorkspaceError(f"the branch {_name(branch)} cannot be made: {creation.message}") from error
+            raise WorkspaceError(
+                f"the branch {_name(branch)} cannot be created: {creation.message}"
+            ) from error
         if current.text != commit:
             raise WorkspaceError(
-                f"the branch {_name(branch)} is at {current.text[:12]} and not at {commit[:12]}, where it is to "
-                f"be; if you want neither, type: git branch -m {_name(branch)} {_name(branch)}-{current.text[:7]}"
+                f"the branch {_name(branch)} is at {current.text[:12]} and not at {commit[:12]}; to keep neither, "
+                f"rename it by typing: git branch -m {_name(branch)} {_name(branch)}-{current.text[:7]}"
             )
 
     def _is_made(self, directory: Path, worktree: ListedWorktree | None, request: WorktreeRequest) -> bool:
@@ -188,7 +190,7 @@ class Worktrees:
         git_dir = git_dir_of(directory)
         require_registered(directory, git_dir, self._common)
         if is_unfinished(git_dir):
-            raise WorkspaceError(f"the worktree {directory} was not made to its end; run the plan again")
+            raise WorkspaceError(f"the worktree {directory} was not created completely; run the plan again")
         refuse_operation(directory, git_dir)
         git = self._git.at(directory)
         answer = git.ask("rev-parse", "--show-toplevel", "--symbolic-full-name", "HEAD")
@@ -196,8 +198,8 @@ class Worktrees:
             raise _astray(directory, branch, answer, git_dir)
         if _is_bare_of_work(directory, git_dir) and _should_have_files(git):
             raise WorkspaceError(
-                f"the worktree {directory} is empty, though its commit is not; "
-                f"type: git -C {directory} reset --hard"
+                f"the worktree {directory} is empty, though its commit is not; type: git -C {directory} reset "
+                f"--hard"
             )
 
     # Removing
@@ -213,7 +215,7 @@ class Worktrees:
             worktree = self._look_for(directory, None)
             if worktree is None:
                 raise WorkspaceError(
-                    f"{directory} is not registered as a worktree, so Weft does not remove it; look what is in it"
+                    f"{directory} is not registered as a worktree, so Weft does not remove it; check its content"
                 )
             if not force and not _is_empty(directory):
                 require_registered(directory, git_dir_of(directory), self._common)
@@ -280,7 +282,7 @@ class Worktrees:
         dirt = self._dirt(directory)
         if dirt:
             raise WorkspaceError(
-                f"the worktree {directory} cannot {action}, for it holds what is in no commit: {listed(dirt)}; "
+                f"the worktree {directory} cannot {action}, because it has uncommitted changes: {listed(dirt)}; "
                 f"commit it there or remove it; to see it, type: git -C {directory} status"
             )
 
@@ -291,7 +293,7 @@ class Worktrees:
         repositories = [link for link in links if (directory / link / ".git").exists()]
         if repositories:
             raise WorkspaceError(
-                f"the worktree {directory} is not removed, for it holds other repositories: "
+                f"the worktree {directory} is not removed, because it contains other repositories: "
                 f"{listed(repositories)}; if they exist elsewhere, type: git worktree remove --force {directory}"
             )
 
@@ -337,8 +339,8 @@ def _is_empty(directory: Path) -> bool:
 def _refuse_unknown(directory: Path) -> None:
     if directory.is_symlink() or not _is_empty(directory):
         raise WorkspaceError(
-            f"{directory} is there, and is no worktree of this repository, so Weft does not touch it; save what "
-            "you want of it, move it away, and try again"
+            f"{directory} exists and is not a worktree of this repository, so Weft does not touch it; save what "
+            f"you need, move it away, and try again"
         )
 
 
@@ -371,10 +373,10 @@ def _elsewhere(worktree: ListedWorktree, branch: str) -> WorkspaceError:
 def _refuse_locked(worktree: ListedWorktree) -> None:
     if worktree.locked is None:
         return
-    reason = f" by somebody who says: {worktree.locked}" if worktree.locked else ""
+    reason = f": {worktree.locked}" if worktree.locked else ""
     raise WorkspaceError(
-        f"the worktree {worktree.path} is gone, but it was locked{reason}; put it back, or, to have it recreated, "
-        f"type: git worktree unlock {worktree.path}"
+        f"the worktree {worktree.path} is gone, but it was locked{reason}; put it back, or let Weft recreate it "
+        f"by typing: git worktree unlock {worktree.path}"
     )
 
 
@@ -390,11 +392,11 @@ def _astray(directory: Path, branch: str, answer: GitOutput, git_dir: Path) -> W
         last = (text_of(git_dir / "logs" / "HEAD") or "").rpartition("\n")[2].split(" ")
         commit = last[1][:12] if len(last) > 1 else "COMMIT"
         return WorkspaceError(
-            f"the branch {name} of the worktree {directory} is gone; "
-            f"to have it back, type: git branch {name} {commit}"
+            f"the branch {name} of the worktree {directory} is gone; to restore it, type: git branch {name} "
+            f"{commit}"
         )
     actual = f"the branch {_name(head)}" if head.startswith(_HEADS) else "no branch"
     return WorkspaceError(
-        f"the worktree {directory} has {actual} checked out, and is to have {name}; "
-        f"type: git -C {directory} switch {name}"
+        f"the worktree {directory} has {actual} checked out; it must have {name}; type: git -C {directory} switch "
+        f"{name}"
     )

@@ -39,7 +39,7 @@ class _Content(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     approved: tuple[Approval, ...]
 
 
-class ApprovalBook:
+class ApprovalFile:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._folder = user_folder(environ, "XDG_STATE_HOME", ".local/state")
         self._file = self._folder / "approved.json"
@@ -59,11 +59,11 @@ class ApprovalBook:
 
     def _refuse_others(self, status: os.stat_result) -> None:
         if status.st_uid != os.geteuid():
-            raise InputError(f"{self._shown} belongs to another user, so it does not say what you approved")
+            raise InputError(f"{self._shown} belongs to another user, so it is not trusted")
         if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise InputError(
-                f"others may write {self._shown}, so it does not say what you approved; "
-                f"if nobody has changed it, type: chmod 600 {self._shown}"
+                f"others may write {self._shown}, so it is not trusted; if its content is yours, type: chmod 600 "
+                f"{self._shown}"
             )
 
     def _decode(self, data: bytes) -> tuple[Approval, ...]:

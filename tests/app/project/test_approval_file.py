@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from weft.app.project.approval_book import Approval, ApprovalBook
+from weft.app.project.approval_file import Approval, ApprovalFile
 from weft.errors import InputError, WeftError
 
 SHOWN = "~/.local/state/weft/approved.json"
 WRITER = """
 import os, sys
-from weft.app.project.approval_book import Approval, ApprovalBook
+from weft.app.project.approval_file import Approval, ApprovalFile
 
 print(flush=True)
 sys.stdin.readline()
 for number in range(int(sys.argv[2])):
     one = Approval(project=f"{sys.argv[1]}{number}", hash="h", at="t", commands=())
-    ApprovalBook(os.environ).change(lambda known: (*known, one))
+    ApprovalFile(os.environ).change(lambda known: (*known, one))
 """
 
 
@@ -39,18 +39,18 @@ def approval(project: str = "/p") -> Approval:
 
 
 def add(environ: dict[str, str], *added: Approval) -> None:
-    ApprovalBook(environ).change(lambda known: (*known, *added))
+    ApprovalFile(environ).change(lambda known: (*known, *added))
 
 
 def test_where_there_is_none_nothing_is_approved(environ: dict[str, str], file: Path) -> None:
-    assert ApprovalBook(environ).read() == ()
+    assert ApprovalFile(environ).read() == ()
     assert not file.parent.exists()
 
 
 def test_what_was_added_is_there_and_what_was_there_stays(environ: dict[str, str]) -> None:
     add(environ, approval("/a"))
     add(environ, approval("/b"))
-    assert ApprovalBook(environ).read() == (approval("/a"), approval("/b"))
+    assert ApprovalFile(environ).read() == (approval("/a"), approval("/b"))
 
 
 def test_nobody_else_may_read_or_write_it_whatever_the_mask(environ: dict[str, str], file: Path) -> None:
@@ -70,7 +70,7 @@ def test_it_is_where_the_standard_says(tmp_path: Path, environ: dict[str, str]) 
     environ["XDG_STATE_HOME"] = str(tmp_path / "state")
     add(environ, approval())
     assert (tmp_path / "state" / "weft" / "approved.json").exists()
-    assert ApprovalBook({**environ, "XDG_STATE_HOME": "state"}).read() == ()
+    assert ApprovalFile({**environ, "XDG_STATE_HOME": "state"}).read() == ()
 
 
 def test_behind_a_symbolic_link_the_file_is_replaced(environ: dict[str, str], file: Path) -> None:
@@ -79,7 +79,7 @@ def test_behind_a_symbolic_link_the_file_is_replaced(environ: dict[str, str], fi
     file.symlink_to(real)
     add(environ, approval())
     assert file.is_symlink()
-    assert ApprovalBook(environ).read() == (approval(),)
+    assert ApprovalFile(environ).read() == (approval(),)
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
@@ -87,10 +87,9 @@ def test_what_others_may_write_proves_nothing(environ: dict[str, str], file: Pat
     add(environ, approval())
     file.chmod(mode)
     with pytest.raises(InputError) as caught:
-        ApprovalBook(environ).read()
+        ApprovalFile(environ).read()
     assert str(caught.value) == (
-        f"others may write {SHOWN}, so it does not say what you approved; "
-        f"if nobody has changed it, type: chmod 600 {SHOWN}"
+        f"others may write {SHOWN}, so it is not trusted; if its content is yours, type: chmod 600 {SHOWN}"
     )
     with pytest.raises(InputError, match="others may write"):
         add(environ, approval("/b"))
@@ -101,7 +100,7 @@ def test_what_belongs_to_another_user_proves_nothing(environ: dict[str, str], fi
     add(environ, approval())
     os.chown(file, 12345, -1)
     with pytest.raises(InputError, match=r"approved\.json belongs to another user"):
-        ApprovalBook(environ).read()
+        ApprovalFile(environ).read()
 
 
 @pytest.mark.parametrize(
@@ -123,7 +122,7 @@ def test_a_damaged_file_approves_nothing_and_is_not_overwritten(
     file.parent.mkdir(parents=True)
     file.write_bytes(content)
     with pytest.raises(InputError) as caught:
-        ApprovalBook(environ).read()
+        ApprovalFile(environ).read()
     assert str(caught.value).startswith(f"{SHOWN} is damaged (")
     assert str(caught.value).endswith("); move it away, and approve again what you need")
     with pytest.raises(InputError, match="is damaged"):
@@ -135,7 +134,7 @@ def test_a_file_of_another_version_is_told(environ: dict[str, str], file: Path) 
     file.parent.mkdir(parents=True)
     file.write_text('{"weft": 2, "approved": []}')
     with pytest.raises(InputError, match=r"approved\.json was written by another version of Weft \(2\)$"):
-        ApprovalBook(environ).read()
+        ApprovalFile(environ).read()
 
 
 def test_what_cannot_be_read_is_an_error_and_no_verdict(environ: dict[str, str], file: Path) -> None:
@@ -143,7 +142,7 @@ def test_what_cannot_be_read_is_an_error_and_no_verdict(environ: dict[str, str],
     with pytest.raises(
         InputError, match=r"^cannot read ~/\.local/state/weft/approved\.json: is a directory$"
     ):
-        ApprovalBook(environ).read()
+        ApprovalFile(environ).read()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -151,7 +150,7 @@ def test_what_may_not_be_read_is_an_error_and_no_verdict(environ: dict[str, str]
     add(environ, approval())
     file.chmod(0)
     with pytest.raises(InputError, match="permission denied"):
-        ApprovalBook(environ).read()
+        ApprovalFile(environ).read()
 
 
 def test_where_no_folder_can_be_made_that_is_told(tmp_path: Path, environ: dict[str, str]) -> None:
@@ -195,4 +194,4 @@ def test_processes_that_approve_at_once_lose_nothing(environ: dict[str, str]) ->
         writer.communicate()
     assert [writer.returncode for writer in writers] == [0, 0, 0]
     expected = {f"{name}{number}" for name in "abc" for number in range(20)}
-    assert sorted(one.project for one in ApprovalBook(environ).read()) == sorted(expected)
+    assert sorted(one.project for one in ApprovalFile(environ).read()) == sorted(expected)
