@@ -81,7 +81,8 @@ def test_an_adapter_is_loaded_only_when_it_is_needed() -> None:
 
 
 def test_one_that_is_known_but_not_built_in_says_what_to_use_instead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(ADAPTERS, "acp")
+    others = {name: module for name, module in ADAPTERS.items() if name != "acp"}
+    monkeypatch.setattr("weft.agents.adapters.ADAPTERS", others)
     with pytest.raises(InputError, match=r"`use: acp` is not built into this version.* use `command`"):
         adapter_of("acp")
 

@@ -6,6 +6,7 @@ from typing import Any
 from weft.agents.adapters import adapter_of
 from weft.engine.messages.facts import StepOutcome
 from weft.engine.messages.orders import AgentTask, Halt, Launch, Merge, Prepare
+from weft.engine.messages.step_refs import ExecutionKey, StepRef
 from weft.errors import WeftError
 from weft.hosts.records import LocalRecords
 from weft.plan.loader.load import load_plan
@@ -194,7 +195,7 @@ def test_a_reason_names_the_file_if_there_is_one() -> None:
 
 
 def test_output_is_kept_by_subplan_step_attempt_and_execution() -> None:
-    assert output_name("a/b", "x", (1, 2, 3)) == "a.b/x.1.2-3"
+    assert output_name(StepRef("a/b", "x", 1, ExecutionKey(2, 3))) == "a.b/x.1.2-3"
 
 
 # --- prices ---
@@ -213,7 +214,7 @@ def fact_of_report(tmp_path: Path, report: str, prices: str):
     )
     order = launch(agent=coder(), model="large")
     made.job(order, tmp_path)
-    (tmp_path / f"{output_name('g/plain', 'x', (3, 7, 2))}.result.json").write_text(report, encoding="utf-8")
+    (tmp_path / f"{output_name(launch().ref)}.result.json").write_text(report, encoding="utf-8")
     ended = JobEnded(id="r1.7.2", why=EndReason.EXITED, exit_code=0, stdout="", stderr="")
     return made.fact(order, ended, tmp_path, at=1.0, halted=None)
 

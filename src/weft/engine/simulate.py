@@ -32,6 +32,7 @@ from weft.engine.messages.facts import (
     answer_result,
 )
 from weft.engine.messages.orders import AnyOrder, Freeze, Halt, Order, Ordered, WakeAt
+from weft.engine.messages.step_refs import ExecutionKey
 from weft.engine.rules.step_result import part_name
 from weft.plan.compile.plan_net import CompiledPlan
 
@@ -137,13 +138,13 @@ class Simulator:
         self._queue: list[tuple[float, int, int, AnyFact]] = []
         self._count = 0
         self._now = 0.0
-        self._under_way: dict[tuple[int, int], float] = {}
-        self._ahead: dict[tuple[int, int], Ended] = {}
+        self._under_way: dict[ExecutionKey, float] = {}
+        self._ahead: dict[ExecutionKey, Ended] = {}
         """The future ends of running executions."""
-        self._left: dict[tuple[int, int], float] = {}
+        self._left: dict[ExecutionKey, float] = {}
         """The remaining seconds of frozen executions."""
         self._asked: set[int] = set()
-        self._helped: set[tuple[int, int]] = set()
+        self._helped: set[ExecutionKey] = set()
         self._dead = False
         self.run = SimulatedRun(engine=Engine(compiled, trace=trace))
 
@@ -187,10 +188,10 @@ class Simulator:
     def _is_due(self, fact: AnyFact) -> bool:
         """Returns whether a fact is still due: its execution has not been halted or frozen."""
         if isinstance(fact, Spent):
-            return self._now <= self._under_way.get((fact.firing, fact.execution), -1.0) < inf
+            return self._now <= self._under_way.get(fact.key, -1.0) < inf
         if not isinstance(fact, Ended):
             return True
-        key = (fact.firing, fact.execution)
+        key = fact.key
         if self._under_way.get(key) != self._now:
             return False
         del self._under_way[key], self._ahead[key]
@@ -222,7 +223,7 @@ class Simulator:
         self.run.engine = engine
         self.run.deaths += 1
         for order in engine.in_flight:
-            if (order.firing, order.execution) not in self._under_way:
+            if order.key not in self._under_way:
                 self._execute(order)  # its predecessor died before it carried out the order
         self._apply(Resumed(at=self._now, epoch=self.run.deaths + 1))
 
@@ -263,7 +264,7 @@ class Simulator:
     def _ask_for_help(self) -> None:
         """Lets the person settle holds and request their retry."""
         for firing in self.run.engine.held():
-            key = (firing.serial, firing.execution)
+            key = ExecutionKey(firing.serial, firing.execution)
             if key in self._helped:
                 continue
             self._helped.add(key)
@@ -276,7 +277,7 @@ class Simulator:
             case WakeAt():
                 self._at(max(order.at, self._now), Woke(at=0.0))
             case Halt():
-                key = (order.firing, order.execution)
+                key = order.key
                 if self._under_way.get(key, 0.0) > self._now + DYING:
                     fact = Ended(
                         at=0.0,
@@ -287,11 +288,11 @@ class Simulator:
                     )
                     self._ends(key, DYING, fact)
             case Freeze():
-                self._freeze((order.firing, order.execution), thaw=order.thaw)
+                self._freeze(order.key, thaw=order.thaw)
             case Order():
                 self._execute(order)
 
-    def _freeze(self, key: tuple[int, int], *, thaw: bool) -> None:
+    def _freeze(self, key: ExecutionKey, *, thaw: bool) -> None:
         """Freezes or thaws an execution that has not ended."""
         if thaw and key in self._left:
             self._ends(key, self._left.pop(key), self._ahead[key])
@@ -325,9 +326,9 @@ class Simulator:
         for after, cost, tokens in how.spends:
             report = Spent(at=0.0, firing=order.firing, execution=order.execution, cost=cost, tokens=tokens)
             self._at(self._now + after, report)
-        self._ends((order.firing, order.execution), how.seconds, fact)
+        self._ends(order.key, how.seconds, fact)
 
-    def _ends(self, key: tuple[int, int], after: float, fact: Ended) -> None:
+    def _ends(self, key: ExecutionKey, after: float, fact: Ended) -> None:
         self._under_way[key] = self._now + after
         self._ahead[key] = fact
         self._left.pop(key, None)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Launch, LaunchKind
+from weft.engine.messages.step_refs import ExecutionKey
 from weft.engine.suspects import BisectionResult, Suspect, VerifyAnswer, VerifyQuestion, describe, look
 from weft.errors import WeftError
 from weft.ports.host import JobEnded, Running
@@ -48,7 +49,7 @@ class Bisection:
         self._workspaces = workspaces
         self._lineage = lineage
         self._jobs = jobs
-        self._cases: dict[tuple[int, int], _Case] = {}
+        self._cases: dict[ExecutionKey, _Case] = {}
         """By firing and execution."""
 
     def concerns(self, launch: Launch, fact: Ended) -> bool:
@@ -67,7 +68,7 @@ class Bisection:
             if isinstance(ended, JobEnded):
                 fact = self._jobs.fact(launch, ended, self._workspaces.place(order.path), at=at, halted=None)
                 self._learn(launch, fact, ended.id)
-            elif case := self._cases.get(_key(order)):
+            elif case := self._cases.get(order.key):
                 case.answers.append(VerifyAnswer.UNCLEAR)
         return replace(order, round=last)
 
@@ -77,7 +78,7 @@ class Bisection:
         if case is None:
             # Without the case, the set of parts of this run is unknown, so its end says nothing about the group.
             lost = replace(fact, how=StepOutcome.LOST, message="the commit that it ran on is unknown")
-            return fact if _key(launch) in self._cases else lost
+            return fact if launch.key in self._cases else lost
         try:
             following = await run_sync(self._ask, launch, case)
         except (WeftError, OSError) as error:
@@ -88,8 +89,8 @@ class Bisection:
     def _learn(self, launch: Launch, fact: Ended, job: str) -> _Case | None:
         """Adds the answer of a run to its case and returns it; None if there is no answer or no case."""
         if launch.round == 0:
-            self._cases[_key(launch)] = _Case(first=fact)
-        case, answer = self._cases.get(_key(launch)), _ANSWERS.get(fact.how)
+            self._cases[launch.key] = _Case(first=fact)
+        case, answer = self._cases.get(launch.key), _ANSWERS.get(fact.how)
         if case is None:
             return None
         case.jobs.append(job)
@@ -123,12 +124,8 @@ class Bisection:
 
     def over(self, launch: Launch) -> list[str]:
         """Forgets a search and returns its jobs."""
-        case = self._cases.pop(_key(launch), None)
+        case = self._cases.pop(launch.key, None)
         return [] if case is None else case.jobs
-
-
-def _key(launch: Launch) -> tuple[int, int]:
-    return launch.firing, launch.execution
 
 
 def _result(case: _Case, group: str, finding: BisectionResult) -> Ended:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from weft.engine.messages.facts import Ended, RefMove, StepOutcome
 from weft.engine.messages.orders import Launch, LaunchKind
+from weft.engine.messages.step_refs import ExecutionKey
 from weft.errors import WeftError
 from weft.ports.workspaces import Breach, StepChanges, StepWatch, StepWork
 from weft.runtime.jobs import JobFactory, but
@@ -26,8 +27,6 @@ from weft.threads import run_sync
 
 EVERY = 1.0
 """Seconds between checks for commits of running steps."""
-
-Execution = tuple[int, int]
 
 
 class _Step(Struct, eq=False):
@@ -45,10 +44,10 @@ class Changes:
         self._workspaces = workspaces
         self._lineage = lineage
         self._jobs = jobs
-        self._steps: dict[Execution, _Step] = {}
+        self._steps: dict[ExecutionKey, _Step] = {}
         self._under_way: dict[str, list[_Step]] = {}
         """The same, by the path of the slice."""
-        self._reported: list[Execution] = []
+        self._reported: list[ExecutionKey] = []
 
     # Before a step
 
@@ -62,7 +61,7 @@ class Changes:
         if len(together) > 1 and not all(member.reads and not member.is_mixed for member in together):
             for member in together:
                 member.is_mixed = True
-        self._steps[launch.firing, launch.execution] = step
+        self._steps[launch.key] = step
         return self._workspaces.has_history(launch.path) or step.reads or step.is_mixed
 
     def _is_step(self, launch: Launch) -> bool:
@@ -76,7 +75,7 @@ class Changes:
     async def prove(self, launch: Launch) -> None:
         """Checks the workspace before a step starts in it. Raises `WeftError` or `OSError` if it is not usable."""
         await run_sync(self._workspaces.prove, launch.path)
-        step = self._steps[launch.firing, launch.execution]
+        step = self._steps[launch.key]
         if not step.is_mixed and (step.reads or self._is_to_change(launch)):
             beside = self._beside(step)
             watch = StepWatch(work=work_of(launch), job=step.job, reads=step.reads, beside=beside)
@@ -141,7 +140,7 @@ class Changes:
     # Until the journal has it
 
     def reported(self, fact: Ended) -> None:
-        self._reported.append((fact.firing, fact.execution))
+        self._reported.append(fact.key)
 
     def committed(self) -> None:
         """Called when all reported ends are in the journal."""

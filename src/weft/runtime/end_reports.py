@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from weft.engine.messages.facts import Ended, RefMove, StepOutcome
 from weft.engine.messages.orders import Order
+from weft.engine.messages.step_refs import ExecutionKey
 from weft.errors import WeftError
 from weft.ports.clock import Clock
 from weft.ports.workspaces import ConflictError, HeldError, InfraError, Workspaces
@@ -23,9 +24,9 @@ class EndReports:
         self._workspaces = workspaces
         self._clock = clock
         self._inbox = inbox
-        self._moved: dict[tuple[int, int], tuple[RefMove, ...]] = {}
+        self._moved: dict[ExecutionKey, tuple[RefMove, ...]] = {}
         """The ref moves of orders that have not ended."""
-        self._begun: dict[tuple[int, int], float] = {}
+        self._begun: dict[ExecutionKey, float] = {}
         """The start times of orders that Weft carries out itself."""
         self._outlook = Outlook()
         self._unsafe: list[str] = []
@@ -40,10 +41,10 @@ class EndReports:
 
     def _begins(self, order: Order) -> None:
         """Notes the start time of an order, for the duration in its report."""
-        self._begun[order.firing, order.execution] = self.now()
+        self._begun[order.key] = self.now()
 
     def _report(self, fact: Ended) -> None:
-        key = (fact.firing, fact.execution)
+        key = fact.key
         moved, begun = self._moved.pop(key, ()), self._begun.pop(key, None)
         if moved:
             fact = replace(fact, moves=(*moved, *fact.moves))
@@ -53,7 +54,7 @@ class EndReports:
 
     def _has_moved(self, order: Order, moves: Sequence[RefMove]) -> None:
         """Notes ref moves, to report them with the end of the order."""
-        key = (order.firing, order.execution)
+        key = order.key
         self._moved[key] = (*self._moved.get(key, ()), *moves)
 
     async def _in_thread(self, order: Order, work: Callable[[], _T]) -> _T | None:

@@ -5,6 +5,8 @@ import re
 from msgspec import Struct
 from msgspec.structs import replace
 
+from weft.engine.messages.step_refs import ExecutionKey
+
 _ID = re.compile(r"(.+?)\.(\d+)\.(\d+)(?:\.(\d+))?")
 
 
@@ -21,9 +23,8 @@ class JobId(Struct, frozen=True):
         return f"{self.run}.{self.firing}.{self.execution}{again}"
 
     @property
-    def key(self) -> tuple[int, int]:
-        """The firing and the execution."""
-        return self.firing, self.execution
+    def key(self) -> ExecutionKey:
+        return ExecutionKey(self.firing, self.execution)
 
 
 def parse_job_id(job: str) -> JobId | None:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.orders import Freeze, Halt, Launch, LaunchKind, Merge, Order, Prepare
+from weft.engine.messages.step_refs import StepRef
 from weft.errors import WeftError
 from weft.ids import file_name
 from weft.plan.model import Command, Plan
@@ -232,8 +233,7 @@ class JobFactory:
         """The name of its output."""
         if launch.name:
             return self.log_name(launch)
-        which = (launch.attempt, launch.firing, launch.execution)
-        name = output_name(launch.path, launch.step, which)
+        name = output_name(launch.ref)
         return f"{name}.{launch.round}" if launch.round else name
 
     def log_name(self, launch: Launch) -> str:
@@ -255,10 +255,9 @@ class JobFactory:
             self._folders.add(folder)
 
 
-def output_name(path: str, step: str, which: tuple[int, int, int]) -> str:
-    """The name of a step's output; `which` is attempt, firing, execution."""
-    attempt, firing, execution = which
-    return f"{file_name(path)}/{step}.{attempt}.{firing}-{execution}"
+def output_name(ref: StepRef) -> str:
+    """The name of the output of an execution."""
+    return f"{file_name(ref.subplan)}/{ref.step}.{ref.attempt}.{ref.key.firing}-{ref.key.execution}"
 
 
 def _argv(command: Command) -> tuple[str, ...]:

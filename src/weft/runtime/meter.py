@@ -16,6 +16,7 @@ from msgspec import Struct
 from weft.engine.engine import Engine
 from weft.engine.messages.facts import Spent
 from weft.engine.messages.orders import Launch
+from weft.engine.messages.step_refs import ExecutionKey
 from weft.ports.agent import Progress
 from weft.ports.host import PartState
 from weft.runtime.inbox import Inbox
@@ -55,7 +56,7 @@ class Meter:
         self._inbox = inbox
         self._launches = launches
         self._now = now
-        self._watched: dict[tuple[int, int], _Watched | None] = {}
+        self._watched: dict[ExecutionKey, _Watched | None] = {}
 
     async def watch(self) -> None:
         while True:
@@ -64,7 +65,7 @@ class Meter:
 
     def look(self) -> None:
         now = self._now()
-        running = {(launch.firing, launch.execution): (launch, cwd) for launch, cwd in self._launches()}
+        running = {launch.key: (launch, cwd) for launch, cwd in self._launches()}
         self._watched = {key: watched for key, watched in self._watched.items() if key in running}
         news: list[tuple[Spent, _Watched]] = []
         is_worth_it = False
@@ -78,7 +79,7 @@ class Meter:
             watched.reported_at = now
             self._inbox.put(fact)
 
-    def _watch(self, key: tuple[int, int], launch: Launch, cwd: Path) -> _Watched | None:
+    def _watch(self, key: ExecutionKey, launch: Launch, cwd: Path) -> _Watched | None:
         if key not in self._watched:
             gauge = self._jobs.gauge(launch, cwd)
             self._watched[key] = None if gauge is None else _Watched(gauge)

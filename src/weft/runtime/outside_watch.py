@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from weft.engine.messages.facts import Ended, OutsideChange
 from weft.engine.messages.orders import AnyOrder, Launch, Ordered, Prepare
+from weft.engine.messages.step_refs import ExecutionKey
 from weft.ports.checkout import CheckoutState, LookAt
 from weft.threads import run_sync
 
@@ -32,7 +33,6 @@ CHECKOUT = ""
 BOUND = 2.0
 """Seconds for one check of all places."""
 MOST_FILES = 10
-Execution = tuple[int, int]
 
 
 class OutsideWatch:
@@ -52,9 +52,9 @@ class OutsideWatch:
         self._bound = bound
         self._clock = clock
         self._lock = anyio.Lock()
-        self._orders: dict[Execution, Ordered] = {}
+        self._orders: dict[ExecutionKey, Ordered] = {}
         """The orders in progress."""
-        self._agents: dict[Execution, str] = {}
+        self._agents: dict[ExecutionKey, str] = {}
         """The running steps of agents, as `path:step`."""
         self._slices: set[str] = set()
         """The slices with a worktree."""
@@ -71,14 +71,14 @@ class OutsideWatch:
     def ordered(self, order: AnyOrder) -> None:
         if not isinstance(order, Ordered):
             return
-        self._orders[order.firing, order.execution] = order
+        self._orders[order.key] = order
         if isinstance(order, Prepare):
             self._slices.add(order.path)
             self._unwatched.discard(order.path)
         self._drop(order.path)
 
     def reported(self, fact: Ended) -> None:
-        execution = (fact.firing, fact.execution)
+        execution = fact.key
         self._agents.pop(execution, None)
         order = self._orders.pop(execution, None)
         if order is not None:
@@ -100,7 +100,7 @@ class OutsideWatch:
         async with self._lock:
             self._looks = {place: look for place, look in self._looks.items() if self._during[place]}
             name = f"{launch.path}:{launch.step}"
-            self._agents[launch.firing, launch.execution] = name
+            self._agents[launch.key] = name
             await self._check([place for place in self._places() if place not in self._looks])
             for place in self._looks:
                 self._during[place][name] = None
@@ -110,7 +110,7 @@ class OutsideWatch:
         if self._look_at is None or launch.agent is None:
             return fact
         async with self._lock:
-            self._agents.pop((launch.firing, launch.execution), None)
+            self._agents.pop(launch.key, None)
             changes = await self._check(self._places())
         return replace(fact, outside=tuple(changes)) if changes else fact
 

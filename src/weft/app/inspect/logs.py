@@ -31,6 +31,7 @@ from weft.engine.messages.events import (
 )
 from weft.engine.messages.facts import Ended
 from weft.engine.messages.internal_steps import InternalStep
+from weft.engine.messages.step_refs import ExecutionKey, StepRef
 from weft.errors import InputError
 from weft.ports.host import JobRecords, OutputPart
 from weft.runtime.jobs import output_name
@@ -71,10 +72,6 @@ class StepLog(Struct, kw_only=True, eq=False):
         return f"{self.subplan or WHOLE}:{self.step}"
 
 
-Key = tuple[int, int]
-"""A firing and the number of its execution."""
-
-
 class LogStreams(Enum):
     """The kinds of pieces in a log."""
 
@@ -108,7 +105,7 @@ def pieces(
     steps = _chosen(recorded_run, WHOLE if name is None else name)
     recorded_run.require_sight(steps.rows, steps.typed)
     selection = _Selection(everything=True) if name is not None else _failed_or_running(recorded_run)
-    under_way: dict[Key, _Execution] = {}
+    under_way: dict[ExecutionKey, _Execution] = {}
     after, is_empty = 0, True
     for is_news in recorded_run.looks(follow=follow, alone=alone):
         for recorded in recorded_run.journal.events(recorded_run.run.run, after=after) if is_news else ():
@@ -136,7 +133,10 @@ def _chosen(recorded_run: RecordedRun, name: str) -> StepSelection:
 
 
 def _apply(
-    event: AnyEvent, under_way: "dict[Key, _Execution]", steps: StepSelection, recorded_run: RecordedRun
+    event: AnyEvent,
+    under_way: "dict[ExecutionKey, _Execution]",
+    steps: StepSelection,
+    recorded_run: RecordedRun,
 ) -> None:
     """Updates the executions under way with an event."""
     match event:
@@ -194,7 +194,7 @@ def _new_log(event: StepStartedEvent, command: str, recorded_run: RecordedRun) -
         attempt=attempt,
         command=command,
         records=records_of(recorded_run.places, recorded_run.run.run),
-        output=output_name(event.subplan, event.step, (attempt, *execution_of(event))),
+        output=output_name(StepRef(event.subplan, event.step, attempt, execution_of(event))),
     )
 
 
@@ -203,10 +203,13 @@ _QUEUE = -1
 
 
 def _apply_verify(
-    event: VerifyEvent, under_way: "dict[Key, _Execution]", steps: StepSelection, recorded_run: RecordedRun
+    event: VerifyEvent,
+    under_way: "dict[ExecutionKey, _Execution]",
+    steps: StepSelection,
+    recorded_run: RecordedRun,
 ) -> None:
     """Updates the verifies of the landing queue. One verify can be for several subplans."""
-    verifies = {key: verify for key, verify in under_way.items() if key[0] == _QUEUE}
+    verifies = {key: verify for key, verify in under_way.items() if key.firing == _QUEUE}
     if event.outcome is not VerifyOutcome.STARTED:
         for verify in verifies.values():  # the queue runs one verify at a time
             verify.end = verify.end or event
@@ -219,10 +222,11 @@ def _apply_verify(
         records=records_of(recorded_run.places, recorded_run.run.run),
         output=event.log,
     )
-    under_way[_QUEUE, max((number for _, number in verifies), default=0) + 1] = _Execution(log)
+    number = max((number for _, number in verifies), default=0) + 1
+    under_way[ExecutionKey(_QUEUE, number)] = _Execution(log)
 
 
-def _key(event: AnyEvent) -> Key | None:
+def _key(event: AnyEvent) -> ExecutionKey | None:
     """Returns the execution that an event starts or ends; None for other events."""
     return execution_of(event) if isinstance(event, StepStartedEvent | StepFinishedEvent) else None
 
@@ -234,7 +238,7 @@ class _Selection(Struct, frozen=True, kw_only=True):
     """The executions to show."""
 
     everything: bool = False
-    keys: frozenset[Key] = frozenset()
+    keys: frozenset[ExecutionKey] = frozenset()
     last_seq: int = 0
     """The last event that was examined; every execution that starts later is shown."""
 
@@ -244,8 +248,8 @@ class _Selection(Struct, frozen=True, kw_only=True):
 
 def _failed_or_running(recorded_run: RecordedRun) -> _Selection:
     """Selects executions that have not ended, and the last failed ones of subplans that did not succeed."""
-    running: dict[Key, StepStartedEvent] = {}
-    last: dict[tuple[str, str], tuple[Key, str]] = {}
+    running: dict[ExecutionKey, StepStartedEvent] = {}
+    last: dict[tuple[str, str], tuple[ExecutionKey, str]] = {}
     last_seq = 0
     for recorded in recorded_run.journal.events(recorded_run.run.run):
         event, last_seq = recorded.event, recorded.seq

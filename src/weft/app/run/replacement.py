@@ -83,7 +83,7 @@ def _finishing_steps(engine: Engine, jobs: KnownJobs, ends: frozenset[str]) -> t
         if isinstance(order, Launch)
         and order.agent is not None
         and order.path not in ends
-        and (order.firing, order.execution) in running
+        and order.key in running
     )
 
 

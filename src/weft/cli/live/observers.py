@@ -25,6 +25,7 @@ from weft.cli.text.run_summary import next_lines, summary_lines
 from weft.cli.wording.cells import Style
 from weft.cli.wording.words import few
 from weft.engine.messages.events import Recorded, RecoveredEvent
+from weft.engine.messages.step_refs import ExecutionKey, StepRef
 from weft.engine.states import FailureReason
 from weft.engine.states import SubplanExecutionState as State
 from weft.runtime.jobs import output_name
@@ -245,10 +246,8 @@ class Watcher(Observer):
         if self._history is not None or self._view is None:
             return  # nothing has happened yet that could be shown
         for path, step in self._view.under_way():
-            execution = (step.attempt, step.firing, step.execution)
-            self._view.note_output(
-                path, step.step, last_line(self.begun.host, output_name(path, step.step, execution))
-            )
+            ref = StepRef(path, step.step, step.attempt, ExecutionKey(step.firing, step.execution))
+            self._view.note_output(path, step.step, last_line(self.begun.host, output_name(ref)))
         self._screen.show(self._view, self._clock())
 
     def _lines(self, recorded: Recorded, view: RunView) -> Sequence[str]:

@@ -55,6 +55,7 @@ from weft.engine.messages.step_events import (
     StepSkippedEvent,
     StepStartedEvent,
 )
+from weft.engine.messages.step_refs import ExecutionKey
 
 __all__ = [
     "AnsweredEvent",
@@ -157,6 +158,6 @@ def execution_of(
     | SpentEvent
     | CostUnknownEvent
     | PartsEvent,
-) -> tuple[int, int]:
-    """Returns the firing and the number of its execution; the first execution where the event names none."""
-    return event.firing, event.execution or 1
+) -> ExecutionKey:
+    """Returns the execution that the event is about; the first execution where the event names none."""
+    return ExecutionKey(event.firing, event.execution or 1)

@@ -9,6 +9,8 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
+from weft.engine.messages.step_refs import ExecutionKey
+
 
 class StepOutcome(StrEnum):
     """The outcome of an execution, as far as the runtime knows it."""
@@ -133,6 +135,10 @@ class Ended(Fact, frozen=True, kw_only=True, tag="ended", omit_defaults=True):
     """How much it wrote, where that is more than a few lines: not all of it may have been kept."""
     stderr_bytes: int = 0
 
+    @property
+    def key(self) -> ExecutionKey:
+        return ExecutionKey(self.firing, self.execution)
+
 
 class VerifyStarted(Fact, frozen=True, kw_only=True, tag="verify_started", omit_defaults=True):
     """The landing queue verifies a tree before the target moves to it."""
@@ -189,6 +195,10 @@ class Spent(Fact, frozen=True, kw_only=True, tag="spent", omit_defaults=True):
     cost: int | None = None
     """In micro-dollars; None is unknown."""
     tokens: int | None = None
+
+    @property
+    def key(self) -> ExecutionKey:
+        return ExecutionKey(self.firing, self.execution)
 
 
 class Answered(Fact, frozen=True, kw_only=True, tag="answered", omit_defaults=True):

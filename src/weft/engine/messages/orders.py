@@ -11,6 +11,7 @@ from enum import StrEnum
 from msgspec import Struct, field
 
 from weft.engine.messages.facts import EarlierSlice
+from weft.engine.messages.step_refs import ExecutionKey, StepRef
 from weft.plan.model import Agent, Command
 from weft.plan.sandbox import SandboxParts
 
@@ -42,6 +43,10 @@ class Order(Struct, frozen=True, kw_only=True):
     """The row of the plan that it is about."""
     path: str
     """The path of that subplan; empty for the whole plan."""
+
+    @property
+    def key(self) -> ExecutionKey:
+        return ExecutionKey(self.firing, self.execution)
 
 
 class AgentTask(Struct, frozen=True, kw_only=True):
@@ -82,6 +87,10 @@ class Launch(Order, frozen=True, kw_only=True):
     """What the step itself says about it."""
     timeout: float
     grace: float
+
+    @property
+    def ref(self) -> StepRef:
+        return StepRef(self.path, self.step, self.attempt, self.key)
 
     @property
     def task(self) -> AgentTask | None:
@@ -142,6 +151,10 @@ class Halt(Struct, frozen=True, kw_only=True):
     now: bool = False
     """Without grace."""
 
+    @property
+    def key(self) -> ExecutionKey:
+        return ExecutionKey(self.firing, self.execution)
+
 
 class Freeze(Struct, frozen=True, kw_only=True):
     """Suspend the processes of an execution, or continue them."""
@@ -149,6 +162,10 @@ class Freeze(Struct, frozen=True, kw_only=True):
     firing: int
     execution: int
     thaw: bool = False
+
+    @property
+    def key(self) -> ExecutionKey:
+        return ExecutionKey(self.firing, self.execution)
 
 
 class WakeAt(Struct, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from weft.engine.messages.facts import Ended, RefMove, StepOutcome
 from weft.engine.messages.orders import Land
+from weft.engine.messages.step_refs import ExecutionKey
 from weft.errors import WeftError
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
@@ -78,7 +79,7 @@ class LandingQueue:
         self._waiting: list[Land] = []
         self._batch: list[Land] = []
         """What is worked on and has not ended."""
-        self._halted: dict[tuple[int, int], StepOutcome] = {}
+        self._halted: dict[ExecutionKey, StepOutcome] = {}
         self._rows: set[int] = set()
         """What has landed, also if the engine has not heard of it yet."""
         self._is_busy = False
@@ -92,12 +93,12 @@ class LandingQueue:
 
     def halt(self, firing: int, execution: int, how: StepOutcome, *, now: bool) -> None:
         """The order is to end. A verify under way for it is stopped."""
-        key = (firing, execution)
-        order = next((each for each in self._waiting if _key(each) == key), None)
+        key = ExecutionKey(firing, execution)
+        order = next((each for each in self._waiting if each.key == key), None)
         if order is not None:
             self._waiting.remove(order)
             self._finish(order, self._fact(order, how))
-        elif any(_key(each) == key for each in self._batch):
+        elif any(each.key == key for each in self._batch):
             self._halted[key] = how
             self._verifier.halt(now=now)
 
@@ -148,8 +149,8 @@ class LandingQueue:
     def _put_back(self) -> None:
         """Ends the orders that are to end; the others of the batch wait again."""
         self._verifier.resume()
-        for order in [each for each in self._batch if _key(each) in self._halted]:
-            self._finish(order, self._fact(order, self._halted.pop(_key(order))))
+        for order in [each for each in self._batch if each.key in self._halted]:
+            self._finish(order, self._fact(order, self._halted.pop(order.key)))
         self._waiting = [*self._batch, *self._waiting]
 
     # Landing
@@ -377,7 +378,3 @@ def _purpose(order: Land) -> Purpose:
 
 def _is_for_landing(order: Land) -> bool:
     return _purpose(order) is Purpose.LAND
-
-
-def _key(order: Land) -> tuple[int, int]:
-    return order.firing, order.execution
