@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import weft
-from weft.engine.messages.run_status import RunState
 from weft.engine.states import SubplanExecutionState
+from weft.terms import RunState
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src" / "weft").rglob("*.py"))

@@ -14,13 +14,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from weft.engine.messages.run_status import RunState
 from weft.safe_files import remove_file
 from weft.store.checksums import event_checksum, row_checksum
 from weft.store.database import migrate, open_to_write
 from weft.store.pages import Pages, ReadableRows
 from weft.store.queries import QUERIES
 from weft.store.wal import read_wal
+from weft.terms import RunState
 
 Values = tuple[object, ...]
 _STATES = frozenset(map(str, RunState))

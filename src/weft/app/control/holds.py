@@ -10,11 +10,11 @@ from weft.app.views.holds import Holds, Key, key_of
 from weft.app.views.landing import LandingCourse
 from weft.app.views.rows import HeldWork
 from weft.app.views.run_fold import RunFold
-from weft.engine.messages.run_status import FINISHED, RunState
 from weft.engine.states import SubplanExecutionState as State
 from weft.errors import InputError
 from weft.plan.model import Plan
 from weft.plan.text.problems import suggestion
+from weft.terms import FINISHED, RunState
 
 
 def look(book: RecordedRun) -> RunFold:

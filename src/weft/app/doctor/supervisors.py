@@ -11,7 +11,6 @@ from weft.app.doctor.coordinator import abandon
 from weft.app.doctor.findings import Check, Finding, problem, warning
 from weft.app.project.suggestions import suggest
 from weft.app.run.orphan_cleanup import stop_all_jobs
-from weft.engine.messages.run_status import FINISHED
 from weft.hosts.leftovers import (
     StepProcess,
     SupervisorRemains,
@@ -21,6 +20,7 @@ from weft.hosts.leftovers import (
     tidy_up,
 )
 from weft.hosts.local import LocalHost
+from weft.terms import FINISHED
 
 
 def _run_of(supervisor: SupervisorRemains) -> str:

@@ -25,9 +25,9 @@ from weft.app.views.signals import ConflictAhead
 from weft.engine.messages.event_codec import kinds_of
 from weft.engine.messages.events import StepFinishedEvent
 from weft.engine.messages.facts import EarlierSpending
-from weft.engine.messages.run_status import AT_REST
 from weft.ports.journal import Glimpse, JournalReader
 from weft.store.lease import is_alive
+from weft.terms import AT_REST
 from weft.workspaces.git.base.names import RefNames
 
 STATES = ("pending", "running", "completed", "failed", *sorted(BECAUSE_OF_OTHERS))

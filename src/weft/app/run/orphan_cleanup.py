@@ -5,10 +5,10 @@ import time
 import anyio
 
 from weft.app.record.journal import RecordedRun
-from weft.engine.messages.run_status import AT_REST
 from weft.hosts.local import LocalHost
 from weft.ports.host import Running
 from weft.store.sqlite import open_journal
+from weft.terms import AT_REST
 
 
 def stop_orphaned_jobs(book: RecordedRun) -> int:

@@ -9,38 +9,8 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-
-class StepOutcome(StrEnum):
-    """The outcome of an execution, as far as the runtime knows it."""
-
-    DONE = "done"
-    FAILED = "failed"
-    """It ran and did not succeed: any exit code but 0, an agent's error, a merge that was refused."""
-    TIMEOUT = "timeout"
-    CANCELLED = "cancelled"
-    """It was ended by an order of the engine."""
-    STOPPED = "stopped"
-    """It was ended because the run stops; it is executed again when the run is resumed."""
-    LOST = "lost"
-    """Its end is unknown, and none of its processes is alive."""
-    INFRA = "infra"
-    """It could not be executed for a reason unrelated to the work: no such program, no disk space."""
-    LIMITED = "limited"
-    """An agent met a usage limit; it is executed again at `until`."""
-    CONFLICT = "conflict"
-    """Two subplans changed the same file in different ways."""
-    HELD = "held"
-    """It needs a person and has changed nothing; it is executed again after the person has acted."""
-
-
-class RefMove(Struct, frozen=True, kw_only=True):
-    """A change of a git ref."""
-
-    ref: str
-    before: str
-    """The commit; empty for a new ref."""
-    after: str
-    """The commit; empty for a deleted ref."""
+from weft.terms import RefMove as RefMove  # noqa: PLC0414 - a part of facts
+from weft.terms import StepOutcome as StepOutcome  # noqa: PLC0414 - a part of facts
 
 
 class EarlierSpending(Struct, frozen=True, kw_only=True, omit_defaults=True):
