@@ -1,5 +1,7 @@
 """The fold of a run, without a plan."""
 
+from typing import Any
+
 import pytest
 
 from app.run_stories import Story, slices
@@ -10,6 +12,7 @@ from weft.app.views.run_fold import RunFold
 from weft.cli.text.run_lines import lines_of
 from weft.engine.messages.event_codec import CLASSES
 from weft.engine.messages.events import (
+    AnyEvent,
     MergeEvent,
     PartsEvent,
     PartsOutcome,
@@ -32,7 +35,7 @@ RETRY = StepStartedEvent(subplan="a", step="@merge", firing=1, execution=2)
 MOVE = (RefMove(ref="refs/heads/main", before="1" * 40, after="2" * 40),)
 
 
-def folded(*events) -> RunFold:
+def folded(*events: AnyEvent) -> RunFold:
     fold = RunFold()
     for at, event in enumerate(events):
         fold.apply(event, float(at))
@@ -42,14 +45,15 @@ def folded(*events) -> RunFold:
 @pytest.mark.parametrize("kind", CLASSES)
 def test_every_reader_takes_every_kind(kind: str) -> None:
     story = Story(*slices("a"))
-    event = CLASSES[kind](subplan="a" if kind != "run_finished" else "", **_NEEDED.get(kind, {}))
+    class_: Any = CLASSES[kind]
+    event = class_(subplan="" if kind == "run_finished" else "a", **_NEEDED.get(kind, {}))
     story.view.apply(event, 0.0)
     lines_of(event, 0.0, story.view)
     lines_of(event, 0.0, story.view, quiet=True)
     Notices(story.plan).hear(Recorded(seq=1, at=0.0, run="r1", event=event))
 
 
-_NEEDED = {"conflict_ahead": {"other": "a"}}
+_NEEDED: dict[str, dict[str, Any]] = {"conflict_ahead": {"other": "a"}}
 
 
 def test_an_event_of_another_version_changes_nothing() -> None:
@@ -76,7 +80,8 @@ def test_a_hold_is_open_until_it_is_retried_and_known_until_it_ends_otherwise() 
     assert [key_of(hold) for hold in fold.holds.open.values()] == [("a", "@merge")]
     assert fold.by_path["a"].held == fold.holds.open["a"]
     fold.apply(RETRY, 1.0)
-    assert (fold.by_path["a"].held, fold.holds.open) == (None, {})
+    assert not fold.holds.open
+    assert folded(HELD, RETRY).by_path["a"].held is None
     assert fold.holds.known.keys() == fold.holds.trying == {("a", "@merge")}
     fold.apply(StepFinishedEvent(subplan="a", step="@merge", firing=1, execution=2), 2.0)
     assert (fold.holds.known, fold.holds.trying, fold.holds.merged) == ({}, set(), {("a", "@merge")})
@@ -89,7 +94,7 @@ def test_a_hold_is_open_until_it_is_retried_and_known_until_it_ends_otherwise() 
         SubplanStateEvent(subplan="a", outcome=State.FAILED),
     ],
 )
-def test_a_hold_ends_with_its_step_and_with_its_subplan(end) -> None:
+def test_a_hold_ends_with_its_step_and_with_its_subplan(end: AnyEvent) -> None:
     fold = folded(HELD, end)
     assert (fold.holds.known, fold.holds.open, fold.by_path["a"].held) == ({}, {}, None)
 
@@ -101,7 +106,7 @@ def test_a_hold_ends_with_its_step_and_with_its_subplan(end) -> None:
         PartsEvent(subplan="a", outcome=PartsOutcome.LANDED, moves=MOVE),
     ],
 )
-def test_a_push_does_not_include_a_later_landing(landing) -> None:
+def test_a_push_does_not_include_a_later_landing(landing: AnyEvent) -> None:
     push = PushEvent(remote="origin", commit="1" * 40)
     assert folded(push, landing).landings_by_path.push is None
     assert folded(landing, push).landings_by_path.push is not None
