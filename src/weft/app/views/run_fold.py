@@ -43,6 +43,7 @@ from weft.engine.messages.events import (
     Recorded,
     RecoveredEvent,
     ResumedEvent,
+    RunEnd,
     RunFinishedEvent,
     RunStartedEvent,
     SpentEvent,
@@ -206,7 +207,7 @@ class RunFold:
     def _run_finished(self, event: RunFinishedEvent, at: float) -> None:
         self.state = event.outcome
         self.unknown_costs = event.unknown_costs
-        if event.outcome == "stopped":  # the run can be resumed
+        if event.outcome is RunEnd.STOPPED:  # the run can be resumed
             return
         row = self.by_path[PLAN]
         self._change(row, State(event.outcome), at)
