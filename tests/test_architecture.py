@@ -15,8 +15,8 @@ import pytest
 
 import weft
 from weft.engine.messages.internal_steps import InternalStep
-from weft.engine.messages.run_status import RunState
 from weft.engine.states import SubplanExecutionState
+from weft.terms import RunState
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src" / "weft").rglob("*.py"))

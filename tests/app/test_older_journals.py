@@ -9,10 +9,10 @@ import pytest
 
 from weft.app.history.completed_work import kept_of
 from weft.app.history.earlier_runs import earlier_runs
-from weft.engine.messages.run_status import UNFINISHED
 from weft.plan.digests import plan_digest
 from weft.plan.loader.load import Surroundings, load_plan
 from weft.store.sqlite import SqliteJournal, open_journal
+from weft.terms import UNFINISHED
 
 DUMP = Path(__file__).with_name("data") / "unfinished.sql"
 """Slice w has landed; of x the step one is done, and an agent works on two; z waits for both."""

@@ -8,9 +8,8 @@ events, and only then carries out the orders.
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import Literal
 
-from weft.engine.messages.events import AnyEvent
+from weft.engine.messages.events import AnyEvent, RunEnd
 from weft.engine.messages.facts import (
     Answered,
     AnyFact,
@@ -33,7 +32,6 @@ from weft.engine.messages.facts import (
     Woke,
 )
 from weft.engine.messages.orders import AnyOrder, Ordered
-from weft.engine.messages.run_events import RunEnd
 from weft.engine.rules.admission import Admission
 from weft.engine.rules.cancellation import Cancellation
 from weft.engine.rules.completion import Completion
@@ -80,7 +78,7 @@ class Engine:
         self._landing_record = LandingRecord(state, self._events)
         self._part_landings = PartLandings(state, self._scopes, self._holds)
         self._moves = moves
-        self._over: RunEnd | Literal[""] = ""
+        self._over: RunEnd | None = None
 
     # Queries of the driver
 
@@ -94,7 +92,7 @@ class Engine:
         if self._state.part_landings:
             return "running"
         if self._over:
-            return self._over
+            return self._over.value
         if self.waits_for_people:
             return "waiting"
         return "paused" if self._stands_still else "running"
@@ -206,7 +204,7 @@ class Engine:
                 self._early_ends.stops(fact)
                 self._part_landings.stops(now=fact.now)
             case Resumed():
-                self._over = "" if self._over == "stopped" else self._over
+                self._over = None if self._over is RunEnd.STOPPED else self._over
                 self._early_ends.resumes(fact)
                 if fact.settles:
                     self._control.thaws()
@@ -366,14 +364,14 @@ class Engine:
         if state.part_landings:
             return
         if self._scopes.finished:
-            self._finish("failed" if ROOT in state.failures else "completed")
+            self._finish(RunEnd.FAILED if ROOT in state.failures else RunEnd.COMPLETED)
         elif state.stopping:
             if not any(firing.is_under_way for firing in state.firings.values()) and not self._only_waits:
-                self._finish("stopped")
+                self._finish(RunEnd.STOPPED)
         elif self._has_stopped:
-            self._finish("stopped")
+            self._finish(RunEnd.STOPPED)
         elif not state.firings and not state.throttled and not state.paused:
-            self._finish("failed", list(self._scopes.unfinished()))
+            self._finish(RunEnd.FAILED, list(self._scopes.unfinished()))
 
     @property
     def _has_stopped(self) -> bool:

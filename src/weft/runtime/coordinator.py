@@ -26,11 +26,11 @@ from weft.engine.messages.facts import (
     answer_result,
 )
 from weft.engine.messages.orders import AnyOrder
-from weft.engine.messages.run_status import AT_REST, RunState
 from weft.ports.host import Host
 from weft.ports.journal import ControlRequest, Journal
 from weft.runtime.effects import Effects
 from weft.runtime.inbox import Inbox
+from weft.terms import AT_REST, RunState
 
 REQUESTS_EVERY = 0.25
 """Seconds between checks for requests of people."""

@@ -14,12 +14,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from weft.engine.messages.run_status import RunState
 from weft.errors import WeftError
 from weft.safe_files import read_file
 from weft.store import rows
 from weft.store.checksums import event_checksum, row_checksum
 from weft.store.wal import MOST, Wal
+from weft.terms import RunState
 
 Values = tuple[object, ...]
 _PAGE = 4096

@@ -45,17 +45,8 @@ def to_row(run: str, at: float, event: AnyEvent) -> EventRow:
 def to_recorded(run: str, row: StoredRow) -> Recorded:
     seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data, fact = row
     try:
-        event = to_event(
-            kind,
-            subplan=subplan,
-            step=step,
-            attempt=attempt,
-            outcome=outcome,
-            cost=cost,
-            tokens=tokens,
-            data=data,
-            fact=None if fact is None else _decode_fact.decode(fact),
-        )
+        its_fact = None if fact is None else _decode_fact.decode(fact)
+        event = to_event(kind, subplan, step, attempt, outcome, cost, tokens, data, its_fact)
     except msgspec.DecodeError as error:
         raise _unreadable(seq, error) from None
     return Recorded(seq=seq, at=at, run=run, event=event, data=data)

@@ -14,16 +14,19 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from weft.engine.messages.run_status import RunState
+from weft.engine.messages.event_codec import kinds_of
+from weft.engine.messages.events import RunFinishedEvent
 from weft.safe_files import remove_file
 from weft.store.checksums import event_checksum, row_checksum
 from weft.store.database import migrate, open_to_write
 from weft.store.pages import Pages, ReadableRows
 from weft.store.queries import QUERIES
 from weft.store.wal import read_wal
+from weft.terms import RunState
 
 Values = tuple[object, ...]
 _STATES = frozenset(map(str, RunState))
+_ENDS = kinds_of(RunFinishedEvent)
 
 
 class Salvage(Struct, frozen=True, kw_only=True):
@@ -102,7 +105,7 @@ def _state(rows_: ReadableRows, run: str, seqs: Sequence[int], *, is_cut: bool) 
     if is_cut:
         return RunState.ABANDONED
     _, _, kind, *_, outcome = rows_.events[seqs[-1]][:7] if seqs else (None,) * 7
-    if kind == "run_finished" and outcome in _STATES:
+    if kind in _ENDS and outcome in _STATES:
         return str(outcome)
     return rows_.states.get(run, RunState.ABANDONED)
 

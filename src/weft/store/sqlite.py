@@ -14,7 +14,6 @@ from msgspec import structs
 
 from weft.engine.messages.events import AnyEvent, Recorded
 from weft.engine.messages.facts import AnyFact
-from weft.engine.messages.run_status import RunState
 from weft.engine.states import SubplanExecutionState
 from weft.errors import InputError, WeftError
 from weft.ports.journal import ControlRequest, Glimpse, Holder, RunRecord
@@ -27,6 +26,7 @@ from weft.store.failures import explained_system_error
 from weft.store.lease import busy, current_holder, is_alive, new_holder, take_lock
 from weft.store.lock import LOCK_FILE
 from weft.store.queries import QUERIES
+from weft.terms import RunState
 
 _TRIES, _PAUSE = 20, 0.05
 """How often the lock of a dead process is tried, and the seconds between."""

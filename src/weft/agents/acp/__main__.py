@@ -24,6 +24,7 @@ from weft.agents.shared.text import one_line
 from weft.engine.messages.facts import StepOutcome
 from weft.plan.agent_program import AgentProgram
 from weft.plan.prices import Usage
+from weft.terms import MICRO
 
 
 def main(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO) -> int:
@@ -83,7 +84,7 @@ class _Session:
         cost, tokens = client.spending.cost, client.spending.tokens
         report: dict[str, object] = {
             "session": None if client.session is None else client.spending.append_cost_mark(client.session),
-            "cost_usd": None if cost is None else cost / 1_000_000,
+            "cost_usd": None if cost is None else cost / MICRO,
             "tokens": asdict(tokens) if isinstance(tokens, Usage) else tokens,
         }
         # Updates arrive with every chunk of text; the file is written only when its contents change.

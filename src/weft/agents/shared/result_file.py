@@ -28,12 +28,12 @@ from msgspec import Struct
 
 from weft.agents.shared.usage_limits import clamp_reset_time
 from weft.plan.prices import Usage
+from weft.terms import MICRO
 
 MOST_DOLLARS = 1_000_000
 MOST_TOKENS = 10**12
 LONGEST_SESSION = 1_000
 _LONGEST_VALUE = 60
-_MICRO = 1_000_000
 _MOST_PROBLEMS = 3
 _NOT_JSON = object()
 
@@ -171,7 +171,7 @@ def micro_dollars(value: object) -> int:
     if not _is_number(value, MOST_DOLLARS):
         raise ValueError(f"a number from 0 to {MOST_DOLLARS:,}")
     # The shortest text of a float is the number as it was written: 0.1 becomes exactly one tenth.
-    return int((Decimal(repr(value)) * _MICRO).to_integral_value(ROUND_HALF_EVEN))
+    return int((Decimal(repr(value)) * MICRO).to_integral_value(ROUND_HALF_EVEN))
 
 
 def _parse_tokens(value: object) -> int | Usage:

@@ -8,7 +8,6 @@ from weft.app.check.eligibility_rules import NOTHING_YET, Facts, UnlandedResult
 from weft.app.history.completed_work import CompletedWork, completed_by, kept_of
 from weft.app.history.earlier_runs import Earlier, earlier_runs
 from weft.engine.messages.internal_steps import InternalStep
-from weft.engine.messages.run_status import FINISHED
 from weft.errors import WeftError
 from weft.plan.digests import plan_digest
 from weft.plan.model import Plan
@@ -17,6 +16,7 @@ from weft.plan.text.problems import PlanError
 from weft.ports.journal import JournalReader, RunRecord
 from weft.store.database import NOTHING_YET as NOTHING_RUN
 from weft.store.sqlite import open_reader
+from weft.terms import FINISHED
 from weft.workspaces.git.base.names import RefNames
 
 

@@ -18,7 +18,6 @@ from weft.app.project.places import Places, absolute, used_project
 from weft.app.record.journal import RecordedRun
 from weft.app.record.run_plan import plan_of
 from weft.engine.messages.facts import RefMove, RunStarted
-from weft.engine.messages.run_status import FINISHED
 from weft.errors import InputError, WeftError
 from weft.plan.model import Plan
 from weft.plan.templates.render import render
@@ -27,6 +26,7 @@ from weft.ports.journal import JournalReader, RunRecord
 from weft.store.lease import busy, take_lock
 from weft.store.lock import LOCK_FILE
 from weft.store.sqlite import open_reader
+from weft.terms import FINISHED
 from weft.workspaces.git.base.names import dotted
 from weft.workspaces.git.base.refs import tip
 from weft.workspaces.git.base.repository import Repository, open_repository

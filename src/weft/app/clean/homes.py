@@ -7,8 +7,8 @@ from pathlib import Path
 
 from weft.app.project.files import failure
 from weft.app.project.places import Places
-from weft.engine.messages.run_status import FINISHED
 from weft.ports.journal import RunRecord
+from weft.terms import FINISHED
 from weft.workspaces.git.leftovers import RemovableRef
 
 

@@ -16,11 +16,11 @@ from weft.app.views.run_fold import RunFold
 from weft.engine.messages.event_codec import kinds_of
 from weft.engine.messages.events import PausedEvent, RecoveredEvent, ResumedEvent
 from weft.engine.messages.facts import ControlState
-from weft.engine.messages.run_status import UNFINISHED
 from weft.engine.state.control_requests import ControlRequests
 from weft.errors import InputError, WeftError
 from weft.plan.text.problems import suggestion
 from weft.ports.journal import JournalReader
+from weft.terms import UNFINISHED
 
 _CONTROL = kinds_of(PausedEvent, ResumedEvent, RecoveredEvent)
 PATIENCE = 10.0

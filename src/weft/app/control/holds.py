@@ -11,11 +11,11 @@ from weft.app.views.landing_view import LandingCourse
 from weft.app.views.rows import HeldWork
 from weft.app.views.run_fold import RunFold
 from weft.engine.messages.internal_steps import InternalStep
-from weft.engine.messages.run_status import FINISHED, RunState
 from weft.engine.states import SubplanExecutionState as State
 from weft.errors import InputError
 from weft.plan.model import Plan
 from weft.plan.text.problems import suggestion
+from weft.terms import FINISHED, RunState
 
 
 def look(recorded_run: RecordedRun) -> RunFold:

@@ -10,9 +10,9 @@ from msgspec import Struct, structs
 
 from weft.app.record.journal import RecordedRun
 from weft.app.views.run_fold import RunFold
-from weft.engine.messages.run_status import FINISHED
 from weft.errors import InputError
 from weft.plan.text.problems import suggestion
+from weft.terms import FINISHED
 
 
 class OpenQuestion(Struct, frozen=True):

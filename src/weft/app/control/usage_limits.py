@@ -14,7 +14,7 @@ from weft.app.record.journal import RecordedRun
 from weft.app.views.run_fold import RunFold
 from weft.engine.messages.event_codec import kinds_of
 from weft.engine.messages.events import LimitedEvent, LimitsEndedEvent
-from weft.engine.messages.run_status import UNFINISHED
+from weft.terms import UNFINISHED
 
 _KIND = "limits"
 _LIMITS = kinds_of(LimitedEvent, LimitsEndedEvent)

@@ -21,7 +21,6 @@ from weft.app.views.rows import HeldWork
 from weft.engine.messages.events import MergeEvent, StepFinishedEvent
 from weft.engine.messages.facts import RunStarted
 from weft.engine.messages.internal_steps import InternalStep
-from weft.engine.messages.run_status import FINISHED
 from weft.errors import InputError
 from weft.hosts.leftovers import SupervisorRemains, find_supervisors
 from weft.plan.model import Plan
@@ -29,6 +28,7 @@ from weft.ports.journal import ControlRequest, Holder, RunRecord
 from weft.store.health import HealthReader, open_to_examine
 from weft.store.lease import busy, is_alive, take_lock
 from weft.store.lock import LOCK_FILE
+from weft.terms import FINISHED
 
 Value = TypeVar("Value")
 

@@ -10,7 +10,6 @@ from functools import partial
 from weft.app.doctor.context import DoctorContext, KnownRun
 from weft.app.doctor.findings import Check, Finding, fine, problem, unknown
 from weft.app.project.suggestions import suggest
-from weft.engine.messages.run_status import NEEDS_COORDINATOR, RunState
 from weft.errors import WeftError
 from weft.hosts.leftovers import is_halted
 from weft.ports.journal import Holder
@@ -20,6 +19,7 @@ from weft.store.lease import take_lock
 from weft.store.lock import LOCK_FILE
 from weft.store.salvage import rebuild, salvage
 from weft.store.sqlite import open_journal
+from weft.terms import NEEDS_COORDINATOR, RunState
 
 # --- the journal ---
 

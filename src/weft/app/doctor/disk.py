@@ -13,8 +13,8 @@ from pathlib import Path
 from weft.app.doctor.context import Bounds, DoctorContext
 from weft.app.doctor.findings import Check, Finding, fine, problem, warning
 from weft.app.doctor.plan_refs import find_repository_refs
-from weft.engine.messages.run_status import FINISHED
 from weft.errors import WeftError
+from weft.terms import FINISHED
 
 _FAR = frozenset(
     {"9p", "afs", "ceph", "cifs", "fuse.glusterfs", "fuse.s3fs", "fuse.sshfs", "glusterfs", "lustre", "nfs",

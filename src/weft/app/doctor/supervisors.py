@@ -12,7 +12,6 @@ from weft.app.doctor.findings import Check, Finding, problem, warning
 from weft.app.project.hosts import host_of
 from weft.app.project.suggestions import suggest
 from weft.app.run.orphan_cleanup import stop_all_jobs
-from weft.engine.messages.run_status import FINISHED
 from weft.hosts.leftovers import (
     StepProcess,
     SupervisorRemains,
@@ -20,6 +19,7 @@ from weft.hosts.leftovers import (
     find_step_processes,
     tidy_up,
 )
+from weft.terms import FINISHED
 
 
 def _run_of(supervisor: SupervisorRemains) -> str:

@@ -13,8 +13,8 @@ from weft.engine.messages.facts import EarlierSpending
 from weft.engine.state.ceilings import budgets_of, carry
 from weft.errors import WeftError
 from weft.plan.model import Plan
-from weft.plan.report.costs import MICRO
 from weft.store.sqlite import open_reader
+from weft.terms import MICRO
 
 
 class CeilingUse(Struct, frozen=True, kw_only=True):

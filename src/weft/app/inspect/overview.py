@@ -26,11 +26,11 @@ from weft.engine.messages.event_codec import kinds_of
 from weft.engine.messages.events import StepFinishedEvent
 from weft.engine.messages.facts import EarlierSpending
 from weft.engine.messages.internal_steps import is_internal
-from weft.engine.messages.run_status import AT_REST
 from weft.ports.host import Sighting
 from weft.ports.journal import Glimpse, JournalReader
 from weft.runtime.job_ids import JobId
 from weft.store.lease import is_alive
+from weft.terms import AT_REST
 from weft.workspaces.git.base.names import RefNames
 
 STATES = ("pending", "running", "completed", "failed", *sorted(BECAUSE_OF_OTHERS))

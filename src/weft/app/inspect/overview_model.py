@@ -9,9 +9,6 @@ from weft.app.views.rows import Rejection
 from weft.app.views.signals import ConflictAhead, FailedVerify, OutsideWarning, UsageLimit
 from weft.engine.messages.facts import ControlState, EarlierSpending
 
-MICRO = 1_000_000
-"""Micro-dollars in a dollar."""
-
 
 class CoordinatorProcess(Struct, frozen=True):
     """The process that runs the plan."""

@@ -17,7 +17,7 @@ from weft.app.views.event_json import timestamp
 from weft.app.views.holds import held_of
 from weft.app.views.rows import BECAUSE_OF_OTHERS, HeldWork
 from weft.engine.messages import events as kinds
-from weft.engine.messages.events import AnyEvent, Recorded, StepEnd
+from weft.engine.messages.events import AnyEvent, Recorded, RunEnd, StepEnd
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.model import Plan
 from weft.plan.prices import dollars
@@ -147,17 +147,17 @@ class Notices:
     def _run_finished(self, event: kinds.RunFinishedEvent) -> _Message | None:
         name = self._plan.id
         match event.outcome:
-            case "completed":
+            case RunEnd.COMPLETED:
                 slices = sum(self._plan.outline.leaves)
                 ended = "The one slice is" if slices == 1 else f"All {slices:,} slices are"
                 cost = f"; {dollars(event.cost)} spent" if event.cost else ""
                 return _Message("finished", f"{name} is completed", f"{ended} completed{cost}.")
-            case "failed":
+            case RunEnd.FAILED:
                 reason = event.message or "; ".join(event.stuck)
                 return _Message(
                     "failed", f"{name} has failed", reason or "Something failed.", self._run_command()
                 )
-            case "stopped":  # by the user
+            case RunEnd.STOPPED:  # by the user
                 return None
             case _:
                 assert_never(event.outcome)

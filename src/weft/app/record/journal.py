@@ -26,12 +26,12 @@ from weft.engine.messages.events import (
     RunStartedEvent,
 )
 from weft.engine.messages.facts import RunStarted
-from weft.engine.messages.run_status import AT_REST
 from weft.errors import InputError
 from weft.plan.text.problems import nearest
 from weft.ports.journal import JournalReader, RunRecord
 from weft.store.lease import is_alive
 from weft.store.sqlite import open_reader
+from weft.terms import AT_REST
 
 _BEGINS = kinds_of(RunStartedEvent, RecoveredEvent)
 _LEAVES = kinds_of(RunFinishedEvent, CoordinatorLeftEvent)

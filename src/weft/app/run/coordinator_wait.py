@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from weft.app.record.journal import open_book
-from weft.engine.messages.run_status import AT_REST
 from weft.errors import InputError
 from weft.ports.journal import Holder, RunRecord
 from weft.store.lease import is_alive
+from weft.terms import AT_REST
 
 PATIENCE = 60.0
 """Seconds to wait at most; longer than any notification takes."""

@@ -35,7 +35,6 @@ from weft.engine.messages import events as kinds
 from weft.engine.messages.events import PartsOutcome, Recorded, StepEnd
 from weft.engine.messages.facts import Resumed
 from weft.engine.messages.internal_steps import InternalStep
-from weft.engine.messages.run_status import RunState
 from weft.errors import WeftError
 from weft.plan.compile.compile import compile_plan
 from weft.plan.model import Plan
@@ -43,6 +42,7 @@ from weft.store.errors import BusyError
 from weft.store.lease import take_lock
 from weft.store.lock import LOCK_FILE
 from weft.store.sqlite import open_journal
+from weft.terms import RunState
 from weft.workspaces.git.base.program import Git
 
 PATIENCE = 25

@@ -6,9 +6,9 @@ import anyio
 
 from weft.app.project.hosts import host_of, records_of
 from weft.app.record.journal import RecordedRun
-from weft.engine.messages.run_status import AT_REST
 from weft.ports.host import Host, Running
 from weft.store.sqlite import open_journal
+from weft.terms import AT_REST
 
 
 def stop_orphaned_jobs(recorded_run: RecordedRun) -> int:

@@ -21,7 +21,6 @@ from weft.engine.engine import Engine
 from weft.engine.messages.events import Recorded
 from weft.engine.messages.facts import AnyFact
 from weft.engine.messages.orders import Launch
-from weft.engine.messages.run_status import RunState
 from weft.plan.model import Plan
 from weft.ports.host import Host
 from weft.ports.journal import Journal
@@ -34,6 +33,7 @@ from weft.runtime.jobs import JobFactory
 from weft.runtime.lineage import Lineage
 from weft.runtime.status_files import StatusFiles
 from weft.safe_files import touch
+from weft.terms import RunState
 
 REFRESH_INTERVAL = 0.25
 """Seconds between refreshes of the display."""

@@ -29,7 +29,6 @@ from weft.app.run.workspaces import RunWorkspaces, WorkspaceFactory
 from weft.engine.engine import Engine
 from weft.engine.messages.events import BudgetEvent
 from weft.engine.messages.facts import AnyFact, BudgetReset, ControlState, Resumed, RunStarted
-from weft.engine.messages.run_status import UNFINISHED
 from weft.errors import InputError
 from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.digests import plan_digest
@@ -38,6 +37,7 @@ from weft.plan.model import Plan
 from weft.plan.proof.prove import prove
 from weft.ports.journal import JournalReader, RunRecord
 from weft.store.sqlite import SqliteJournal
+from weft.terms import UNFINISHED
 
 
 class RunRequest(Struct, frozen=True, kw_only=True):

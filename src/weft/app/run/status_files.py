@@ -19,6 +19,7 @@ from weft.engine.messages.events import (
     AnyEvent,
     AskEvent,
     Recorded,
+    RunEnd,
     StepEnd,
     StepFinishedEvent,
     StepStartedEvent,
@@ -99,7 +100,7 @@ class StatusMirror:
     def _hear(self, event: AnyEvent, at: float) -> None:
         match event:
             case kinds.RunFinishedEvent():
-                if event.outcome == _STOPPED:
+                if event.outcome is RunEnd.STOPPED:
                     self._stop(at)
             case kinds.SubplanStateEvent():
                 self._hear_state(event, at)

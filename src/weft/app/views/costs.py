@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from weft.app.views.run_view import RunView
 from weft.plan.order.outline import ROOT
-from weft.plan.report.costs import MICRO
+from weft.terms import MICRO
 
 
 class Costs(Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Any
 
 from weft.engine.messages.event_codec import data_of, kind_of, outcome_of
 from weft.engine.messages.events import Recorded
-from weft.plan.report.costs import MICRO
+from weft.terms import MICRO
 
 
 def event_json(recorded: Recorded) -> dict[str, Any]:

@@ -65,7 +65,8 @@ class Holds(Struct):
 
     def step_finished(self, event: StepFinishedEvent) -> None:
         key = (event.subplan, event.step)
-        self._forget(key)
+        if self.known:
+            self._forget(key)
         if event.outcome is StepEnd.HELD:
             self.known[key] = self.open[event.subplan] = held_of(event)
         elif event.outcome is StepEnd.DONE and event.step in MERGES:

@@ -77,15 +77,15 @@ class Landings:
 
     # Updates
 
-    def step_started(self, event: StepStartedEvent) -> None:
-        if event.step == InternalStep.LAND:
-            self.places.queue(event.subplan)
+    def landing_started(self, event: StepStartedEvent) -> None:
+        """Records the start of a landing."""
+        self.places.queue(event.subplan)
 
-    def step_finished(self, event: StepFinishedEvent) -> None:
-        if event.step == InternalStep.LAND:
-            self.places.leave(event.subplan)
-            if event.outcome is not StepEnd.DONE:
-                self.places.end(event.subplan, VERIFY_FAILED if event.red else "")
+    def landing_finished(self, event: StepFinishedEvent) -> None:
+        """Records the end of a landing."""
+        self.places.leave(event.subplan)
+        if event.outcome is not StepEnd.DONE:
+            self.places.end(event.subplan, VERIFY_FAILED if event.red else "")
 
     def merge(self, event: MergeEvent, seq: int) -> None:
         is_landing, is_merged = event.step == InternalStep.LAND, event.outcome == "merged"

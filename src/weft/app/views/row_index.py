@@ -40,11 +40,13 @@ class RowIndex:
         """Rows that may be in the wrong list."""
         self._open(ROOT)
 
-    def changed(self, row: int) -> None:
+    def changed(self, view: RowView) -> None:
         """Marks a row for `tidied`, which moves it later: most rows change more often than a view is drawn."""
-        if self._rows[row].state in _ENDS:
-            self._changed.pop(row, None)  # ended rows are in the order of their ends, not of their starts
-        self._changed[row] = None
+        if view.state in _ENDS:
+            self._changed.pop(
+                view.number, None
+            )  # ended rows are in the order of their ends, not of their starts
+        self._changed[view.number] = None
 
     def tidied(self) -> Self:
         """Moves all changed rows to their lists and returns the index."""

@@ -2,11 +2,22 @@
 
 from msgspec import Struct
 
-from weft.engine.messages.step_events import StepFinishedEvent
+from weft.engine.messages.step_events import StepEnd, StepFinishedEvent
 from weft.engine.states import SubplanExecutionState as State
 
 BECAUSE_OF_OTHERS = frozenset({"blocked", "cancelled"})
 """Reasons of a failure that another subplan or the user caused."""
+BAD_ENDS = frozenset(
+    {
+        StepEnd.FAILED,
+        StepEnd.TIMEOUT,
+        StepEnd.INFRA,
+        StepEnd.LOST,
+        StepEnd.CONFLICT,
+        StepEnd.REJECTED,
+    }
+)
+"""Outcomes of a step that did not do its work."""
 
 
 class StepFailure(Struct, frozen=True, kw_only=True):
@@ -148,6 +159,13 @@ class RowView(Struct, kw_only=True, eq=False):
         if self.started_at is None:
             return None
         return max(0.0, (now if self.ended_at is None else self.ended_at) - self.started_at)
+
+    def note(self, event: StepFinishedEvent, *, is_execution: bool) -> None:
+        """Notes what is odd about a step that is done: it changed nothing, or it has a message."""
+        self.idle.pop(event.step, None)
+        self.idle |= {event.step: None} if event.changed is False else {}
+        self.notes.pop(event.step, None)
+        self.notes |= {event.step: event.message} if event.message and is_execution else {}
 
     def pause(self, seconds: float) -> None:
         """Subtracts idle time: the subplan waited for a person, or the run was stopped."""

@@ -12,6 +12,7 @@ from weft.app.history.ledger import total
 from weft.app.views.holds import Holds
 from weft.app.views.landing import Landings
 from weft.app.views.rows import (
+    BAD_ENDS,
     LeftOut,
     OpenStepQuestion,
     Rejection,
@@ -19,48 +20,48 @@ from weft.app.views.rows import (
     RunningStep,
     step_failure,
 )
-from weft.app.views.signals import RunSignals
+from weft.app.views.signals import VERIFY, RunSignals
 from weft.app.views.totals import Charges, Totals
-from weft.engine.messages.events import AnyEvent, Recorded, UnknownEvent, execution_of
-from weft.engine.messages.facts import RunStarted
-from weft.engine.messages.failures import Failure
-from weft.engine.messages.internal_steps import InternalStep, is_internal
-from weft.engine.messages.landing_events import (
-    ConflictAheadEvent,
-    MergeAskedEvent,
-    MergeEvent,
-    PartsEvent,
-    PushEvent,
-    VerifyEvent,
-)
-from weft.engine.messages.run_events import (
+from weft.engine.messages.events import (
+    AnsweredEvent,
+    AnyEvent,
+    AskEvent,
     BudgetEvent,
+    ConflictAheadEvent,
     CoordinatorLeftEvent,
     CostUnknownEvent,
     IgnoredEvent,
     LeftOutEvent,
     LimitedEvent,
     LimitsEndedEvent,
+    MergeAskedEvent,
+    MergeEvent,
+    OutsideChangedEvent,
+    PartsEvent,
     PausedEvent,
+    PushEvent,
+    Recorded,
     RecoveredEvent,
     ResumedEvent,
+    RunEnd,
     RunFinishedEvent,
     RunStartedEvent,
     SpentEvent,
-    StoppingEvent,
-    SubplanStateEvent,
-    WokeEvent,
-)
-from weft.engine.messages.step_events import (
-    AnsweredEvent,
-    AskEvent,
-    OutsideChangedEvent,
     StepCancelledEvent,
     StepEnd,
     StepFinishedEvent,
     StepSkippedEvent,
     StepStartedEvent,
+    StoppingEvent,
+    SubplanStateEvent,
+    UnknownEvent,
+    VerifyEvent,
+    WokeEvent,
+    execution_of,
 )
+from weft.engine.messages.facts import RunStarted
+from weft.engine.messages.failures import Failure
+from weft.engine.messages.internal_steps import InternalStep, is_internal
 from weft.engine.state.control_requests import ControlRequests
 from weft.engine.states import SubplanExecutionState as State
 
@@ -69,16 +70,7 @@ PLAN = ""
 # Module names, since a look-up in the enumeration takes longer than the rest of most branches.
 _DONE, _HELD, _REJECTED = StepEnd.DONE, StepEnd.HELD, StepEnd.REJECTED
 _LIMITED, _INFRA = StepEnd.LIMITED, StepEnd.INFRA
-_BAD_ENDS = frozenset(
-    {
-        StepEnd.FAILED,
-        StepEnd.TIMEOUT,
-        StepEnd.INFRA,
-        StepEnd.LOST,
-        StepEnd.CONFLICT,
-        StepEnd.REJECTED,
-    }
-)
+_BAD_ENDS = frozenset({StepEnd.FAILED, StepEnd.TIMEOUT, StepEnd.LOST, StepEnd.CONFLICT, _INFRA, _REJECTED})
 
 
 class RunFold:
@@ -200,10 +192,9 @@ class RunFold:
         row.ended_at = at
         row.questions.clear()
 
-    def _spend(self, row: RowView, cost: int, tokens: int, *, unknown: bool) -> None:
-        row.cost += cost
-        row.tokens += tokens
-        row.unknown_costs += unknown
+    def _payers(self, row: RowView) -> tuple[RowView, ...]:
+        """Returns the rows for which the spending of a subplan counts."""
+        return (row,)
 
     # The run
 
@@ -217,7 +208,7 @@ class RunFold:
     def _run_finished(self, event: RunFinishedEvent, at: float) -> None:
         self.state = event.outcome
         self.unknown_costs = event.unknown_costs
-        if event.outcome == "stopped":  # the run can be resumed
+        if event.outcome is RunEnd.STOPPED:  # the run can be resumed
             return
         row = self.by_path[PLAN]
         self._change(row, State(event.outcome), at)
@@ -291,38 +282,39 @@ class RunFold:
         if self.holds.known:
             self.holds.step_started(event)
             self._release(event.subplan, at)
-        self.landings_by_path.step_started(event)
-        self.signals.step_started(event)
+        if event.step == InternalStep.LAND:
+            self.landings_by_path.landing_started(event)
+        elif event.step == VERIFY:
+            self.signals.verify_started(event)
 
     def _step_finished(self, event: StepFinishedEvent, at: float) -> None:
         row = self.by_path[event.subplan]
         step = row.steps.pop(event.firing, None)  # a join, or a nested pipeline, is no firing
         self._add_cost(row, event, step)
         if event.outcome is _DONE:
-            self._step_done(row, event, is_execution=step is not None)
-        elif event.outcome in _BAD_ENDS and (step is not None or event.outcome is _REJECTED):
+            row.done.add(event.step)
+            if row.idle or row.notes or event.message or event.changed is False:
+                row.note(event, is_execution=step is not None)
+        elif event.outcome in BAD_ENDS and (step is not None or event.outcome is _REJECTED):
             row.trouble = step_failure(event, step)
         elif event.outcome is _LIMITED:
             row.limited_until = event.until
         if is_internal(event.step):
-            self.holds.step_finished(event)
-            self._hold(row, event, at)
-            self.landings_by_path.step_finished(event)
-            self.signals.step_finished(event)
+            self._own_step_finished(row, event, at)
         if event.outcome is _REJECTED:
             row.rejected = Rejection(step=event.step, attempt=event.attempt, reason=event.message)
         elif row.rejected is not None and row.rejected.step == event.step:
             row.rejected = None
         self._moved(row)
 
-    def _step_done(self, row: RowView, event: StepFinishedEvent, *, is_execution: bool) -> None:
-        row.done.add(event.step)
-        if row.idle or event.changed is False:
-            row.idle.pop(event.step, None)
-            row.idle |= {event.step: None} if event.changed is False else {}
-        if row.notes or event.message:
-            row.notes.pop(event.step, None)
-            row.notes |= {event.step: event.message} if event.message and is_execution else {}
+    def _own_step_finished(self, row: RowView, event: StepFinishedEvent, at: float) -> None:
+        """Folds the end of a step that Weft adds to those of the plan."""
+        self.holds.step_finished(event)
+        self._hold(row, event, at)
+        if event.step == InternalStep.LAND:
+            self.landings_by_path.landing_finished(event)
+        elif event.step == VERIFY:
+            self.signals.verify_finished(event)
 
     def _step_cancelled(self, event: StepCancelledEvent, at: float) -> None:
         row = self.by_path[event.subplan]
@@ -340,7 +332,8 @@ class RunFold:
             row.held, row.held_at = self.holds.open[event.subplan], at
             row.landing = "conflict" if row.held.conflict else "held"
             return
-        self._release(event.subplan, at)
+        if row.held is not None:
+            self._release(event.subplan, at)
         if event.step == InternalStep.LAND and event.outcome is _DONE and row.landing:
             row.landing = "merged"
 
@@ -372,8 +365,6 @@ class RunFold:
         execution = (event.firing, event.execution or 1)
         cost, tokens = self.totals.more(execution, event.cost, event.tokens, ended=True)
         if cost or tokens or is_unknown:
-            self.cost += cost
-            self.tokens += tokens
             self._spend(row, cost, tokens, unknown=is_unknown)
 
     def _spent(self, event: SpentEvent) -> None:
@@ -382,9 +373,15 @@ class RunFold:
 
     def add_spending(self, path: str, cost: int, tokens: int) -> None:
         """Adds spending that is not that of an execution whose totals are known."""
+        self._spend(self.by_path[path], cost, tokens)
+
+    def _spend(self, row: RowView, cost: int, tokens: int, *, unknown: bool = False) -> None:
         self.cost += cost
         self.tokens += tokens
-        self._spend(self.by_path[path], cost, tokens, unknown=False)
+        for payer in self._payers(row):
+            payer.cost += cost
+            payer.tokens += tokens
+            payer.unknown_costs += unknown
 
     # People
 

@@ -39,6 +39,10 @@ class RunView(RunFold):
         self._seconds_before = 0.0
         self._numbers: dict[str, int] = {path: row for row, path in enumerate(self.outline.paths)}
         self._met: dict[int, int] = {}
+        self._groups: dict[int, tuple[int, ...]] = {}
+        """Each group with the groups around it."""
+        self._rows_around: dict[int, tuple[RowView, ...]] = {}
+        """Each row that has spent anything, with those of the groups around it."""
         self._pace = Pace(plan)
         self._attempts = Attempts(plan)
         self._course = LandingCourse(plan)
@@ -157,7 +161,7 @@ class RunView(RunFold):
     # Subplans
 
     def _moved(self, row: RowView) -> None:
-        self._shelves.changed(row.number)
+        self._shelves.changed(row)
 
     def _landing_of(self, row: RowView) -> str:
         return self._course.landing(row.number, row.state)
@@ -182,11 +186,15 @@ class RunView(RunFold):
             ran = not row.carried and row.reason not in BECAUSE_OF_OTHERS
             self._pace.ended(row.number, row.seconds(at) if ran else None)
 
-    def _around(self, row: int) -> Iterator[int]:
-        """Yields the groups around a row, the innermost first."""
-        while row != ROOT:
-            row = self.outline.parents[row]
-            yield row
+    def _around(self, row: int) -> tuple[int, ...]:
+        """Returns the groups around a row, the innermost first."""
+        if row == ROOT:
+            return ()
+        parent = self.outline.parents[row]
+        groups = self._groups.get(parent)
+        if groups is None:
+            groups = self._groups[parent] = (parent, *self._around(parent))
+        return groups
 
     def _count_slices(self) -> None:
         outline = self.outline
@@ -202,10 +210,10 @@ class RunView(RunFold):
             tally[before] -= 1
             tally[after] += 1
 
-    # Money
-
-    def _spend(self, row: RowView, cost: int, tokens: int, *, unknown: bool) -> None:
-        """Adds the spending of a subplan also to the groups around it."""
-        super()._spend(row, cost, tokens, unknown=unknown)
-        for group in self._around(row.number):
-            super()._spend(self.rows[group], cost, tokens, unknown=unknown)
+    def _payers(self, row: RowView) -> tuple[RowView, ...]:
+        """Returns the row and the groups around it."""
+        payers = self._rows_around.get(row.number)
+        if payers is None:
+            payers = (row, *(self.rows[group] for group in self._around(row.number)))
+            self._rows_around[row.number] = payers
+        return payers

@@ -158,13 +158,12 @@ class RunSignals:
         """Records the end of a landing: whether a failed verify holds it."""
         self._landings.hold(event.subplan, event.message if event.red else "")
 
-    def step_started(self, event: StepStartedEvent) -> None:
-        if event.step == VERIFY:
-            self._commands[event.subplan] = event.command or ""
+    def verify_started(self, event: StepStartedEvent) -> None:
+        """Records the start of a `@verify` of a group."""
+        self._commands[event.subplan] = event.command or ""
 
-    def step_finished(self, event: StepFinishedEvent) -> None:
-        if event.step != VERIFY:
-            return
+    def verify_finished(self, event: StepFinishedEvent) -> None:
+        """Records the end of a `@verify` of a group."""
         self._verifies.pop(event.subplan, None)
         if event.outcome not in _NO_VERDICT:
             self._verifies[event.subplan] = FailedVerify(

@@ -9,6 +9,7 @@ from weft.app.agents.question import AgentReply
 from weft.cli.terminal import Row
 from weft.cli.wording.words import span
 from weft.plan.prices import dollars
+from weft.terms import MICRO
 
 _HEAD = ("agent", "version", "where", "key or login", "can", "tells")
 
@@ -148,6 +149,6 @@ def _probed_data(reply: AgentReply) -> dict[str, object]:
         "answer": last_line(reply.answer) or None,
         "seconds": round(reply.seconds, 3),
         "tokens": reply.tokens,
-        "cost_usd": None if reply.cost is None else reply.cost / 1_000_000,
+        "cost_usd": None if reply.cost is None else reply.cost / MICRO,
         "until": reply.until,
     }

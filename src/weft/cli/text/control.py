@@ -7,7 +7,7 @@ from weft.app.record.journal import open_book
 from weft.cli.output import note, show_json, show_lines
 from weft.cli.plan_options import directory
 from weft.engine.messages.facts import ControlState
-from weft.engine.messages.run_status import AT_REST, FINISHED, UNFINISHED, RunState
+from weft.terms import AT_REST, FINISHED, UNFINISHED, RunState
 
 MOST_STEPS = 3
 

@@ -4,7 +4,7 @@ from weft.app.control.usage_limits import EndedLimits, end_limits
 from weft.app.record.journal import open_book
 from weft.cli.output import note, show_json, show_lines
 from weft.cli.plan_options import directory
-from weft.engine.messages.run_status import FINISHED
+from weft.terms import FINISHED
 
 
 def end_usage_limits(*, as_json: bool) -> None:

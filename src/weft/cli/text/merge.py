@@ -15,6 +15,7 @@ from weft.engine.messages.events import (
     PartsEvent,
     PartsOutcome,
     Recorded,
+    RunEnd,
     StepEnd,
     StepFinishedEvent,
 )
@@ -57,7 +58,7 @@ class MergeObserver:
     def _handle(self, event: AnyEvent) -> None:
         match event:
             case kinds.RunFinishedEvent():
-                self.is_over = self.is_over or event.outcome == "completed"
+                self.is_over = self.is_over or event.outcome is RunEnd.COMPLETED
             case kinds.PartsEvent():
                 if event.outcome is not PartsOutcome.STARTED:
                     self._parts(event)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import to_builtins
 
-from weft.app.inspect.overview_model import MICRO, Overview, SubplanNow
+from weft.app.inspect.overview_model import Overview, SubplanNow
 from weft.app.project.suggestions import suggest
 from weft.app.views.landing_places import VERIFY_FAILED
 from weft.app.views.rows import BECAUSE_OF_OTHERS
@@ -18,9 +18,9 @@ from weft.cli.wording.outside_changes import outside_lines
 from weft.cli.wording.push import push_lines
 from weft.cli.wording.words import ahead, few, span
 from weft.engine.messages.internal_steps import InternalStep
-from weft.engine.messages.run_status import AT_REST, RunState
 from weft.plan.prices import dollars
 from weft.safe_files import read_text
+from weft.terms import AT_REST, MICRO, RunState
 
 MOST_ROWS = 30
 """How many subplans are listed; the rest is only counted."""

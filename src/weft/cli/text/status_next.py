@@ -6,7 +6,7 @@ from weft.app.inspect.overview_model import Overview, SubplanNow
 from weft.app.project.suggestions import Suggestion, suggest
 from weft.app.views.rows import BECAUSE_OF_OTHERS
 from weft.app.views.signals import VERIFY
-from weft.engine.messages.run_status import UNFINISHED, RunState
+from weft.terms import UNFINISHED, RunState
 
 WHOLE = "/"
 """The name of the whole plan for `weft logs`."""

@@ -116,7 +116,6 @@ def data_of(event: AnyEvent) -> dict[str, Any]:
 
 def to_event(  # noqa: C901, PLR0913 - the columns of the journal
     kind: str,
-    *,
     subplan: str = "",
     step: str = "",
     attempt: int = 0,

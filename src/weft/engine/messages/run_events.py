@@ -1,5 +1,6 @@
 """Events of a run and its subplans, of money and of usage limits."""
 
+from enum import StrEnum
 from typing import Literal
 
 from msgspec import field
@@ -9,9 +10,16 @@ from weft.engine.messages.facts import ControlState
 from weft.engine.messages.failures import Failure
 from weft.engine.states import FailureReason, SubplanExecutionState
 
-RunEnd = Literal["completed", "failed", "stopped"]
 Unit = Literal["usd", "tokens"]
 """The unit of a ceiling; dollars are counted in millionths."""
+
+
+class RunEnd(StrEnum):
+    """How a run ended; a stopped run can be resumed."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    STOPPED = "stopped"
 
 
 class RunStartedEvent(Event, frozen=True, kw_only=True, tag="run_started"):
@@ -26,7 +34,7 @@ class RunStartedEvent(Event, frozen=True, kw_only=True, tag="run_started"):
 class RunFinishedEvent(Event, frozen=True, kw_only=True, tag="run_finished"):
     """Written when nothing is left to do, or when the run has stopped. Cost and tokens are those of this run."""
 
-    outcome: RunEnd = field(default="completed", name="@outcome")
+    outcome: RunEnd = field(default=RunEnd.COMPLETED, name="@outcome")
     counts: dict[str, int] = written(dict[str, int]())
     """Subplans by state."""
     seconds: float = written(0.0)

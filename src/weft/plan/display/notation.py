@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
-from weft.plan.language.kinds import MICRO, SECONDS, TOKENS
+from weft.plan.language.kinds import SECONDS, TOKENS
 from weft.plan.model import Command, Estimate
 from weft.plan.notify import Notify
 from weft.plan.prices import Price
 from weft.plan.sandbox import SandboxParts
 from weft.plan.settings import AMOUNTS
 from weft.plan.text.emit import Plain
+from weft.terms import MICRO
 
 _FINEST = Decimal("0.000000001")
 """A duration has at most nine decimals, and at most nine digits before them."""

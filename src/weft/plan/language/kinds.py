@@ -23,8 +23,8 @@ from weft.plan.language.slips import (
 from weft.plan.order.globs import glob_fault
 from weft.plan.text.document import Node, Scalar
 from weft.plan.text.problems import nearest
+from weft.terms import MICRO
 
-MICRO = 1_000_000
 MOST_MONEY = 10**9
 MOST = 10**18 - 1
 """The largest number that is read, where there is no smaller limit."""

@@ -12,8 +12,6 @@ from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
 from weft.plan.report.profiles import Profile
 
-MICRO = 1_000_000
-
 
 class AgentCalls(Struct, frozen=True, kw_only=True):
     """The most agent calls of a plan."""
