@@ -150,6 +150,7 @@ class Allocator:
         lane.drop_head()
         if lane.head is None:
             self._retire(lane)
+        # The lane may have been woken for room that it no longer needs; the lanes parked behind it can use it.
         if lane.where is None:
             self._wake_behind(lane)
 
@@ -173,6 +174,7 @@ class Allocator:
         pressing = self._pressing
         while pressing:
             turn, lane = pressing[0]
+            # Entries are not removed when a lane parks or becomes patient, so outdated ones are dropped here.
             if lane.turn == turn and lane.where is None and lane.head is not None:
                 return lane
             heappop(pressing)
