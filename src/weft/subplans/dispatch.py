@@ -1,4 +1,5 @@
 """The decisions of the dispatcher: ends go in, orders come out. No clock, no tasks, no waiting.
+
 A driver calls `start`, starts the leaves that it returns, and reports each end with `settle`; each call returns
 the *orders* that follow: leaves to start and leaves to cancel. `events` collects the changes of state for
 listeners. The net decides which leaves may run; this module decides what the ends mean:
