@@ -1,15 +1,15 @@
-"""What can go wrong that a caller can do something about.
+"""The errors that a caller can handle.
 
 WeftError
-├── InputError                  what was given is wrong; nothing has been done (exit code 2)
-│   ├── NetError                a net that is not one: duplicate id, unknown place, bad weight
+├── InputError                  the input is wrong; nothing has been done (exit code 2)
+│   ├── NetError                an invalid net: duplicate id, unknown place, bad weight
 │   ├── TooManyInvariantsError  a search beyond its limit (in `weft.net.invariants`)
-│   ├── FileFormatError         a file that is not what it should be; says file, line and column
-│   ├── PlanError               a plan or configuration; says all that is wrong (in `weft.plan.text.problems`)
+│   ├── FileFormatError         a file with invalid content; has file, line and column
+│   ├── PlanError               a plan or configuration; has all its problems (in `weft.plan.text.problems`)
 │   │   └── ConvertError        a plan of another system (in `weft.plan.convert`)
 │   ├── VariablesError          settings in environment variables (in `weft.plan.loader.variables`)
 │   ├── NotApprovedError        commands of a project without the user's approval (in `weft.app.project.approval`)
-│   ├── TooLargeToDrawError     a picture that nobody could read (in `weft.plan.pictures`)
+│   ├── TooLargeToDrawError     a picture that is too large to read (in `weft.plan.pictures`)
 │   ├── PreflightError          a machine or repository where a run would fail (in `weft.app.preflight.findings`)
 │   ├── ConfigError             a setting of the wrong type or out of its range
 │   └── SubplanTreeError        a cycle, an unknown dependency, something that cannot be called
@@ -17,11 +17,11 @@ WeftError
 │   ├── NotEnabledError         begin: tokens are missing
 │   ├── NotRunningError         finish: no such firing is in flight
 │   └── UnknownOutcomeError     finish: the transition declares no such outcome
-├── StateError                  a subplan cannot go from that state to this one
+├── StateError                  a change of a subplan's state that is not allowed
 ├── RenderError                 a template does not fit the values there are (in `weft.plan.templates.values`)
 ├── ConflictError               subplans changed the same files differently (in `weft.ports.workspaces`)
 ├── WorkspaceError              a workspace is not as it was left (in `weft.workspaces.errors`)
-├── AnswerRefusedError          what an agent answered cannot be taken (in `weft.app.decompose.refine`)
+├── AnswerRefusedError          the agent's answers are invalid (in `weft.app.decompose.refine`)
 ├── BusyError                   another process runs plans here (in `weft.store.errors`)
 ├── DamagedError                the journal does not hold what was written (in `weft.store.errors`)
 ├── LeaseLostError              another process has taken over (in `weft.store.errors`)
@@ -37,12 +37,12 @@ class WeftError(Exception):
     """Base of all errors that Weft raises on purpose."""
 
     def lines(self) -> Iterator[str]:
-        """What is told to a person."""
+        """Yields the lines for the user."""
         yield f"error: {self}"
 
 
 class InputError(WeftError):
-    """What was given is wrong; nothing has been done."""
+    """The input is wrong; nothing has been done."""
 
 
 class NetError(InputError):
@@ -56,7 +56,7 @@ class FileFormatError(InputError):
         self, message: str, *, file: str, line: int | None = None, column: int | None = None
     ) -> None:
         self.said = message
-        """What is wrong, without the place."""
+        """The message without the position."""
         self.file = file
         self.line = line
         self.column = column

@@ -46,7 +46,7 @@ def start_thread(thread: Thread) -> None:
 def map_in_threads(
     function: Callable[[_Item], _Result], items: Iterable[_Item], *, most: int
 ) -> Iterator[_Result]:
-    """The results in the order of the items, of which at most so many are in work at the same time."""
+    """Yields the results in the order of the items; at most `most` calls run at the same time."""
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - slow to load
 
     with _as_os_error(), ThreadPoolExecutor(most) as threads:

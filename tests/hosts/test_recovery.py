@@ -160,7 +160,7 @@ async def test_a_supervisor_that_cannot_be_started_and_says_nothing_is_an_error(
 
 
 async def test_a_supervisor_that_dies_at_every_greeting_is_an_error(place: Place) -> None:
-    with pytest.raises(WeftError, match="the supervisor dies again and again"):
+    with pytest.raises(WeftError, match="the supervisor keeps dying"):
         await place.host(program=impostor("goes")).open()
 
 
@@ -184,7 +184,7 @@ async def test_a_supervisor_that_is_halted_is_not_taken_for_dead(
     (supervisor,) = place.supervisors()
     os.kill(supervisor, signal.SIGSTOP)
     monkeypatch.setattr(reach, "_PATIENCE", 0.1)
-    with pytest.raises(WeftError, match="is there but does not answer"):
+    with pytest.raises(WeftError, match="is running but does not answer"):
         await place.host().open()
     os.kill(supervisor, signal.SIGCONT)
 

@@ -68,6 +68,7 @@ def current_holder(database: Database) -> Holder | None:
 
 def is_alive(holder: Holder) -> bool:
     """Returns whether the process that took the lease is alive, and its pid has not been reused."""
+    # A pid alone may belong to another process by now; with its start time it is unique until the next boot.
     return _start_time(holder.pid) == holder.started
 
 
@@ -83,6 +84,8 @@ def _start_time(pid: int) -> int | None:
 
 
 def busy(folder: Path, holder: Holder | None) -> BusyError:
+    # The lock is taken before the holder is written, so a dead or missing holder means that the new one has not
+    # written itself yet.
     if holder is None or not is_alive(holder):
         return BusyError(
             f"another Weft has just started in {folder}; wait a moment and type the command again", None

@@ -1,13 +1,13 @@
-"""The dispatcher's mind: what happened goes in, what to do comes out. No clock, no tasks, no waiting.
+"""The decisions of the dispatcher: ends go in, orders come out. No clock, no tasks, no waiting.
 
-A driver calls `start`, begins the leaves it is told to begin, and reports each end with `settle`; each call
-returns the *orders* that follow: leaves to begin and leaves to cancel. `events` collects the changes of state
-for whoever listens. The net says who may run; this module says what the ends mean:
+A driver calls `start`, starts the leaves that it returns, and reports each end with `settle`; each call returns
+the *orders* that follow: leaves to start and leaves to cancel. `events` collects the changes of state for
+listeners. The net decides which leaves may run; this module decides what the ends mean:
 
-- A failed child under `fail_fast` cancels its group: what runs is cancelled, what waits has failed as
-  `cancelled`. The group is then certain to fail, so the group around it is treated alike at once.
-- Under `continue_on_error` the siblings continue, what depends on the failed one has failed as `blocked`, and
-  the group fails when it closes; only then does the group around it hear of it.
+- A failed child under `fail_fast` cancels its group: running children are cancelled, and waiting ones fail as
+  `cancelled`. The group is then certain to fail, so the same happens to the group around it at once.
+- Under `continue_on_error` the siblings continue, children that depend on the failed one fail as `blocked`, and
+  the group fails when it closes; only then is the group around it affected.
 - A group closes when each child has ended and no work of theirs is left.
 """
 
@@ -36,11 +36,11 @@ _COMPLETED = SubplanExecutionState.COMPLETED
 _FAILED = SubplanExecutionState.FAILED
 
 _new = cast("Callable[..., Any]", tuple.__new__)
-"""Makes a named tuple in half the time that calling its class takes."""
+"""Creates a named tuple in half the time of calling its class."""
 
 
 class Orders:
-    """What the driver is to do now."""
+    """The leaves that the driver starts and cancels next."""
 
     __slots__ = ("begin", "cancel")
 
@@ -69,7 +69,7 @@ class Dispatch:
         self._agenda = Agenda(self._game, manual=skips)
         self.tracker = SubplanTracker(tree.paths[1:])  # the whole, row 0, is not one of the subplans
         self._firings: dict[int, Firing] = {}
-        self._cancelled: set[int] = set()  # leaves the driver was told to cancel
+        self._cancelled: set[int] = set()  # leaves that the driver was ordered to cancel
         self._cancelled_groups: dict[int, _FailureCause] = {}
         self._culprits: dict[int, int] = {}  # group → the child whose failure was its first
         self._started: dict[int, float] = {}
@@ -79,11 +79,11 @@ class Dispatch:
         self.events: list[SubplanEvent] = []
         """Changes of state not yet taken by the driver; it takes them and empties the list."""
 
-    # What the driver may ask
+    # Queries of the driver
 
     @property
     def works(self) -> Mapping[int, Work]:
-        """What each leaf does."""
+        """The work of each leaf."""
         return {row: work for row, work in enumerate(self._tree.works) if work is not None}
 
     def path(self, row: int) -> SubplanPath:
@@ -95,14 +95,14 @@ class Dispatch:
         return tuple(self._firings)
 
     def results(self) -> dict[str, SubplanResult]:
-        """How the subplans ended that have ended, in plan order."""
+        """The results of the ended subplans, in plan order."""
         return {self._tree.paths[row]: self._results[row] for row in sorted(self._results)}
 
     def failure(self) -> SubplanExecutionError | AggregateSubplanError | None:
-        """What the run as a whole raises, each group's failures put together by the group's mode."""
+        """Returns the error of the whole run; the mode of each group decides how its failures are combined."""
         return _failure(self._tree, self._culprits, self._results, self.results())
 
-    # What the driver tells
+    # Reports of the driver
 
     def start(self, now: float) -> Orders:
         self._now = now
@@ -130,7 +130,7 @@ class Dispatch:
         return self._decide(orders)
 
     def cancel(self, now: float) -> Orders:
-        """Everything is to end: what runs is cancelled, what waits will not start."""
+        """Cancels everything: running leaves are cancelled, waiting ones do not start."""
         self._now = now
         orders = Orders()
         if ROOT not in self._cancelled_groups:
@@ -140,7 +140,7 @@ class Dispatch:
     # The net moves
 
     def _decide(self, orders: Orders) -> Orders:
-        """Begins all that may begin; what is not work is done on the way."""
+        """Fires all enabled transitions; those that are no work finish at once."""
         agenda, roles, rows = self._agenda, self._roles, self._rows
         while (firing := agenda.next()) is not None:
             transition = firing.transition
@@ -206,7 +206,7 @@ class Dispatch:
     # Failure
 
     def _spread(self, row: int, orders: Orders) -> None:
-        """A subplan has failed by itself: its group hears of it and, if it must fail now, the next."""
+        """Passes a failure on to the group and, if that must fail now, to the groups around it."""
         tree = self._tree
         while row != ROOT:
             group = tree.parents[row]
@@ -217,7 +217,7 @@ class Dispatch:
             row = group
 
     def _cancel_group(self, group: int, failure: _FailureCause, orders: Orders) -> None:
-        """Nothing below may start any more; what runs there is to be cancelled."""
+        """Prevents everything in the group from starting, and cancels what runs there."""
         tree, is_pending = self._tree, self.tracker.is_pending
         self._cancelled_groups[group] = failure
         never_ran: list[int] = []

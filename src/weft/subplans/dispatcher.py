@@ -1,11 +1,11 @@
-"""Runs subplans for real: the driver between `engine.Dispatch` and the world of async work.
+"""Runs subplans: the driver between `Dispatch` and async work.
 
-A worker task runs one leaf after the other: when a leaf ends, its worker takes over the first of those that may
-begin now, and a new worker is started for each further one. So there are never more tasks than leaves in
-flight, and most leaves cost no task at all. Each worker has a cancel scope, which is made anew only after it
-was used, and then in a new worker; each leaf has a copy of the caller's context.
+A worker task runs one leaf after the other: when a leaf ends, its worker takes the first leaf that may start now,
+and a new worker starts for each further one. So there are never more tasks than leaves in flight, and most leaves
+cost no task at all. Each worker has a cancel scope; once it was used, a new worker with a new scope replaces it.
+Each leaf has a copy of the caller's context.
 
-All decisions are made in `Dispatch`, in plain calls from the worker whose leaf has just ended. No task waits for
+`Dispatch` makes all decisions, in plain calls from the worker of the leaf that has just ended. No task waits for
 another, and nothing is polled. `run` ends when its task group does, so no task can outlive it.
 """
 
@@ -33,7 +33,7 @@ from weft.subplans.tree import read_tree
 class ParallelSubplanDispatcher:
     """Runs a set of subplans: as many at once as allowed, to their ends, whatever happens.
 
-    `on_event` hears every change of state, in order and as it happens: a plain function in a thread of its own,
+    `on_event` receives every change of state, in order and as it happens: a plain function in a thread of its own,
     an async function in the run's event loop. `tracker` answers at any time.
     """
 
@@ -47,7 +47,7 @@ class ParallelSubplanDispatcher:
         """The states of the subplans of the run under way, or of the last one."""
 
     async def run(self, subplans: Iterable[AnySubplan]) -> dict[str, SubplanResult]:
-        """How each subplan ended, by path and in plan order, when all have.
+        """Returns the result of each subplan, by path and in plan order, when all have ended.
 
         Raises `SubplanExecutionError` (under `fail_fast`) or `AggregateSubplanError` (under
         `continue_on_error`) if any failed; each carries the results of all.

@@ -1,9 +1,9 @@
-"""Hands events to a listener: each one, in order, and without ever making the run wait.
+"""Delivers events to a listener: each one, in order, without ever delaying the run.
 
-A plain function is called in a thread of its own, so that it may block; an async function is awaited in a
-task of the run. A listener that raises is told to the log, once, and goes on hearing. When the work is done,
-the run waits until the listener has heard the rest; but if it does not get any further for `patience`
-seconds, it loses what it has not heard, and a warning says how much that is.
+A plain function is called in a thread of its own, so that it may block; an async function is awaited in a task of
+the run. The first exception of a listener is logged, and the listener keeps receiving events. After the work, the
+run waits until the listener has received the rest. If the listener makes no progress for `patience` seconds, it
+loses the remaining events, and a warning gives their number.
 """
 
 import inspect
@@ -32,12 +32,12 @@ _log = logging.getLogger("weft")
 
 
 class ListenerWarning(RuntimeWarning):
-    """A listener did not hear everything."""
+    """A listener did not receive all events."""
 
 
 @asynccontextmanager
 async def feed(listener: Listener | None, *, patience: float = PATIENCE) -> AsyncGenerator[Put]:
-    """Gives a function that takes events; leaving waits until the listener has heard them."""
+    """Yields a function that takes events; leaving the context waits until the listener has received them."""
     if listener is None:
         yield lambda _: None
         return
@@ -59,7 +59,7 @@ async def feed(listener: Listener | None, *, patience: float = PATIENCE) -> Asyn
 
 
 class _Hearing:
-    """What both ways of listening share: how many events are still to be heard, and the complaint."""
+    """The common part of both kinds of listeners: the number of waiting events, and the report of an exception."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
@@ -72,7 +72,7 @@ class _Hearing:
         return self._given - self._heard
 
     def _complain(self) -> None:
-        if not self._complained:  # what it raises again is no news
+        if not self._complained:  # only the first exception is reported
             self._complained = True
             _log.exception("the listener %r raised; the run continues", self._listener)
 
@@ -112,7 +112,7 @@ class _HeardInThread(_Hearing):
         watch.join()  # it has rung; nothing is left for it to do
 
     def _watch(self, patience: float, bell: anyio.Event) -> None:
-        """Waits, by the wall clock, while the listener gets on; then rings."""
+        """Waits, by the wall clock, while the listener makes progress; then sets `bell`."""
         getting_on = True
         while getting_on:
             before = self._heard
@@ -140,7 +140,7 @@ class _HeardInTask(_Hearing):
         self._something.set()
 
     async def _listen(self) -> None:
-        # Shielded, so that a cancelled run is told to its end too; `end` ends it.
+        # Shielded, so that the listener also receives the last events of a cancelled run; `end` ends it.
         with anyio.CancelScope(shield=True) as self._scope:
             while True:
                 while self._events:

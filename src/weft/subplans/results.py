@@ -1,6 +1,6 @@
-"""What a run tells: an event for each change of state, a result for each subplan, errors at the end.
+"""The output of a run: an event for each change of state, a result for each subplan, errors at the end.
 
-Events and results are named tuples: they are made for every subplan, and so cost a quarter.
+Events and results are named tuples, because there are many of them, and a class would take four times as long.
 """
 
 from collections.abc import Mapping, Sequence

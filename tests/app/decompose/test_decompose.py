@@ -134,7 +134,7 @@ def test_what_a_person_should_know_is_said_in_comments() -> None:
         "# A proposal for 30 files, based on their references and on what changed together, not on the goal:",
         "# read it, and change what you know better.",
         "#   weft check   checks it; shows what runs at once and what it may cost",
-        "#   weft run     run it",
+        "#   weft run     runs it",
         "# No command was found that tests the project.",
         "# `verify: COMMAND` names one that must pass in the end.",
         "# None was found on this machine.",

@@ -232,7 +232,7 @@ def git(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-EARLIER = "# Commit only the settings.\n*\n!config.yaml\n"
+EARLIER = "# Nothing in here belongs into git but the settings.\n*\n!config.yaml\n"
 
 
 @pytest.mark.parametrize("is_earlier", [False, True])

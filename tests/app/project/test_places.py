@@ -47,7 +47,7 @@ def test_git_is_told_to_ignore_it_once(tmp_path: Path) -> None:
 
 def test_what_an_earlier_version_told_git_to_ignore_is_renewed(tmp_path: Path) -> None:
     (tmp_path / ".weft").mkdir()
-    earlier = "# Commit only the settings.\n*\n!config.yaml\n"
+    earlier = "# Nothing in here belongs into git but the settings.\n*\n!config.yaml\n"
     (tmp_path / ".weft" / ".gitignore").write_text(earlier)
     Places(tmp_path).make()
     assert (tmp_path / ".weft" / ".gitignore").read_text() == IGNORED

@@ -40,8 +40,8 @@ def test_what_was_found_and_written_is_told_with_what_to_type(bare: Project) -> 
             "written  weft.yaml",
             "next     git add --all && git commit -m start",
             "         weft check",
-            "edit     weft.yaml: put your own work in the place of its `subplans`, which are an example; they",
-            "         only read, and nothing lands",
+            "edit     weft.yaml: replace its `subplans`, which are an example, by your own work; they only read,",
+            "         and nothing lands",
         ]
     )
     assert lines(bare, "init")[-5:] == snapshot(
@@ -83,8 +83,8 @@ def test_what_it_found_is_data_for_programs(bare: Project) -> None:
             ],
             "warnings": [],
             "next": ["weft check"],
-            "edit": "weft.yaml: put your own work in the place of its `subplans`, which are an example; "
-            "they write below .weft only",
+            "edit": "weft.yaml: replace its `subplans`, which are an example, by your own work; they write below "
+            ".weft only",
         }
     )
 

@@ -21,7 +21,7 @@ _HEAD = """\
 A proposal for {files:,} files, based on their references and on what changed together, not on the goal:
 read it, and change what you know better.
   weft check   checks it; shows what runs at once and what it may cost
-  weft run     run it"""
+  weft run     runs it"""
 _VERIFY = "Must pass on the merged result. A slice that can be tested alone may have a `verify` of its own."
 _VERIFY_OF_PARTS = "Must pass on the merged result. The `verify` of a slice runs the tests in it."
 _NO_CHECKS = PartChecks()

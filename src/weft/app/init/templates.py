@@ -37,7 +37,7 @@ def _head(id_: str, schema: str) -> str:
 #
 # A plan for Weft. The parts below are examples: replace them by your own work.
 #   weft check                checks it; shows what runs at once and what it may cost
-#   weft run                  run it
+#   weft run                  runs it
 #   weft logs /               the output of its steps
 #   weft schema --reference   all keys that a plan can have
 weft: 1
@@ -75,8 +75,8 @@ _BUDGET = """\
 
 _NO_AGENT = """\
 # No agent was found on this machine: {known}.
-# Install one, or name any program that works by a prompt on its standard input; or, with a key to a model in
-# OPENAI_API_KEY or ANTHROPIC_API_KEY, take the small agent that Weft has itself:
+# Install one, or name any program that reads a prompt from its standard input; or, with a key to a model in
+# OPENAI_API_KEY or ANTHROPIC_API_KEY, use Weft's own small agent:
 # agents:
 #   coder: {{use: builtin, model: NAME}}
 #   other: {{use: command, command: ./my-agent.sh}}
@@ -127,12 +127,12 @@ _FILES = ("SURVEY.md", "OPEN.md", "ADVICE.md")
 def what_to_edit(found: ProjectSurvey, plan: str) -> str:
     """Returns one sentence for the user about what to edit in the plan."""
     harmless = "only read, and nothing lands" if found.git.is_repository else "write below .weft only"
-    return f"{plan}: put your own work in the place of its `subplans`, which are an example; they {harmless}"
+    return f"{plan}: replace its `subplans`, which are an example, by your own work; they {harmless}"
 
 
 def _subplans(found: ProjectSurvey) -> Iterator[str]:
     first, second, third = _reading(found) if found.git.is_repository else _writing(found)
-    heading = f"{_own_work(found)}\n  # These two need nothing of each other, and run at the same time."
+    heading = f"{_own_work(found)}\n  # These two do not depend on each other, and run at the same time."
     yield f"{heading}\n{first}\n{second}"
     after = third.replace("\n", "\n    depends_on: [survey, open-ends]\n", 1)
     yield f"  # This one starts when they are done.\n{after}"

@@ -37,7 +37,7 @@ IGNORED = (
     "# Git keeps the settings and the schema, and nothing else in here.\n*\n!config.yaml\n!schema.json\n"
 )
 """The text of `.weft/.gitignore`."""
-_EARLIER_IGNORED = frozenset({"# Commit only the settings.\n*\n!config.yaml\n"})
+_EARLIER_IGNORED = frozenset({"# Nothing in here belongs into git but the settings.\n*\n!config.yaml\n"})
 """The texts that earlier versions wrote."""
 
 

@@ -36,15 +36,15 @@ TIMEOUT = 60.0
 def agents(
     *, names: tuple[str, ...], probe: bool, timeout: float, model: str | None, plan: str | None, as_json: bool
 ) -> int:
-    """Show the agents NAME, or all: those of the plan, and those that Weft knows.
+    """List the agents NAME, or all: those of the plan, and those that Weft knows.
 
-    For each: whether its program is installed, where, and its version; whether a key or a login seems to be
-    there (values are never shown); whether it can resume a conversation, fork it, and only read; and what it
-    reports of what it spends. For each missing program or login it says what to type.
+    For each: whether its program is installed, where, and its version; whether there seems to be a key or
+    a login (values are never shown); whether it can resume a conversation, fork it, and only read; and what it
+    reports about its spending. For each missing program or login it shows what to type.
 
-    With --probe each installed agent gets a real prompt, in an empty directory; the output says whether
-    it answered, how long that took and what it cost. Agents of the plan that are commands, scripts or servers are
-    asked only if they are named, and so is `builtin` if the plan names no model for it.
+    With --probe each installed agent gets a real prompt, in an empty directory; the output shows whether
+    it answered, the time and the cost. Agents of the plan that are commands, scripts or servers are
+    called only if you name them, and so is `builtin` if the plan names no model for it.
 
     Exit code: 0; with --probe 1 if one did not answer; 2 for an unknown name or a plan that cannot be read.
     """

@@ -25,7 +25,7 @@ EXIT_WAITING = 4
 @run_option
 @json_option
 def answer(*, name: str | None, reply: str | None, text: str, run_id: str | None, as_json: bool) -> int:
-    """Answer the question of the step STEP of the subplan ID; without arguments, list what is asked.
+    """Answer the question of the step STEP of the subplan ID; without arguments, list the open questions.
 
     With yes the slice continues; with no the step fails. If no coordinator runs the plan now, the answer is
     stored and takes effect when the run is resumed.

@@ -51,17 +51,17 @@ def check(
     """Check PLAN before it costs anything.
 
     All errors are reported at once, each with file, line and column. A plan without errors is proven to
-    be able to finish, whatever fails on the way; then it is said what can start now and what is complete already,
-    what may get in each other's way, how long it takes at least and at most, and what it may cost.
+    be able to finish, whatever fails on the way. The report shows what can start now, what is already complete,
+    which files overlap, the best and the worst time, and the worst-case cost.
 
-    What the plan needs of this machine and this repository is checked too: programs, agents, the branch it starts
+    It also checks what the plan needs of this machine and this repository: programs, agents, the branch it starts
     from, sandboxes, signatures. `weft run` refuses for the same reasons.
 
-    PLAN is weft.yaml or weft.yml if it is left out, and standard input if it is -. The options that name a
-    setting outrank the plan.
+    PLAN is weft.yaml or weft.yml by default, and standard input if it is -. The options that name a setting
+    override the plan.
 
-    Exit code: 0 if all is well, also with warnings; 2 if the plan is not valid, cannot always finish or cannot
-    be run here; 4 if that could not be decided, or what has been done of it cannot be read.
+    Exit code: 0 if the plan is valid, even with warnings; 2 if it is invalid, cannot always finish or cannot run
+    here; 4 if that is unknown, or the results of earlier runs cannot be read.
     """
     with at_work_on_a_plan(as_json=as_json):
         source = plan_source(plan)

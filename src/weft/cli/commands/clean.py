@@ -26,13 +26,13 @@ def _complete_plan(context: click.Context, _argument: click.Parameter, incomplet
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 @json_option
 def clean(*, plans: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
-    """Remove the worktrees, branches and private refs of the plans PLAN-ID, or of all that were run here.
+    """Remove the worktrees, branches and private refs of the plans PLAN-ID, or of all plans here.
 
-    Nothing goes that is not proven to be on the branch where the plan's work lands: a worktree with changes that
-    are not committed and a branch with commits that have not landed are kept, and it is said why. Results of plans
-    that work in directories (isolation: dir) are not touched. Homes of steps go when their run has ended.
+    Weft removes only what is proven to be on the target. It keeps a worktree with uncommitted changes and a branch
+    with commits that have not landed, and shows the reason. Results of plans that work in directories
+    (isolation: dir) are not touched. Homes of steps are removed when their run has ended.
 
-    Exit code: 0; 4 if something is kept that has not landed; 2 if a plan is being run, or there is no such plan.
+    Exit code: 0; 4 if something is kept that has not landed; 2 if a plan is running, or there is no such plan.
     """
     from weft.app.clean.clean import clean as clean_up
     from weft.cli.text.clean import cleaned_data, cleaned_lines

@@ -50,7 +50,7 @@ def config() -> None:
     project's .weft/config.yaml, the user's ~/.config/weft/config.yaml, or is the default; the first of these
     counts.
 
-    What .weft/config.yaml names to be run, such as agents' commands, is run only once you have approved it.
+    Commands in .weft/config.yaml, such as those of agents, run only after you have approved them.
     """
 
 
@@ -66,7 +66,7 @@ def config() -> None:
 )
 @json_option
 def settings(*, key: str | None, only_files: bool, as_json: bool) -> int:
-    """Print the settings in force in this directory and where each comes from, or all about the one named KEY.
+    """Print the settings in force in this directory and where each comes from, or explain the one named KEY.
 
     If there is a weft.yaml or weft.yml, it counts, too. For another plan: weft check PLAN --explain /
     """
@@ -122,12 +122,12 @@ def _show_files(*, as_json: bool) -> None:
 def approve(*, yes: bool, expected_hash: str | None) -> int:
     """Show the commands that this project's .weft/config.yaml names and what it loosens, ask, and approve them.
 
-    That file comes with the repository. Before a run, all that it would have run must have been approved in this
-    directory: agents' commands, arguments and variables, setup, and who is notified how; and each setting that is
-    looser than in your own configuration. If one of them changes, it has to be approved again; other settings
-    may change as they like.
+    That file comes with the repository. Before a run, you must have approved in this directory everything that it
+    would run: commands, arguments and variables of agents, setup, and notifications; and each setting that is
+    looser than in your own configuration. If one of them changes, approve it again; other settings may change
+    freely.
 
-    The hash is the same on each machine: in CI, give the one that you have looked at.
+    The hash is the same on each machine: in CI, use the hash of the commands that you have read.
 
     Exit code: 0 if all is approved; 2 if not.
     """
@@ -172,7 +172,7 @@ def _ask(*, loosens: bool) -> None:
 )
 @click.argument("project", required=False, type=click.Path())
 def revoke(*, project: str | None) -> int:
-    """Take back all that was approved for PROJECT, a directory; for the one around here if it is left out."""
+    """Revoke all approvals of PROJECT, a directory; default: the project around the current directory."""
     from weft.app.project import approval
     from weft.app.project.places import absolute, project_of
     from weft.app.project.step_limits import refuse_inside_step
@@ -191,7 +191,7 @@ def revoke(*, project: str | None) -> int:
 )
 @json_option
 def approvals(*, as_json: bool) -> int:
-    """List the projects whose commands were approved, and say how it is with the one around here."""
+    """List all approved projects, and show whether this project is approved."""
     from weft.app.project import approval
     from weft.app.project.configuration import approval_request
     from weft.cli.text import config as config_text

@@ -29,11 +29,11 @@ EXIT_REFUSED = 1
 def convert(*, file: str, system: str, out: str | None, as_json: bool) -> int:
     """Turn the plan in FILE, made for another system, into a plan of Weft.
 
-    What could not be carried over is said on standard error, line by line. For gsd FILE is the directory with its
+    It lists on standard error, line by line, what it could not convert. For gsd FILE is the directory with its
     files; - is standard input. The result is checked as `weft check` would.
 
-    Exit code: 0 if the result is a valid plan; 1 if it is not and needs your hand, though it is written all the
-    same, and what is wrong with it is said; 2 if FILE makes no sense.
+    Exit code: 0 if the result is a valid plan; 1 if you must complete it: it is written with its
+    errors listed; 2 if FILE cannot be converted.
     """
     out_file = written_to(out)
     source = InputSource(name=file, directory=directory(), holds="plan")

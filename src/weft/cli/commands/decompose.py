@@ -86,17 +86,17 @@ def decompose(  # noqa: PLR0913 - as many as there are options
 
     Files are grouped by folders, by references between files (Python, JavaScript, TypeScript, Go,
     Rust, Java, C, C++) and by what changed together in git. A slice that uses another one waits for it. The same
-    files give the same plan. Read it before you run it: it is made of your files, and not of your goal. What you
-    change in it is not written over unless you say --force.
+    files give the same plan. Read it before you run it: it follows from your files, not from your goal. Your
+    changes in it are not overwritten without --force.
 
-    In a repository the files are those that git tracks. GLOB begins at the top of the repository, as in plans; put
-    it in quotes, or your shell takes it for its own.
+    In a repository the files are those that git tracks. GLOB starts at the top of the repository, as in plans; put
+    it in quotes, or your shell expands it.
 
-    With --refine an agent of the plan here, or one that Weft knows, is shown the parts, which costs what it costs.
-    It works in an empty directory. Its answer is held against the same limits; if it cannot be taken at the
-    second try, or there is none, no plan is written.
+    With --refine, an agent of the plan here, or one that Weft knows, gets the parts; this call costs money. It
+    works in an empty directory. Its answer must keep the same limits; without a valid answer after the second
+    try, no plan is written.
 
-    Exit code: 0; 1 if the agent gave no answer that can be taken; 2 if there are no such files, there is no such
+    Exit code: 0; 1 if the agent gave no valid answer; 2 if there are no such files, there is no such
     agent, or the plan cannot be written.
     """
     from weft.app.decompose.decompose import propose

@@ -25,11 +25,10 @@ from weft.cli.terminal import forces_colours, takes_colours
 @run_option
 @json_option
 def diff(*, name: str | None, how: str | None, run_id: str | None, as_json: bool) -> int:
-    """Print what the subplan ID has changed, from where its branch began to where it is now.
+    """Print what the subplan ID has changed, from the start of its branch to its tip.
 
-    For a slice with a worktree, also what is not committed yet. Of a group, what has come together in it;
-    without ID or with /, what has come together in the whole plan. On a terminal git shows it in the colours and
-    with the pager that you have set for it.
+    For a slice with a worktree, this includes uncommitted changes. For a group, it is the work merged so far;
+    without ID or with /, the work of the whole plan. On a terminal, git uses your own colours and pager.
 
     Exit code: 0; 2 if there is no such subplan or run, if it has not started, or has no branch.
     """

@@ -49,12 +49,12 @@ def _watching() -> Generator[Callable[[str], None]]:
 def doctor(*, fix: bool, verbose: bool, as_json: bool) -> int:
     """Check the project: its runs and processes, worktrees and branches, disk, git, agents and configuration.
 
-    For each problem it says what was found, why it matters, and what to type. With --fix it fixes what is safe,
+    For each problem it shows what was found, why it matters, and what to type. With --fix it fixes what is safe,
     checks again, and reports what is fixed. It never removes work that has not landed or is not committed, nor a
     branch.
 
-    Exit code: 0, also if there are only warnings; 1 if there are problems; 4 if something could not be found out;
-    2 if --fix is used within a step.
+    Exit code: 0, even with warnings; 1 if there are problems; 4 if a check could not be made; 2 if --fix is used
+    inside a step.
     """
     from weft.app.doctor.examination import doctor as examine
     from weft.app.doctor.findings import FindingState

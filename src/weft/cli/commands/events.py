@@ -24,7 +24,7 @@ from weft.cli.run_options import follow_option, note_inactive_run, run_option
 )
 @click.option("--json", "as_json", is_flag=True, help="Print each event as a line of JSON.")
 def events(*, follow: bool, run_id: str | None, after: int, as_json: bool) -> int:
-    """Print the journal of a run: each thing that happened, with its time.
+    """Print the events of a run, each with its time.
 
     Events have increasing numbers, in JSON as seq. A program that was interrupted continues with --after and the
     last number it has seen.

@@ -59,10 +59,10 @@ def graph(  # noqa: PLR0913 - one for each option
     """Draw PLAN: what depends on what, its tree, or its net.
 
     mermaid and dot are texts for other programs to draw, svg is a picture as it is, and pnml is a net for tools
-    that analyse one. A large plan is folded: groups of slices become one box each. With --json the text, or the
-    name of the file, stands in the envelope.
+    that analyse one. A large plan is folded: groups of slices become one box each. With --json, the text or the
+    name of the file is in the envelope.
 
-    PLAN is weft.yaml or weft.yml if it is left out, and standard input if it is -.
+    PLAN is weft.yaml or weft.yml by default, and standard input if it is -.
     """
     file = written_to(out)
     what = what or ("deps" if of is None else "net")

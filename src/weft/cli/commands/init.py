@@ -17,11 +17,11 @@ from weft.cli.plan_options import directory, json_option
 )
 @json_option
 def init(*, as_json: bool) -> int:
-    """Look at the project in this directory, and write a small plan that fits it.
+    """Write a small plan for the project in this directory.
 
-    Nothing is asked: agents that are installed, commands that test the project and the state of git are found by
-    looking. Written are weft.yaml, .weft/config.yaml, .weft/schema.json, with which editors complete and check
-    plans, and .weft/.gitignore. What already exists is kept as it is; what is missing is added.
+    It asks nothing: it finds installed agents, commands that test the project and the state of git by itself. It
+    writes weft.yaml, .weft/config.yaml, .weft/schema.json, with which editors complete and check plans, and
+    .weft/.gitignore. Existing files are kept; missing ones are added.
 
     Exit code: 0; 2 if a file is in the way or the directory cannot be written to: then nothing has changed.
     """

@@ -23,11 +23,11 @@ from weft.cli.run_options import follow_option, note_inactive_run, run_option
 @click.option("--raw", is_flag=True, help="Print the output alone, with standard error on standard error.")
 @click.option("--json", "as_json", is_flag=True, help="Print lines of JSON for programs.")
 def logs(*, name: str | None, follow: bool, run_id: str | None, raw: bool, as_json: bool) -> int:
-    """Print the output of the steps of the subplan ID, in the order in which they began.
+    """Print the output of the steps of the subplan ID, in the order in which they started.
 
-    ID is the path of a subplan (store/model), STEP one of its steps. Of a group, all that is in it is printed,
-    and of / the whole plan. A merge is there, too, if what came together was verified (STEP is @merge or @land).
-    Without ID, the steps that failed and those that run are printed, and with -f those that start later, too.
+    ID is the path of a subplan (store/model), STEP one of its steps. A group means everything
+    in it, and / the whole plan. The verify of a merge or a landing is included (STEP is @merge or @land). Without
+    ID, it prints the failed and the running steps, and with -f also those that start later.
 
     All output goes to standard output, with a line before and after each step.
 

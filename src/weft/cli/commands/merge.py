@@ -23,17 +23,17 @@ EXIT_FAILED, EXIT_WAITING, EXIT_INTERRUPTED = 1, 4, 130
 @run_option
 @json_option
 def merge(*, names: tuple[str, ...], now: bool, lists: bool, run_id: str | None, as_json: bool) -> int:
-    """Try again to merge the subplans ID, or all that is held: what waits to land, lands.
+    """Try again to merge and land the subplans ID, or everything that is held.
 
-    What is held waits for a person: it is to be agreed to, it is in conflict, or a file is in the way. The message
-    says what to do about that. Of a group, ID means all that is held in it. If a coordinator runs, it is asked
-    to do this; else it is done here, and nothing else of the run begins: type `weft run` for that. What is paused
-    and cannot be merged yet stays held, until `weft resume`.
+    Held work waits for a person: it needs your consent, it is in conflict, or a file is in the way. The message
+    says what to do. For a group, ID means everything that is held in it. If a coordinator runs, it does this;
+    otherwise this command does, and starts nothing else of the run: type `weft run` for that. Paused work that
+    cannot be merged yet stays held until `weft resume`.
 
-    With --now the completed parts of a group land, though other parts fail, wait or are still running. The same
-    verifies run before. What is missing lands when the group is complete.
+    With --now, the completed parts of a group land, even if other parts failed, wait or still run. The same
+    verifies run before. The rest lands when the group is complete.
 
-    Exit code: 0 if nothing of that is held any more; 4 if something is; 1 if something failed; 2 if there is no
+    Exit code: 0 if none of it is held any more; 4 if something is; 1 if something failed; 2 if there is no
     such subplan, or it is not held; 130 if it was stopped.
     """
     from weft.app.control import holds

@@ -85,7 +85,7 @@ def net() -> None:
 def explore(
     *, file: str, as_json: bool, find_deadlock: bool, max_states: int, max_memory: int, no_numpy: bool
 ) -> int:
-    """Visit all states that the net in FILE can reach and say what they are like.
+    """Visit all states that the net in FILE can reach, and report their properties.
 
     It reports how many states and edges there are, whether the net can deadlock and how, how many tokens come
     together, and which transitions can never fire. A search that meets a limit reports that it is not complete.
@@ -125,7 +125,7 @@ def check(*, file: str, as_json: bool, max_states: int) -> int:
     """Decide whether the net in FILE is a sound workflow net.
 
     Sound means: whatever happens it can still end, when it ends nothing is left over, and every transition can
-    fire in some run. Pools are left out, and it is said how many.
+    fire in some run. Pools are left out; the report gives their number.
 
     Exit code: 0 if that is proved, 1 if it is refuted, 4 if it is unknown (the net is not a workflow net, or it
     has too many states), 2 if FILE cannot be read.
@@ -166,8 +166,8 @@ def invariants(*, file: str, as_json: bool, limit: int, expression: str | None) 
     transition that together change nothing. There may be very many: beyond the limit there is an error, never a
     shorter list.
 
-    EXPR is a sum of places such as: free + 2*used - "a place with blanks". To check it is fast for any net; if it
-    does not hold, the transition that changes it is named, and the exit code is 1.
+    EXPR is a sum of places such as: free + 2*used - "a place with blanks". Checking it is fast for any net; if it
+    does not hold, the report names a transition that changes it, and the exit code is 1.
     """
     from weft.app.inspect import nets
     from weft.app.project.files import InputSource
@@ -201,8 +201,8 @@ def invariants(*, file: str, as_json: bool, limit: int, expression: str | None) 
 def convert(*, file: str, to: str | None, out: str | None, as_json: bool) -> int:
     """Write the net in FILE in another format.
 
-    pnml is for other tools, json for Weft, dot (Graphviz) and mermaid for drawings. PNML knows no outcomes, so a
-    net of Weft is unfolded for it. With --json the text, or the name of the file, stands in the envelope.
+    pnml is for other tools, json for Weft, dot (Graphviz) and mermaid for drawings. PNML has no outcomes, so a
+    net of Weft is unfolded for it. With --json, the text or the name of the file is in the envelope.
     """
     from weft.app.inspect import nets
     from weft.app.project.files import STDIN, InputSource, save_text

@@ -22,8 +22,8 @@ from weft.cli.run_options import run_option
 def open(*, name: str, run_id: str | None, as_json: bool) -> int:  # noqa: A001 - the name of the command
     """Print the path of the worktree of the slice ID, which has the branch of the slice checked out.
 
-    A worktree that was removed when its slice was merged (`keep_worktrees`) is made again from the branch and then
-    stays until `weft clean`.
+    A worktree that was removed when its slice was merged (`keep_worktrees`) is created again from the branch, and
+    then stays until `weft clean`.
 
     Exit code: 0; 2 if there is no such slice or run, if it has not started, or if its branch is gone.
     """

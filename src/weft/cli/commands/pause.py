@@ -18,12 +18,12 @@ from weft.cli.run_options import ids_argument
 @click.option("--freeze", is_flag=True, help="Freeze running steps at once instead of letting them finish.")
 @json_option
 def pause(*, names: tuple[str, ...], freeze: bool, as_json: bool) -> int:
-    """Pause the last run, or only the subplans ID and all that is in them.
+    """Pause the last run, or only the subplans ID with everything in them.
 
     Running steps end normally, nothing new starts, and the coordinator stays and reports that it is paused. With
-    --freeze its processes stand still at once, and their time limits with them. Other subplans continue.
+    --freeze, its processes are halted at once, and their time limits with them. Other subplans continue.
 
-    A pause outlives the coordinator; `weft resume` ends it. Exit code: 0, also if it was paused already or no
+    A pause survives the coordinator; `weft resume` ends it. Exit code: 0, even if it was paused already or no
     coordinator runs it; 1 if the coordinator does not react.
     """
     from weft.cli.text.control import steered

@@ -17,12 +17,12 @@ from weft.cli.run_options import run_option
 @run_option
 @json_option
 def replay(*, run_id: str | None, as_json: bool) -> int:
-    """Feed what happened in a run, and nothing else, into a new engine.
+    """Feed the recorded facts of a run into a new engine, and compare the events.
 
-    Every state, every start and every end that the journal holds must come out again. Nothing is run. If the
-    journal and the engine differ, the first difference is printed.
+    The engine must derive every event in the journal again. No step runs. If the journal and the engine differ,
+    the first difference is printed.
 
-    Exit code: 0 if all comes out again; 1 if not; 2 if there is no such run.
+    Exit code: 0 if all events are equal; 1 if not; 2 if there is no such run.
     """
     from weft.app.inspect.replay import replay as derive
     from weft.app.record.journal import open_book

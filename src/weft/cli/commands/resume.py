@@ -22,10 +22,10 @@ from weft.cli.run_options import ids_argument
 )
 @json_option
 def resume(*, names: tuple[str, ...], limits: bool, as_json: bool) -> int:
-    """Resume the last run, or only the subplans ID and all that is in them.
+    """Resume the last run, or only the subplans ID with everything in them.
 
-    Without ID all that was paused, frozen or stopped is resumed. If no coordinator runs the plan now, the next
-    coordinator resumes it: type `weft start` then.
+    Without ID, everything that was paused, frozen or stopped is resumed. If no coordinator runs the plan now,
+    the next coordinator resumes it: type `weft start` then.
 
     With --limits, agents that met a usage limit are called again at once, and nothing else changes. An agent
     that meets its limit again waits again. Exit code: 0; 1 if the coordinator does not react.

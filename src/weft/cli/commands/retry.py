@@ -22,10 +22,10 @@ from weft.cli.run_options import fresh_budget_option, ids_argument, running_here
 @fresh_budget_option
 @json_option
 def retry(*, names: tuple[str, ...], fresh_budget: bool, as_json: bool) -> int:
-    """Do the subplans ID once more that failed in the last run, with what they need, in the background.
+    """Retry the failed subplans ID of the last run, with what they need, in the background.
 
-    Without ID that is all that failed by itself, and what could not begin because of it. What was completed is
-    kept. While the run is still under way, stop it first, or wait for its end. Exit code: as of `weft start`.
+    Without ID, retry everything that failed by itself or was blocked by that. Completed work is kept. If the run
+    is still active, stop it first, or wait for its end. Exit code: as of `weft start`.
     """
     from weft.app.control.control import refuse_to_retry
     from weft.app.record.journal import open_book

@@ -45,19 +45,19 @@ def run(
 ) -> int:
     """Run PLAN with as much at once as it allows; with an ID, only those subplans and what they need.
 
-    A stopped run resumes where it was, and so does a run whose process was killed: its steps continued without
-    it. After a run that has ended, the same command does again what failed, and keeps what was completed.
+    A stopped run resumes where it was, and so does a run with a killed process: its steps continued without it.
+    After a run that has ended, the same command repeats what failed, and keeps completed work.
 
-    Results that are in conflict, or that a person is to agree to, are held until `weft merge`. On a terminal,
-    whether to land what is only to be agreed to is asked at the end.
+    Results that are in conflict, or that need your consent, are held until `weft merge`. On a terminal, the run
+    asks for your consent at its end.
 
     Ctrl-C ends running steps gracefully, so that the run can be resumed; a second one ends them at once.
 
-    PLAN is weft.yaml or weft.yml if it is left out, and standard input if it is -. An ID is the path of a subplan
-    (store/model) or its last part, if no other ends so. The options that name a setting outrank the plan.
+    PLAN is weft.yaml or weft.yml by default, and standard input if it is -. An ID is the path of a subplan
+    (store/model) or its last part, if that is unique. The options that name a setting override the plan.
 
-    Exit code: 0 if all is completed; 1 if something failed; 3 if the budget ran out; 2 if the plan cannot be run;
-    4 if it waits for people; 130 if it was stopped.
+    Exit code: 0 if everything is completed; 1 if something failed; 3 if the budget ran out; 2 if the plan cannot
+    run; 4 if it waits for people; 130 if it was stopped.
     """
     from weft.app.run.run import run_plan
     from weft.app.run.setup import RunRequest

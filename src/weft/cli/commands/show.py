@@ -19,12 +19,12 @@ from weft.cli.plan_options import at_work_on_a_plan, flag_options, json_option, 
 def show(*, plan: str | None, as_json: bool, **flags: str | None) -> int:
     """Print PLAN with everything resolved.
 
-    Pipelines that are built in are written in full, dependencies as paths, and each setting in force has a comment
-    that says where it comes from: a line of a file, a flag, or `default`. The text is a plan, too: without any
+    Built-in pipelines are written in full, dependencies as paths, and each setting in force has a comment
+    with its origin: a line of a file, a flag, or `default`. The text is a plan, too: without any
     configuration and flags it does the same.
 
-    PLAN is weft.yaml or weft.yml if it is left out, and standard input if it is -. The options that name a
-    setting outrank the plan.
+    PLAN is weft.yaml or weft.yml by default, and standard input if it is -. The options that name a setting
+    override the plan.
     """
     with at_work_on_a_plan(as_json=as_json):
         from weft.app.project import plans

@@ -24,9 +24,9 @@ from weft.cli.run_options import run_option
 @run_option
 @json_option
 def status(*, everything: bool, watch: bool, run_id: str | None, as_json: bool) -> int:
-    """Show the last run: its state, what is under way, what failed, what waits for a person, and what to type.
+    """Show the last run: its state, running and failed subplans, what waits for you, and what to type.
 
-    It only reads, and does not disturb the run. Exit code: 0; 2 if nothing has been run here.
+    It only reads, and does not disturb the run. Exit code: 0; 2 if there is no run here.
     """
     from weft.app.inspect.overview import overview
     from weft.app.record.journal import open_book

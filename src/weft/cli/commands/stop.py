@@ -19,14 +19,14 @@ from weft.cli.run_options import ids_argument
 @click.option("--wait/--no-wait", "waits", default=True, help="Whether to wait until all steps have ended.")
 @json_option
 def stop(*, names: tuple[str, ...], now: bool, waits: bool, as_json: bool) -> int:
-    """Stop the last run, or only the subplans ID and all that is in them.
+    """Stop the last run, or only the subplans ID with everything in them.
 
-    The steps that run are ended: they are asked, given the time that the plan grants them, and killed. Nothing of
-    them survives, and what they did is kept. `weft start` or `weft run` resumes where it stopped; a subplan that
+    Running steps are ended: SIGTERM, the `grace` of the plan, SIGKILL. None of their processes survives, and their
+    work is kept. `weft start` or `weft run` resumes where it stopped; a subplan that
     was stopped by itself is also resumed by `weft resume ID`.
 
-    Where the coordinator has died and its steps still run, they are ended, too. Exit code: 0, also if
-    nothing runs; 1 if the coordinator does not react.
+    If the coordinator has died and its steps still run, they are ended, too. Exit code: 0, even if nothing
+    runs; 1 if the coordinator does not react.
     """
     from weft.app.control.control import await_end
     from weft.app.record.journal import open_book

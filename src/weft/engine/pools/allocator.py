@@ -1,18 +1,18 @@
 """The choice of the request that gets room in the pools next: deterministic, by key, fair and fast.
 
-A request names all it wants of all pools. It is granted as a whole or not at all, the smallest key first. Requests
-with the same claims are interchangeable as far as room goes, so they share a *lane*, of which only the head
-matters. A lane with requests is *ready* (to be tried) or *parked* at one pool that lacks room for it. 100,000
-requests behind one pool are one parked lane.
+A request claims amounts of several pools. It is granted as a whole or not at all, the smallest key first. Requests
+with the same claims need the same room, so they share a *lane*, and only the head of a lane matters. A lane with
+requests is *ready* (to be tried) or *parked* at one pool that lacks room for it. 100,000 requests behind one pool
+are one parked lane.
 
-**What holds**: for each parked lane that its pool has room for there is a ready lane with a better head that
-claims the same pool. So whoever tries the ready lanes in order finds the best of all that fit, and when none is
-ready none fits. What would break it, and the rule against it:
+**Invariant**: for each parked lane that its pool has room for, there is a ready lane with a better head that
+claims the same pool. So trying the ready lanes in order finds the best request that fits, and if none is ready,
+none fits. These rules preserve the invariant:
 
 - Room appears, or a ready lane goes away or gets a worse head: the pool wakes the best of those it has room for.
-  This forbids the *lost wake-up*, where a waiter is woken, cannot go after all, and the room lies idle.
-- A pool wakes only whom it has room for, and a lane parks only where room is lacking. So as long as nothing is
-  given back each lane parks once, and two lanes cannot wake each other for ever.
+  This prevents the *lost wake-up*, where a waiter is woken, cannot proceed after all, and the room stays unused.
+- A pool wakes only lanes it has room for, and a lane parks only where room is lacking. So as long as nothing is
+  returned, each lane parks once, and two lanes cannot wake each other for ever.
 
 **The bypass bound.** Narrow claims can keep a pool so busy that a wide one, or one on several pools, never fits;
 claims with better keys can take all the room that ever appears. A grant that draws on the pool where a lane is
@@ -31,10 +31,10 @@ pool that lacks it. Take the last pool at which an impatient lane is parked, and
 is kept in later pools, so what its pool lent comes back, and nothing before it takes the room. Then it is granted,
 or parked at a later pool.
 
-In an *ordered* pool the keys are the law, as with the turn of a serial group: there nothing counts as passed over.
+In an *ordered* pool only the keys count, as for the turn of a serial group: there no lane is passed over.
 
-**Gates.** A request may have a gate, which is asked before it is granted even if there is room. While the gate is
-shut its lane waits aside and keeps nobody else waiting; `reopen` has all gates asked again.
+**Gates.** A request may have a gate, which is checked before it is granted even if there is room. While the gate
+is shut, its lane waits aside and blocks no other lane; `reopen` checks all gates again.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -150,6 +150,7 @@ class Allocator:
         lane.drop_head()
         if lane.head is None:
             self._retire(lane)
+        # The lane may have been woken for room that it no longer needs; the lanes parked behind it can use it.
         if lane.where is None:
             self._wake_behind(lane)
 
@@ -173,6 +174,7 @@ class Allocator:
         pressing = self._pressing
         while pressing:
             turn, lane = pressing[0]
+            # Entries are not removed when a lane parks or becomes patient, so outdated ones are dropped here.
             if lane.turn == turn and lane.where is None and lane.head is not None:
                 return lane
             heappop(pressing)

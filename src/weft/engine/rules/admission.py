@@ -34,6 +34,7 @@ class Admission:
     def opens(self, number: int) -> bool:
         """Returns whether a slice for which there are slots may start now."""
         row = self._state.candidates[number]
+        # Finished slices come first. A new slice that took their place would leave ever more unmerged workspaces.
         if not self._backlog.leaves_place(row):
             return False
         opens = self._is_within_limits(row) or self._can_work(row)
@@ -52,6 +53,8 @@ class Admission:
         gate = self._gates.of(row)
         if gate.works_at_once:
             return True
+        # Beyond the limits, only because other slices lent their slots, a slice starts only if it can work at
+        # once.
         able = [entry for entry in gate.entries if not self._waits_for_agent(row, entry)]
         if any(self._state.allocator.has_room(entry.claims) for entry in able):
             return True
@@ -68,6 +71,7 @@ class Admission:
 
     def _is_passed_over(self, row: int, entry: EntryStep) -> bool:
         state = self._state
+        # The slice has no request at the pool yet, so the allocator cannot count how often it was passed over.
         granted = sum(state.allocator.grants_of(pool) for pool, _ in entry.claims)
         if granted - self._since.setdefault(row, granted) < PATIENCE:
             return False

@@ -64,6 +64,8 @@ class LogHistory:
 
     def read(self, path: str) -> None:
         with suppress(FileNotFoundError), os.fdopen(open_file(path), "rb") as lines:
+            # A supervisor that was killed, or met a full disk, may have left a partial line. All other lines
+            # count.
             for line in lines:
                 with suppress(*UNREADABLE):
                     self._take(line)
@@ -114,8 +116,10 @@ class JobLog:
 
     def add(self, *records: str) -> None:
         data = ("\n".join(records) + "\n").encode()
+        # After a partial line, the next record starts on a line of its own, or both would be unreadable.
         if self._torn:
             data = b"\n" + data
+        # True until everything is written: an error below leaves a partial line.
         self._torn = True
         written = os.write(self._descriptor, data)
         while written < len(data):

@@ -87,6 +87,7 @@ def reap(directory: str, supervisor: int, head: int) -> None:
 def _next_exit(options: int) -> int | None:
     """Returns the child that has exited; 0 if there is none yet, and None if no child is left."""
     try:
+        # WNOWAIT leaves the zombie in place, so that its start time in /proc can still be read.
         status = os.waitid(os.P_ALL, 0, options | os.WNOWAIT)
     except ChildProcessError:
         return None
@@ -126,6 +127,8 @@ def _settle(directory: str, pid: int, outputs: list[Remainder] | None) -> None:
     for output in outputs or ():
         output.read()
         os.close(output.reader)
+    # An exit is recorded only with its complete output. Otherwise a new supervisor would report a success whose
+    # result is missing; without a record the command counts as lost, and runs again.
     if outputs is not None and all(output.is_whole for output in outputs):
         with suppress(OSError):  # the disk is full; then the command counts as lost
             _record(directory, pid, started, status)
@@ -158,6 +161,7 @@ def _open_pipes(pid: int, outputs: Sequence[Output], head: int) -> list[Remainde
     for number, (path, pipe) in enumerate(outputs, 1):
         with suppress(OSError):
             reader = os.open(f"/proc/{pid}/fd/{number}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            # The command may have redirected its output since it started; the inode identifies the logged pipe.
             if os.fstat(reader).st_ino == pipe:
                 remainders.append(Remainder(reader, path, head))
             else:

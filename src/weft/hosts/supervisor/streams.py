@@ -111,6 +111,7 @@ class Stream:
                 stored += os.write(self._file, data[stored:])
         except OSError as error:
             self._fail(error)
+            # Nothing more goes to the file, even if the disk has room again: a gap in its middle would not show.
             self._head = 0
         return stored
 
@@ -136,6 +137,7 @@ class Stream:
     def finish(self) -> None:
         """Reads the rest of the pipe after the last writer has gone, and closes everything."""
         os.close(self.writer)
+        # Bounded: a process that left the job may still have the pipe, and write for ever.
         for _ in range(_READS_AT_END):
             if self.read() <= 0:
                 break

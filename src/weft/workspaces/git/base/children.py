@@ -70,6 +70,7 @@ class Child(Struct, frozen=True, kw_only=True):
         if self.command in _REMOTE:
             remote = common / "refs" / "remotes"
             return lock.is_relative_to(remote) or (lock.parent == common and lock.name != "index.lock")
+        # The narrower this is, the fewer locks of the user's own git are ever candidates for removal.
         if self.command == "update-ref" and lock.name == "index.lock":
             return False
         return lock.parent in {common, Path(self.git_dir)} or lock.is_relative_to(common / "refs")
@@ -93,6 +94,8 @@ class ChildRecord(Struct):
         self.is_kept = exit_code < 0 or exit_code > _USAGE or exit_code == TIMED_OUT
 
     def close(self) -> None:
+        # The file goes before its lock does. In the other order, a sweep could see an unlocked record and take the
+        # git for killed.
         if self.file is not None and not self.is_kept:
             self.file.unlink(missing_ok=True)
         for descriptor in self.descriptors:
@@ -215,6 +218,8 @@ class Leavings:
                 record = _RecordFile(
                     file, self._read(descriptor), os.fstat(descriptor).st_mtime_ns, descriptor
                 )
+                # git inherits the locked descriptor, so the lock lasts until both git and its Weft are gone. No
+                # pid is compared, so none can be reused.
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:

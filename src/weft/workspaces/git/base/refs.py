@@ -101,6 +101,7 @@ def tips(git: Git, *prefixes: str) -> dict[str, str]:
     """Returns all refs with these names or below them, with their objects."""
     command = ("for-each-ref", "--format=%(objectname) %(refname)", *prefixes)
     answer = git.ask(*command)
+    # git lists the readable refs and exits with 0 even if it had to skip a broken one; only the warning shows it.
     if answer.exit_code or answer.message:
         message = f"{answer.message or 'it gives no reason'}; to repair it, type: weft doctor --fix"
         raise GitError(command, answer.exit_code, message)
@@ -157,6 +158,8 @@ def move(git: Git, moves: Sequence[RefMove], *, reason: str) -> bool:
     answer = git.ask(*command, stdin=os.fsencode("\n".join(lines)))
     if answer.exit_code == 0:
         return True
+    # A failed transaction has moved nothing, but an earlier attempt may have moved some of these refs: a kill
+    # between two calls, or a caller that repeats after a crash. Those count as done, and only the rest moves.
     current = {ref_move.ref: tip(git, ref_move.ref) or "" for ref_move in moves}
     if any(current[ref_move.ref] not in {ref_move.before, ref_move.after} for ref_move in moves):
         return False
@@ -165,6 +168,7 @@ def move(git: Git, moves: Sequence[RefMove], *, reason: str) -> bool:
         for ref_move in moves
         if ref_move.before == ref_move.after or current[ref_move.ref] != ref_move.after
     ]
+    # No ref explains the failure, so it is git's own: a lock, a full disk, a damaged file.
     if len(remaining) == len(moves):
         raise GitError(command, answer.exit_code, _reason(answer))
     return move(git, remaining, reason=reason)

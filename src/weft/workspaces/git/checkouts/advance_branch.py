@@ -116,6 +116,8 @@ def advance(git: Git, ref: str, *, before: str, after: str, reason: str, subplan
     threads may call this for the same branch at once.
     """
     places = _checkouts(git, ref)
+    # Without a checkout only the ref moves. With one, git must update ref, index and files together, or the
+    # person would see the landed work as uncommitted changes that revert it.
     if not places:
         return move(git, [RefMove(ref=ref, before=before, after=after)], reason=reason)
     checkout = _Checkout(git.at(places[0]), ref.removeprefix(_HEADS), f"weft merge {subplan}".strip())
@@ -128,6 +130,7 @@ def advance(git: Git, ref: str, *, before: str, after: str, reason: str, subplan
 
 def _advance_checkout(checkout: _Checkout, git_dir: Path, forward: Forward) -> bool:
     ref, before, after = forward.ref, forward.before, forward.after
+    # The checks follow the lock: before it, another Weft may have moved the branch.
     current = tip(checkout.git, ref)
     if current != before:
         return current == after
@@ -137,6 +140,7 @@ def _advance_checkout(checkout: _Checkout, git_dir: Path, forward: Forward) -> b
         return False
     staged_files = _refuse_changes(checkout, before, after)
     answer = _go_forward(checkout.git, git_dir, replace(forward, kept=staged_files))
+    # The ref decides, not the exit code: git moves it last, and may be killed just after that.
     current = tip(checkout.git, ref)
     if current == before:
         raise _refusal(checkout, before, after, answer)
@@ -145,6 +149,8 @@ def _advance_checkout(checkout: _Checkout, git_dir: Path, forward: Forward) -> b
 
 def _go_forward(git: Git, git_dir: Path, forward: Forward) -> GitOutput:
     """Runs the fast-forward. The note stays if git was interrupted, or failed, after it had written files."""
+    # The note comes first. A kill between here and the end leaves files of two commits in the checkout, and only
+    # the note says which commits they are.
     write_note(git_dir, forward)
     answer = _forward(git, forward.after, forward.reason)
     if tip(git, forward.ref) == forward.after or is_untouched(git, git_dir, forward):
@@ -162,6 +168,7 @@ def _alone_in(checkout: _Checkout) -> Generator[Path]:
     git_dir = git_dir_at(git.directory) or Path(git.line("rev-parse", "--absolute-git-dir"))
     with MOVING, os.fdopen(open_file(git_dir / _LOCK_FILE, os.O_RDWR | os.O_CREAT), "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+        # The lock of a dead Weft is free, but its git may still be writing files.
         if not Leavings(git.common).await_child(git_dir, "merge"):
             raise checkout.held("a git that Weft started still runs there", "wait until it has ended")
         yield git_dir
@@ -207,6 +214,7 @@ def _finish(checkout: _Checkout, git_dir: Path) -> None:
     forward, git = note_of(git_dir), checkout.git
     if forward is None:
         return
+    # The interrupted git may have left index.lock or the lock of the ref, on which every git below would fail.
     Leavings(git.common).remove()
     head, current = git.ask("symbolic-ref", "--quiet", "HEAD").text, tip(git, forward.ref)
     is_changed = head != forward.ref or current not in {forward.before, forward.after}

@@ -120,6 +120,8 @@ def settle(git: Git, git_dir: Path, forward: Forward) -> Settled:
     states = frozenset(state_by_change.values())
     if not has_moved and states.isdisjoint({Found.AFTER, Found.CUT_OFF}):
         return Settled.UNTOUCHED
+    # Once the ref has moved, the work has landed and is never reverted. Before that, a file that a person has
+    # changed meanwhile decides: the fast-forward would have been refused, so it is taken back.
     backwards = not has_moved and Found.FOREIGN in states
     right = Found.BEFORE if backwards else Found.AFTER
     ours = {change: state for change, state in state_by_change.items() if state is not Found.FOREIGN}
@@ -183,6 +185,7 @@ def _matching(git: Git, git_dir: Path, versions: Mapping[str, Version]) -> froze
     )
     if not present:
         return absent
+    # A separate index, because the person's own may hold staged work, or the lock of the killed git.
     with index_aside(git_dir) as env:
         git.do("read-tree", "--empty", env=env)
         _stage(git, present, env)
@@ -209,6 +212,7 @@ def _is_cut_off(git: Git, change: FileVersions) -> bool:
         return change.before.is_there
     if not change.after.is_there or place.is_symlink() or not place.is_file():
         return False
+    # git writes a file from its beginning, so an interrupted one is a proper prefix of the new content.
     content = git.do("cat-file", "--filters", f"--path={change.path}", change.after.oid)
     return place.stat().st_size < len(content) and content.startswith(place.read_bytes())
 
@@ -218,6 +222,7 @@ def _put(git: Git, versions: Mapping[FileVersions, Version], wrong: Collection[F
     if not versions:
         return
     _stage(git, {change.path: version for change, version in versions.items()}, {})
+    # Removals first: a file may become a directory, and the reverse.
     for change in wrong:
         if not versions[change].is_there:
             _remove(git.directory, change.path)
