@@ -49,7 +49,7 @@ def test_its_script_is_played_as_it_says(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_it_lists_all_conditions_and_actions_of_scripts() -> None:
-    assert first_column("key | value | fits if") == [*script.CONDITIONS, "do"]
+    assert first_column("key | value | matches if") == [*script.CONDITIONS, "do"]
     assert first_column("action | value | does") == list(script.ACTIONS)
 
 
@@ -62,5 +62,5 @@ def test_every_key_of_the_report_that_it_lists_is_known_and_none_is_missing() ->
 
 def test_it_lists_the_variables_of_a_step() -> None:
     identity = StepIdentity(run="", subplan="", step="", attempt=1, job="", result_file="", plan_dir="")
-    listed = first_column("variable | what it says")
+    listed = first_column("variable | value")
     assert listed[:7] == list(identity.variables())

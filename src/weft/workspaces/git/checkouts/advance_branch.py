@@ -149,8 +149,7 @@ def _advance_checkout(checkout: _Checkout, git_dir: Path, forward: Forward) -> b
 
 def _go_forward(git: Git, git_dir: Path, forward: Forward) -> GitOutput:
     """Runs the fast-forward. The note stays if git was interrupted, or failed, after it had written files."""
-    # The note comes first. A kill between here and the end leaves files of two commits in the checkout, and only
-    # the note says which commits they are.
+    # The note comes first: after a kill, the checkout has files of two commits, and the note names both.
     write_note(git_dir, forward)
     answer = _forward(git, forward.after, forward.reason)
     if tip(git, forward.ref) == forward.after or is_untouched(git, git_dir, forward):

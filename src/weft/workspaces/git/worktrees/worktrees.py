@@ -4,10 +4,9 @@ A worktree is registered under a lock. While `git worktree add` writes the files
 that lists all registrations can read a half-written one and fail. The files of a worktree are checked out after
 its registration, for many worktrees in parallel.
 
-An incomplete worktree is locked, in git's own sense, with a reason that says so. After a crash, the next creation
-removes an incomplete worktree, because no step has worked in it. A directory is first renamed and then deleted, so
-a directory under its proper name is always complete. Other worktrees are removed only if they are clean and a ref
-leads to their commit, or with `force`. Threads and processes may use this at once, for different directories.
+An incomplete worktree is locked, in git's own sense. The next creation removes it, because no step has worked in
+it. A directory is renamed before it is deleted, so it is complete as long as it has its proper name. Other
+worktrees are removed only if they are clean and a ref leads to their commit, or with `force`.
 """
 
 import os
@@ -197,10 +196,8 @@ class Worktrees:
         if answer.text != f"{os.path.realpath(directory)}\n{branch}":
             raise _astray(directory, branch, answer, git_dir)
         if _is_bare_of_work(directory, git_dir) and _should_have_files(git):
-            raise WorkspaceError(
-                f"the worktree {directory} is empty, though its commit is not; type: git -C {directory} reset "
-                f"--hard"
-            )
+            remedy = f"type: git -C {directory} reset --hard"
+            raise WorkspaceError(f"the worktree {directory} is empty, though its commit is not; {remedy}")
 
     # Removing
 
