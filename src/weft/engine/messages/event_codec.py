@@ -75,9 +75,14 @@ def _outcome_reader(event_class: type[AnyEvent]) -> Callable[[str], str | None]:
 _FORMATS: Mapping[type[AnyEvent], _Format] = {
     event_class: _Format(event_class) for event_class in get_args(AnyEvent)
 }
-_BY_KIND = {
-    format_.kind: format_ for event_class, format_ in _FORMATS.items() if event_class is not UnknownEvent
+_Reader = tuple[Callable[[str], AnyEvent], Callable[[str], str | None]]
+_READERS: Mapping[str, _Reader] = {
+    format_.kind: (format_.decode, format_.read_outcome)
+    for event_class, format_ in _FORMATS.items()
+    if event_class is not UnknownEvent
 }
+"""By kind: the decoder of the data, and that of the outcome."""
+_NO_READER: _Reader = (_FORMATS[UnknownEvent].decode, lambda _outcome: None)
 CLASSES: Mapping[str, type[AnyEvent]] = MappingProxyType(
     {
         format_.kind: event_class
@@ -131,18 +136,16 @@ def to_event(  # noqa: C901, PLR0913 - the columns of the journal
 
     Raises `msgspec.DecodeError` if the data is not a JSON object.
     """
-    format_ = _BY_KIND.get(kind)
-    typed_outcome = None if format_ is None else format_.read_outcome(outcome)
-    event: AnyEvent | None = None
-    if format_ is not None and typed_outcome is not None:
-        try:
-            event = format_.decode(data)
-        except ValidationError:  # a value of a type that this version does not expect
-            pass
+    decode, read_outcome = _READERS.get(kind, _NO_READER)
+    typed_outcome = read_outcome(outcome)
+    try:
+        if typed_outcome is None:
+            event = UnknownEvent(kind=kind, outcome=outcome, data=_decode_plain(data))
         else:
+            event = decode(data)
             if typed_outcome:
                 force_setattr(event, "outcome", typed_outcome)
-    if event is None:
+    except ValidationError:  # a value of a type that this version does not expect
         event = UnknownEvent(kind=kind, outcome=outcome, data=_decode_plain(data))
     # The decoder made the event just now, and nothing else has it: it may still be changed. This costs a fraction
     # of another construction, and journals have tens of thousands of events.
