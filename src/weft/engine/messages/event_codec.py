@@ -138,6 +138,7 @@ def to_event(  # noqa: C901, PLR0913 - the columns of the journal
     """
     decode, read_outcome = _READERS.get(kind, _NO_READER)
     typed_outcome = read_outcome(outcome)
+    event: AnyEvent
     try:
         if typed_outcome is None:
             event = UnknownEvent(kind=kind, outcome=outcome, data=_decode_plain(data))
