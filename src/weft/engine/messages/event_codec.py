@@ -84,6 +84,22 @@ CLASSES: Mapping[str, type[AnyEvent]] = MappingProxyType(
     {kind: event_class for event_class, kind in _KINDS.items() if event_class is not UnknownEvent}
 )
 """The classes of events by kind."""
+_Reader = tuple[Callable[[str], AnyEvent], Callable[[str], str | None]]
+_NO_READER: _Reader = (Decoder(UnknownEvent).decode, lambda _outcome: None)
+
+
+class _Readers(dict[str, _Reader]):
+    """By kind: the decoder of the data, and that of the outcome."""
+
+    def __missing__(self, kind: str) -> _Reader:
+        event_class = CLASSES.get(kind)
+        if event_class is None:
+            return _NO_READER
+        format_ = _FORMATS[event_class]
+        return self.setdefault(kind, (format_.decode, format_.read_outcome))
+
+
+_READERS = _Readers()
 
 
 def kind_of(event: AnyEvent) -> str:
@@ -129,19 +145,17 @@ def to_event(  # noqa: C901, PLR0913 - the columns of the journal
 
     Raises `msgspec.DecodeError` if the data is not a JSON object.
     """
-    event_class = CLASSES.get(kind)
-    format_ = None if event_class is None else _FORMATS[event_class]
-    typed_outcome = None if format_ is None else format_.read_outcome(outcome)
-    event: AnyEvent | None = None
-    if format_ is not None and typed_outcome is not None:
-        try:
-            event = format_.decode(data)
-        except ValidationError:  # a value of a type that this version does not expect
-            pass
+    decode, read_outcome = _READERS[kind]
+    typed_outcome = read_outcome(outcome)
+    event: AnyEvent
+    try:
+        if typed_outcome is None:
+            event = UnknownEvent(kind=kind, outcome=outcome, data=_decode_plain(data))
         else:
+            event = decode(data)
             if typed_outcome:
                 force_setattr(event, "outcome", typed_outcome)
-    if event is None:
+    except ValidationError:  # a value of a type that this version does not expect
         event = UnknownEvent(kind=kind, outcome=outcome, data=_decode_plain(data))
     # The decoder made the event just now, and nothing else has it: it may still be changed. This costs a fraction
     # of another construction, and journals have tens of thousands of events.
