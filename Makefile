@@ -25,7 +25,10 @@ demo: $(VENV)/ready ## two agents and a plan, from YAML to what landed on main; 
 	@$(BIN)/python examples/demo/demo.py
 
 test: $(VENV)/ready ## all tests that need no other tool, with coverage
-	@$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term
+	@code=0; \
+	$(BIN)/pytest -n auto --dist worksteal -m "not thorough" --cov --cov-report=term || code=1; \
+	$(BIN)/pytest -n auto --dist worksteal -m thorough || code=1; \
+	exit $$code
 
 test-oracle: $(ORACLE)/ready ## our verdicts against pm4py's and SNAKES's
 	@$(ORACLE)/bin/python -m pytest -c tests/oracle/pytest.ini tests/oracle

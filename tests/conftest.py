@@ -70,17 +70,12 @@ def _be_in_no_project() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks properties and whole runs as thorough.
-
-    They are not measured: they repeat what faster tests cover, and would take twice the time.
-    """
+    """Marks properties and whole runs as thorough; see the marker."""
     for item in items:
         is_property = hasattr(getattr(item, "obj", None), "hypothesis")
         path = item.path.relative_to(_TESTS)
         if is_property or _THOROUGH & {path.parts[0], path.as_posix()}:
             item.add_marker(pytest.mark.thorough)
-        if item.get_closest_marker("thorough"):
-            item.add_marker(pytest.mark.no_cover)
 
 
 @pytest.hookimpl(wrapper=True)
