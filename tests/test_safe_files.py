@@ -475,7 +475,6 @@ ELSEWHERE = {
     "agents/shared/result_writer.py": "an agent writes its report, inside the step",
     "agents/script.py": "a script that the plan names",
     "app/project/approval_file.py": "the user's own directory",
-    "app/agents/question.py": "a directory of its own in the user's cache",
     "app/run/background.py": "a pipe",
     "app/doctor/disk.py": "/proc, and a directory that is locked and not read",
     "app/doctor/worktrees.py": "a directory, opened with O_DIRECTORY, to remove an empty one",

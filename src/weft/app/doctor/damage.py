@@ -86,9 +86,9 @@ def objects(context: DoctorContext) -> Iterator[Finding]:
     git = _git(context)
     files = [*empty_objects(git.common)] if git is not None else []
     if files:
-        count = "1 object" if len(files) == 1 else f"{len(files):,} objects"
+        count = "an object" if len(files) == 1 else f"{len(files):,} objects"
         yield problem(
-            f"{count} of the repository are empty, such as {files[0]}",
+            f"the repository has {count} without contents: {files[0]}{' and others' if len(files) > 1 else ''}",
             command=DOCTOR,
             subject=str(files[0].parents[1]),
             fix=partial(_remove, context, files),

@@ -88,7 +88,7 @@ def _of_names(git: Git, names: RefNames | None) -> Iterator[str]:
         return
     branch = names.branch("")
     if not _PLAIN_NAME.fullmatch(branch) and not git.says_yes("check-ref-format", f"refs/heads/{branch}"):
-        yield f"git allows no branch {branch!r}; write another `branch_prefix` in the plan, such as weft/"
+        yield f"git does not allow a branch {branch!r}; write another `branch_prefix` in the plan, such as weft/"
         return
     parts = branch.split("/")
     for end in range(1, len(parts)):
