@@ -15,7 +15,7 @@ class Attack(NamedTuple):
     """What the error for this slice matches; empty: its work is recorded, and the attack has no effect."""
 
 
-_NOT_PLAIN = "is no plain file"
+_NOT_PLAIN = "is not a regular file"
 _LOOSE = "O=$(git rev-parse HEAD:one); F=$G/objects/$(echo $O | cut -c1-2)/$(echo $O | cut -c3-); "
 _RAW = (
     "raw() { kind=$1; python3 -c 'import sys,zlib,hashlib,os;k=sys.argv[1].encode();d=sys.stdin.buffer.read();"
@@ -199,7 +199,7 @@ OBJECTS = (
         "refuses it",
     ),
     Attack("branch-at-a-file", f"commit; {_BLOB} echo $E > $G/$B", "refuses it"),
-    Attack("branch-at-a-tag", "commit; git tag -am t t; git rev-parse t > $G/$B", "is no commit"),
+    Attack("branch-at-a-tag", "commit; git tag -am t t; git rev-parse t > $G/$B", "is not a commit"),
 )
 
 _NAMED = (
@@ -285,7 +285,7 @@ TREES = (
     Attack(
         "commit-that-is-its-own-parent",
         f"{_RAW}C=$(git rev-parse HEAD^{{tree}}); echo $C > $G/$B",
-        "refuses it|is no commit",
+        "refuses it|is not a commit",
     ),
 )
 
@@ -296,12 +296,14 @@ REFS = (
     Attack("branch-junk", "commit; echo '$(touch x)' > $G/$B", "does not name a commit"),
     Attack("branch-huge", "commit; truncate -s 100M $G/$B", "is not a regular file, or cannot be read"),
     Attack("branch-gone", "commit; git update-ref -d $B"),
-    Attack("head-elsewhere", "commit; echo 'ref: refs/heads/../../../config' > $G/HEAD", "has an odd name"),
-    Attack("head-absolute", "commit; echo 'ref: /etc/passwd' > $G/HEAD", "has an odd name"),
+    Attack(
+        "head-elsewhere", "commit; echo 'ref: refs/heads/../../../config' > $G/HEAD", "has an invalid name"
+    ),
+    Attack("head-absolute", "commit; echo 'ref: /etc/passwd' > $G/HEAD", "has an invalid name"),
     Attack(
         "head-odd-bytes",
         "commit; printf 'ref: refs/heads/\\377\\001\\n' > $G/HEAD",
-        "has an odd name",
+        "has an invalid name",
     ),
     Attack("head-at-main", "git switch -qC main; commit", "has no branch checked out"),
     Attack("main-moved", "commit; git update-ref refs/heads/main HEAD"),
@@ -384,11 +386,11 @@ FILES = (
     Attack("git-file-removed", "rm -rf .git; mv .git x; commit"),
     Attack("git-file-written", "echo 'gitdir: /tmp' > .git; chmod 777 .git; commit"),
     Attack("git-file-mounted", "unshare -Urm sh -c 'umount .git; mount --bind /tmp .; rm -f .git'; commit"),
-    Attack("nested-repository", "git init -q inner; touch inner/x; commit", "repositories of their own"),
+    Attack("nested-repository", "git init -q inner; touch inner/x; commit", "contains other repositories"),
     Attack(
         "nested-link-to-the-repository",
         "mkdir inner; echo gitdir: $REPO/.git > inner/.git; touch inner/x; commit",
-        "repositories of their own",
+        "contains other repositories",
     ),
     Attack(
         "nested-head-fifo",

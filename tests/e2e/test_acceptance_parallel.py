@@ -356,7 +356,7 @@ subplans:
     assert outcome.state == "completed"
     assert project.processes() == []
     (end,) = outcome.of("step_finished", "a", "x")
-    assert "left 1 process behind" in end.data["message"]
+    assert "it left 1 process running" in end.data["message"]
 
 
 def test_no_process_of_a_run_is_left(project: Project) -> None:

@@ -21,8 +21,8 @@ from e2e.rich import SMALL
 from hosts.places import with_fault
 from store.books import wal_of
 from store.faulty_vfs import Disk, faulty_disk
-from weft.app.run import session
 from weft.errors import WeftError
+from weft.hosts import local
 from weft.hosts.link import SupervisorLink
 from weft.hosts.local import LocalHost
 from weft.store.sqlite import SqliteJournal
@@ -138,7 +138,7 @@ def test_the_supervisor_fails(folder: Path, whole: Traces, kind: str, number: in
     project = Project(folder / "project").plan(SMALL)
     program = with_fault(f"{kind}:{number}:{project.outside}/fired")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(session, "LocalHost", partial(LocalHost, program=program))
+        patch.setattr(local, "LocalHost", partial(LocalHost, program=program))
         project.run()
     check_repeats(project, whole, "lost", "infra")
     project.end()

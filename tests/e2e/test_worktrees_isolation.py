@@ -154,7 +154,7 @@ def test_what_a_person_did_to_branches_and_worktrees_is_said_and_can_be_mended(
     assert tried.returncode == 4
     assert repository.landed() == ["Merge a"]
     again = f"git branch {repository.branch('b')} {lost[:12]}"
-    assert f"the branch {repository.branch('b')} of b is gone; to have it back, type: {again}" in tried.stdout
+    assert f"the branch {repository.branch('b')} of b is gone; to restore it, type: {again}" in tried.stdout
     switch = f"git -C {repository.worktree('c')} switch {repository.branch('c')}"
     assert switch in tried.stdout
     repository.git(*again.split()[1:])

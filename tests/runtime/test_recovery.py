@@ -329,8 +329,8 @@ async def test_a_verify_that_was_lost_is_said_to_be_lost(tmp_path: Path) -> None
     await dies_after_start(theatre, 3)
     theatre.machine.work()
     theatre.machine.crash()
-    assert await theatre.run() == "failed"
-    assert theatre.outcomes("@merge") == ["lost"]
+    assert await theatre.run() == "waiting"
+    assert theatre.outcomes("@merge") == ["held"]
     assert "came together" not in theatre.ends("@merge")[0]["message"]
 
 

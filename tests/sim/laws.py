@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from stored_events import StoredEvent, all_stored
 from weft.app.history.ledger import Ledger
 from weft.engine.engine import Engine
-from weft.engine.messages.orders import Land, Launch, Merge, Ordered, Prepare
+from weft.engine.messages.orders import Land, Launch, LaunchKind, Merge, Ordered, Prepare
 from weft.engine.simulate import SimulatedRun
 from weft.engine.state.budget import ALERTS, Budget
 from weft.engine.state.ceilings import budgets_of, carry
@@ -19,6 +19,11 @@ from weft.plan.order.outline import ROOT
 _TERMINAL = {"completed", "failed"}
 _NOT_THE_LAST = {"stopped", "limited", "held"}
 _ARROWS = {("pending", "running"), ("pending", "failed"), ("running", "completed"), ("running", "failed")}
+
+
+def _is_finishing(order: Ordered) -> bool:
+    """Whether the steps of its slice have ended: it is merged, or an agent resolves its conflict."""
+    return isinstance(order, Merge) or (isinstance(order, Launch) and order.kind is LaunchKind.RESOLVE)
 
 
 class Laws:
@@ -56,9 +61,10 @@ class Laws:
                 assert len(slices) <= settings.max_parallel or self.plan.outline.is_leaf(row)
 
     def finishing_goes_before_starting(self, engine: Engine, flying: Iterable[Ordered]) -> None:
-        """When a slice begins, there is a place for it beside all that work or are being merged.
+        """When a slice begins, there is a place for it beside all that work, and beside the merge backlog.
 
-        A slice that began, was held or lost and is tried again only takes its slots again.
+        As many slices of the backlog as half a limit take no place. A slice that began, was held or lost and is
+        tried again only takes its slots again.
         """
         new = [order for order in flying if isinstance(order, Prepare) and order.row not in self.prepared]
         self.prepared.update(order.row for order in new)
@@ -70,11 +76,15 @@ class Laws:
             and not isinstance(order, Land)
             and not (isinstance(order, Merge) and firings[order.firing].frozen)
         }
+        backlog = {order.row for order in flying if order.row in busy and _is_finishing(order)}
         for row, subplan in enumerate(self.plan.subplans):
             below = range(row, row + outline.sizes[row])
             is_limit = row == ROOT or ("max_parallel" in subplan.settings and not outline.is_leaf(row))
             if is_limit and any(order.row in below for order in new):
-                assert len(busy.intersection(below)) <= self.plan.scopes[row].settings.max_parallel
+                limit = self.plan.scopes[row].settings.max_parallel
+                finishing = len(backlog.intersection(below))
+                working = len((busy - backlog).intersection(below))
+                assert working + max(0, finishing - limit // 2) <= limit
 
     def agents_hold(self, launches: list[Launch]) -> None:
         busy = Counter(order.agent.name for order in launches if order.agent is not None)

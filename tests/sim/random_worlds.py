@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.engine.messages.facts import Controlled, ControlState, StepOutcome
-from weft.engine.messages.orders import Launch, Ordered
+from weft.engine.messages.orders import Launch, Ordered, Prepare
 from weft.engine.simulate import Interruptions, SimulatedEnd, SimulatedReply
 
 _TROUBLES = (
@@ -29,6 +29,7 @@ class RandomWorld:
     def __init__(self, seed: str, trouble: float, *, holds: bool = True) -> None:
         self.seed = seed
         self.trouble = trouble
+        self._holds = holds
         self.parts = (
             StepOutcome.FAILED,
             StepOutcome.CONFLICT,
@@ -74,9 +75,12 @@ class RandomWorld:
         return replace(one, tokens=tokens, spends=tuple(spends))
 
     def _trouble(self, random: Random, order: Ordered) -> StepOutcome:
-        if not isinstance(order, Launch):
-            return random.choice(self.parts)
-        return random.choice(_TROUBLES)
+        if isinstance(order, Launch):
+            return random.choice(_TROUBLES)
+        how = random.choice(self.parts)
+        # A merge or landing that the machine cannot do is held in the end.
+        is_held = how in {StepOutcome.LOST, StepOutcome.INFRA} and not isinstance(order, Prepare)
+        return StepOutcome.FAILED if is_held and not self._holds else how
 
     def _name(self, order: Ordered) -> str:
         """What is done, in words that are the same in each run: a further try of what was lost has a number."""
