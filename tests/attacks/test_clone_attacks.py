@@ -128,7 +128,7 @@ def test_nothing_outside_of_the_slice_changes(scene: Scene, attack: Attack) -> N
         with pytest.raises(WeftError, match=attack.error) as raised:
             world.record(name)
         # What was committed before is the slice's own work, if it could be taken in.
-        assert world.tip(name) == world.base or "cannot be taken" not in str(raised.value)
+        assert world.tip(name) == world.base or "cannot be fetched" not in str(raised.value)
     else:
         world.record(name)
         world.workspaces.prove(name)
