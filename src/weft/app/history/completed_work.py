@@ -6,7 +6,6 @@ before it decides about the others, and so on, back to a run of the whole plan o
 
 from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import assert_never
 
 from msgspec import Struct, field
 
@@ -138,37 +137,8 @@ class _RunResult(Struct):
                     self.landed.update(event.parts or ())
             case kinds.LeftOutEvent():
                 self.left_out.add(path)
-            case (
-                kinds.RunStartedEvent()
-                | kinds.RunFinishedEvent()
-                | kinds.StoppingEvent()
-                | kinds.PausedEvent()
-                | kinds.ResumedEvent()
-                | kinds.RecoveredEvent()
-                | kinds.CoordinatorLeftEvent()
-                | kinds.WokeEvent()
-                | kinds.IgnoredEvent()
-                | kinds.SpentEvent()
-                | kinds.CostUnknownEvent()
-                | kinds.BudgetEvent()
-                | kinds.LimitedEvent()
-                | kinds.LimitsEndedEvent()
-                | kinds.StepStartedEvent()
-                | kinds.StepSkippedEvent()
-                | kinds.StepCancelledEvent()
-                | kinds.AskEvent()
-                | kinds.AnsweredEvent()
-                | kinds.OutsideChangedEvent()
-                | kinds.MergeEvent()
-                | kinds.MergeAskedEvent()
-                | kinds.VerifyEvent()
-                | kinds.PushEvent()
-                | kinds.ConflictAheadEvent()
-                | kinds.UnknownEvent()
-            ):
-                pass
             case _:
-                assert_never(event)
+                kinds.overlook(event)
 
 
 def _is_in(path: str, group: str) -> bool:

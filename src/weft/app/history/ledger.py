@@ -7,7 +7,6 @@ current at the time: everything before it, in that run and in earlier runs, does
 """
 
 from collections.abc import Iterable
-from typing import assert_never
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -59,7 +58,7 @@ class Ledger(Struct):
             self.add(spending)
         self.is_reset = run.is_reset
 
-    def _hear(self, event: AnyEvent) -> None:  # noqa: C901 - one case for each class
+    def _hear(self, event: AnyEvent) -> None:
         match event:
             case kinds.StepStartedEvent():
                 if event.agent is not None:
@@ -77,37 +76,8 @@ class Ledger(Struct):
                 if event.outcome == "reset":
                     self.entries.clear()
                     self.is_reset = True
-            case (
-                kinds.RunStartedEvent()
-                | kinds.RunFinishedEvent()
-                | kinds.StoppingEvent()
-                | kinds.PausedEvent()
-                | kinds.ResumedEvent()
-                | kinds.RecoveredEvent()
-                | kinds.CoordinatorLeftEvent()
-                | kinds.WokeEvent()
-                | kinds.IgnoredEvent()
-                | kinds.CostUnknownEvent()
-                | kinds.LimitedEvent()
-                | kinds.LimitsEndedEvent()
-                | kinds.SubplanStateEvent()
-                | kinds.LeftOutEvent()
-                | kinds.StepSkippedEvent()
-                | kinds.StepCancelledEvent()
-                | kinds.AskEvent()
-                | kinds.AnsweredEvent()
-                | kinds.OutsideChangedEvent()
-                | kinds.MergeEvent()
-                | kinds.MergeAskedEvent()
-                | kinds.PartsEvent()
-                | kinds.VerifyEvent()
-                | kinds.PushEvent()
-                | kinds.ConflictAheadEvent()
-                | kinds.UnknownEvent()
-            ):
-                pass
             case _:
-                assert_never(event)
+                kinds.overlook(event)
 
     def _finish(self, event: StepFinishedEvent, execution: _Execution | None) -> None:
         if execution is not None:

@@ -6,7 +6,6 @@ from its first step.
 """
 
 from collections.abc import Iterable
-from typing import assert_never
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -56,36 +55,8 @@ class SliceProgress(Struct):
             case kinds.AnsweredEvent():
                 if _is_planned(event.step):
                     self._answered(event)
-            case (
-                kinds.RunStartedEvent()
-                | kinds.RunFinishedEvent()
-                | kinds.StoppingEvent()
-                | kinds.PausedEvent()
-                | kinds.ResumedEvent()
-                | kinds.RecoveredEvent()
-                | kinds.CoordinatorLeftEvent()
-                | kinds.WokeEvent()
-                | kinds.IgnoredEvent()
-                | kinds.SpentEvent()
-                | kinds.CostUnknownEvent()
-                | kinds.BudgetEvent()
-                | kinds.LimitedEvent()
-                | kinds.LimitsEndedEvent()
-                | kinds.LeftOutEvent()
-                | kinds.StepSkippedEvent()
-                | kinds.StepCancelledEvent()
-                | kinds.OutsideChangedEvent()
-                | kinds.MergeEvent()
-                | kinds.MergeAskedEvent()
-                | kinds.PartsEvent()
-                | kinds.VerifyEvent()
-                | kinds.PushEvent()
-                | kinds.ConflictAheadEvent()
-                | kinds.UnknownEvent()
-            ):
-                pass
             case _:
-                assert_never(event)
+                kinds.overlook(event)
 
     def _begin(self, fact: object) -> None:
         """Records that the workspace is ready: an earlier run's, or a new one."""

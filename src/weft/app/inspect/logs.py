@@ -8,7 +8,6 @@ own. Whether there was a process follows from these outputs, or from the end of 
 import re
 from collections.abc import Iterator
 from enum import Enum, auto
-from typing import assert_never
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -151,38 +150,8 @@ def _apply(
             key = execution_of(event)
             if key in under_way:
                 under_way[key].end = event
-        case (
-            kinds.RunStartedEvent()
-            | kinds.RunFinishedEvent()
-            | kinds.StoppingEvent()
-            | kinds.PausedEvent()
-            | kinds.ResumedEvent()
-            | kinds.RecoveredEvent()
-            | kinds.CoordinatorLeftEvent()
-            | kinds.WokeEvent()
-            | kinds.IgnoredEvent()
-            | kinds.SpentEvent()
-            | kinds.CostUnknownEvent()
-            | kinds.BudgetEvent()
-            | kinds.LimitedEvent()
-            | kinds.LimitsEndedEvent()
-            | kinds.SubplanStateEvent()
-            | kinds.LeftOutEvent()
-            | kinds.StepSkippedEvent()
-            | kinds.StepCancelledEvent()
-            | kinds.AskEvent()
-            | kinds.AnsweredEvent()
-            | kinds.OutsideChangedEvent()
-            | kinds.MergeEvent()
-            | kinds.MergeAskedEvent()
-            | kinds.PartsEvent()
-            | kinds.PushEvent()
-            | kinds.ConflictAheadEvent()
-            | kinds.UnknownEvent()
-        ):
-            pass
         case _:
-            assert_never(event)
+            kinds.overlook(event)
 
 
 def _new_log(event: StepStartedEvent, command: str, recorded_run: RecordedRun) -> StepLog:

@@ -112,35 +112,9 @@ class Notices:
                 return self._asks(event)
             case kinds.BudgetEvent():
                 return self._budget(event)
-            case (
-                kinds.RunStartedEvent()
-                | kinds.StoppingEvent()
-                | kinds.PausedEvent()
-                | kinds.ResumedEvent()
-                | kinds.RecoveredEvent()
-                | kinds.CoordinatorLeftEvent()
-                | kinds.WokeEvent()
-                | kinds.IgnoredEvent()
-                | kinds.SpentEvent()
-                | kinds.CostUnknownEvent()
-                | kinds.LimitedEvent()
-                | kinds.LimitsEndedEvent()
-                | kinds.LeftOutEvent()
-                | kinds.StepStartedEvent()
-                | kinds.StepSkippedEvent()
-                | kinds.AnsweredEvent()
-                | kinds.OutsideChangedEvent()
-                | kinds.MergeEvent()
-                | kinds.MergeAskedEvent()
-                | kinds.PartsEvent()
-                | kinds.VerifyEvent()
-                | kinds.PushEvent()
-                | kinds.ConflictAheadEvent()
-                | kinds.UnknownEvent()
-            ):
-                return None
             case _:
-                assert_never(event)
+                kinds.overlook(event)
+                return None
 
     # Ends
 

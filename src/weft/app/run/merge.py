@@ -12,7 +12,6 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import assert_never
 
 import anyio
 from msgspec import Struct
@@ -213,35 +212,8 @@ class PendingMerges:
             case kinds.SubplanStateEvent():
                 gone = {key for key in self.keys if key[0] == event.subplan and key[1] in OPEN_BEFORE_THE_END}
                 self.keys -= gone - self._fold.holds.known.keys()
-            case (
-                kinds.RunStartedEvent()
-                | kinds.RunFinishedEvent()
-                | kinds.StoppingEvent()
-                | kinds.PausedEvent()
-                | kinds.ResumedEvent()
-                | kinds.RecoveredEvent()
-                | kinds.CoordinatorLeftEvent()
-                | kinds.WokeEvent()
-                | kinds.IgnoredEvent()
-                | kinds.SpentEvent()
-                | kinds.CostUnknownEvent()
-                | kinds.BudgetEvent()
-                | kinds.LimitedEvent()
-                | kinds.LimitsEndedEvent()
-                | kinds.LeftOutEvent()
-                | kinds.StepSkippedEvent()
-                | kinds.AskEvent()
-                | kinds.AnsweredEvent()
-                | kinds.OutsideChangedEvent()
-                | kinds.MergeEvent()
-                | kinds.VerifyEvent()
-                | kinds.PushEvent()
-                | kinds.ConflictAheadEvent()
-                | kinds.UnknownEvent()
-            ):
-                pass
             case _:
-                assert_never(event)
+                kinds.overlook(event)
 
     def _taken_up(self, event: kinds.MergeAskedEvent) -> None:
         self._asked.add(event.about)

@@ -5,7 +5,6 @@ cost a thousand files. A subplan that failed by itself, asks a question or is he
 """
 
 from collections.abc import Sequence
-from typing import assert_never
 
 from msgspec import Struct
 
@@ -111,35 +110,8 @@ class StatusMirror:
                 | kinds.AnsweredEvent()
             ):
                 self._hear_step(event, at)
-            case (
-                kinds.RunStartedEvent()
-                | kinds.StoppingEvent()
-                | kinds.PausedEvent()
-                | kinds.ResumedEvent()
-                | kinds.RecoveredEvent()
-                | kinds.CoordinatorLeftEvent()
-                | kinds.WokeEvent()
-                | kinds.IgnoredEvent()
-                | kinds.SpentEvent()
-                | kinds.CostUnknownEvent()
-                | kinds.BudgetEvent()
-                | kinds.LimitedEvent()
-                | kinds.LimitsEndedEvent()
-                | kinds.LeftOutEvent()
-                | kinds.StepSkippedEvent()
-                | kinds.StepCancelledEvent()
-                | kinds.OutsideChangedEvent()
-                | kinds.MergeEvent()
-                | kinds.MergeAskedEvent()
-                | kinds.PartsEvent()
-                | kinds.VerifyEvent()
-                | kinds.PushEvent()
-                | kinds.ConflictAheadEvent()
-                | kinds.UnknownEvent()
-            ):
-                pass
             case _:
-                assert_never(event)
+                kinds.overlook(event)
 
     def _stop(self, at: float) -> None:
         """Writes `stopped` into the files that say `running`, which would be wrong until the run is resumed."""

@@ -1,7 +1,6 @@
 """Output of `weft merge`: merged results, and held results with the reason."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import assert_never
 
 from msgspec import Struct, to_builtins
 
@@ -64,38 +63,8 @@ class MergeObserver:
                     self._parts(event)
             case kinds.StepFinishedEvent():
                 self._step_finished(event)
-            case (
-                kinds.RunStartedEvent()
-                | kinds.StoppingEvent()
-                | kinds.PausedEvent()
-                | kinds.ResumedEvent()
-                | kinds.RecoveredEvent()
-                | kinds.CoordinatorLeftEvent()
-                | kinds.WokeEvent()
-                | kinds.IgnoredEvent()
-                | kinds.SpentEvent()
-                | kinds.CostUnknownEvent()
-                | kinds.BudgetEvent()
-                | kinds.LimitedEvent()
-                | kinds.LimitsEndedEvent()
-                | kinds.SubplanStateEvent()
-                | kinds.LeftOutEvent()
-                | kinds.StepStartedEvent()
-                | kinds.StepSkippedEvent()
-                | kinds.StepCancelledEvent()
-                | kinds.AskEvent()
-                | kinds.AnsweredEvent()
-                | kinds.OutsideChangedEvent()
-                | kinds.MergeEvent()
-                | kinds.MergeAskedEvent()
-                | kinds.VerifyEvent()
-                | kinds.PushEvent()
-                | kinds.ConflictAheadEvent()
-                | kinds.UnknownEvent()
-            ):
-                pass
             case _:
-                assert_never(event)
+                kinds.overlook(event)
 
     def _step_finished(self, event: StepFinishedEvent) -> None:
         if event.step in _MERGES and event.outcome is StepEnd.DONE:

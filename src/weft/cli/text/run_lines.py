@@ -146,34 +146,9 @@ def _is_urgent(event: AnyEvent, view: RunView) -> bool:
             return event.outcome == "failed"
         case kinds.AskEvent() | kinds.LeftOutEvent() | kinds.OutsideChangedEvent():
             return True
-        case (
-            kinds.RunStartedEvent()
-            | kinds.RunFinishedEvent()
-            | kinds.StoppingEvent()
-            | kinds.PausedEvent()
-            | kinds.ResumedEvent()
-            | kinds.RecoveredEvent()
-            | kinds.CoordinatorLeftEvent()
-            | kinds.WokeEvent()
-            | kinds.IgnoredEvent()
-            | kinds.SpentEvent()
-            | kinds.CostUnknownEvent()
-            | kinds.LimitedEvent()
-            | kinds.LimitsEndedEvent()
-            | kinds.StepStartedEvent()
-            | kinds.StepSkippedEvent()
-            | kinds.StepCancelledEvent()
-            | kinds.AnsweredEvent()
-            | kinds.MergeEvent()
-            | kinds.MergeAskedEvent()
-            | kinds.PartsEvent()
-            | kinds.VerifyEvent()
-            | kinds.ConflictAheadEvent()
-            | kinds.UnknownEvent()
-        ):
-            return False
         case _:
-            assert_never(event)
+            kinds.overlook(event)
+            return False
 
 
 # The run
