@@ -339,11 +339,11 @@ def test_what_is_in_a_clone_alone_is_not_cleaned_away(world: World) -> None:
     left = SubplanLeftovers(name="a", head=NAMES.head("a"), worktree=of_slice(world, "a"))
     assert judge.judge([left]).stays == []
     committed(world, "a", {"one": "1"})
-    told = "the clone of its steps has commits that are not in the repository"
-    assert told in [stays.message for stays in judge.judge([left]).stays]
+    message = "the clone of its steps has commits that are not in the repository"
+    assert message in [stays.message for stays in judge.judge([left]).stays]
     (clone(world, "a") / "HEAD").unlink()
     (clone(world, "a") / "HEAD").symlink_to("config")
-    assert told in [stays.message for stays in judge.judge([left]).stays]
+    assert message in [stays.message for stays in judge.judge([left]).stays]
 
 
 def of_slice(world: World, path: str) -> ListedWorktree:

@@ -38,7 +38,7 @@ def tries(subplan: str, step: str = "@merge") -> AnyEvent:
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Iterator[Written]:
+def written_run(tmp_path: Path) -> Iterator[Written]:
     with written(tmp_path, text=PLAN) as one:
         yield one
 
@@ -51,23 +51,23 @@ def another() -> Iterator[int]:
         process.kill()
 
 
-def held_now(told: Written) -> list[str]:
-    with told.opened() as recorded_run:
+def held_now(written_run: Written) -> list[str]:
+    with written_run.opened() as recorded_run:
         return subplans(held(recorded_run))
 
 
-def meant(told: Written, *names: str) -> list[str]:
-    with told.opened() as recorded_run:
+def meant(written_run: Written, *names: str) -> list[str]:
+    with written_run.opened() as recorded_run:
         return subplans(chosen(recorded_run, names))
 
 
-def test_what_is_held_is_known_with_all_that_a_person_has_to_know(told: Written) -> None:
-    told.tell(
+def test_what_is_held_is_known_with_all_that_a_person_has_to_know(written_run: Written) -> None:
+    written_run.tell(
         ends("cli", message="it conflicts", files=["f.txt"], conflict=True),
         ends("store", "@land", message="ready", asks=True),
         ends("store/model", "@land", message="later", waits_for=["store"]),
     )
-    with told.opened() as recorded_run:
+    with written_run.opened() as recorded_run:
         assert held(recorded_run) == [
             HeldWork(subplan="cli", step="@merge", message="it conflicts", files=("f.txt",), conflict=True),
             HeldWork(subplan="store", step="@land", message="ready", asks=True),
@@ -85,39 +85,39 @@ def test_what_is_held_is_known_with_all_that_a_person_has_to_know(told: Written)
     ],
     ids=["merged", "failed", "cancelled", "given up"],
 )
-def test_what_is_over_is_held_no_more(told: Written, event: AnyEvent) -> None:
-    told.tell(ends("store"), ends("cli"), tries("cli"), event)
-    assert held_now(told) == ["store"]
+def test_what_is_over_is_held_no_more(written_run: Written, event: AnyEvent) -> None:
+    written_run.tell(ends("store"), ends("cli"), tries("cli"), event)
+    assert held_now(written_run) == ["store"]
 
 
-def test_what_waits_to_land_is_held_although_its_subplan_has_ended(told: Written) -> None:
-    told.tell(ends("cli", "@land"), becomes("cli", "completed"), becomes("store", "completed"))
-    assert held_now(told) == ["cli"]
+def test_what_waits_to_land_is_held_although_its_subplan_has_ended(written_run: Written) -> None:
+    written_run.tell(ends("cli", "@land"), becomes("cli", "completed"), becomes("store", "completed"))
+    assert held_now(written_run) == ["cli"]
 
 
 @pytest.mark.parametrize("state", ["completed", "failed", "abandoned"])
-def test_a_run_that_is_over_holds_nothing(told: Written, state: str) -> None:
-    told.tell(ends("cli"), state=state)
-    assert held_now(told) == []
+def test_a_run_that_is_over_holds_nothing(written_run: Written, state: str) -> None:
+    written_run.tell(ends("cli"), state=state)
+    assert held_now(written_run) == []
 
 
-def test_what_somebody_tries_again_is_not_held_but_may_be_meant(told: Written, another: int) -> None:
-    told.tell(ends("cli"), ends("store"), tries("cli"))
-    told.be(another)
-    assert (held_now(told), meant(told)) == (["store"], ["cli", "store"])
+def test_what_somebody_tries_again_is_not_held_but_may_be_meant(written_run: Written, another: int) -> None:
+    written_run.tell(ends("cli"), ends("store"), tries("cli"))
+    written_run.be(another)
+    assert (held_now(written_run), meant(written_run)) == (["store"], ["cli", "store"])
 
 
-def test_what_somebody_tried_again_who_has_died_is_held(told: Written) -> None:
-    told.tell(ends("cli"), tries("cli"))
-    told.die()
-    assert held_now(told) == ["cli"]
+def test_what_somebody_tried_again_who_has_died_is_held(written_run: Written) -> None:
+    written_run.tell(ends("cli"), tries("cli"))
+    written_run.die()
+    assert held_now(written_run) == ["cli"]
 
 
-def test_what_is_meant_is_a_subplan_or_all_that_is_in_a_group_or_everything(told: Written) -> None:
-    told.tell(ends("cli"), ends("store/model"), ends("store/disk"))
-    assert meant(told) == ["cli", "store/model", "store/disk"]
-    assert meant(told, "store") == ["store/model", "store/disk"]
-    assert meant(told, "store/disk", "cli") == ["cli", "store/disk"]
+def test_what_is_meant_is_a_subplan_or_all_that_is_in_a_group_or_everything(written_run: Written) -> None:
+    written_run.tell(ends("cli"), ends("store/model"), ends("store/disk"))
+    assert meant(written_run) == ["cli", "store/model", "store/disk"]
+    assert meant(written_run, "store") == ["store/model", "store/disk"]
+    assert meant(written_run, "store/disk", "cli") == ["cli", "store/disk"]
 
 
 @pytest.mark.parametrize(
@@ -128,33 +128,33 @@ def test_what_is_meant_is_a_subplan_or_all_that_is_in_a_group_or_everything(told
         ("cli", "cli is not held; held: store/model, store/disk"),
     ],
 )
-def test_what_is_not_held_cannot_be_meant(told: Written, name: str, said: str) -> None:
-    told.tell(ends("store/model"), ends("store/disk"))
+def test_what_is_not_held_cannot_be_meant(written_run: Written, name: str, said: str) -> None:
+    written_run.tell(ends("store/model"), ends("store/disk"))
     with pytest.raises(InputError) as error:
-        meant(told, name)
+        meant(written_run, name)
     assert str(error.value) == said
 
 
-def test_where_nothing_is_held_that_is_said(told: Written) -> None:
+def test_where_nothing_is_held_that_is_said(written_run: Written) -> None:
     with pytest.raises(InputError) as error:
-        meant(told, "cli")
+        meant(written_run, "cli")
     assert str(error.value) == ("cli is not held, and nothing else is; to see its events, type: weft events")
 
 
-def test_what_is_where_it_should_be_may_be_named(told: Written) -> None:
-    told.tell(ends("cli", "@land", "done"), ends("store/model", "@merge", "done"), ends("store"))
-    assert meant(told, "cli", "store/model") == []
+def test_what_is_where_it_should_be_may_be_named(written_run: Written) -> None:
+    written_run.tell(ends("cli", "@land", "done"), ends("store/model", "@merge", "done"), ends("store"))
+    assert meant(written_run, "cli", "store/model") == []
 
 
-def test_what_is_merged_but_has_not_landed_is_not_where_it_should_be(told: Written) -> None:
-    told.tell(ends("cli", "@merge", "done"))
+def test_what_is_merged_but_has_not_landed_is_not_where_it_should_be(written_run: Written) -> None:
+    written_run.tell(ends("cli", "@merge", "done"))
     with pytest.raises(InputError):
-        meant(told, "cli")
+        meant(written_run, "cli")
 
 
-def test_a_step_of_a_run_merges_nothing(told: Written) -> None:
-    told.tell(ends("cli"))
-    with told.opened() as recorded_run, pytest.raises(InputError) as error:
+def test_a_step_of_a_run_merges_nothing(written_run: Written) -> None:
+    written_run.tell(ends("cli"))
+    with written_run.opened() as recorded_run, pytest.raises(InputError) as error:
         merge(recorded_run, held(recorded_run), None, environ={"WEFT_RUN": "r1", "WEFT_SUBPLAN": "cli"})  # type: ignore[arg-type]
     assert "is refused inside a step of cli" in str(error.value)
 
@@ -253,39 +253,41 @@ def test_what_is_given_up_is_not_waited_for(event: AnyEvent) -> None:
     assert waits(both, asked("cli"), asked("store"), event).keys == {("store", "@merge")}
 
 
-def test_what_is_paused_is_named_if_it_is_still_held(told: Written) -> None:
-    told.tell(ends("cli", "@workspace"), ends("store/disk", "@workspace"), ends("store/model", "@merge"))
-    with told.opened() as recorded_run:
+def test_what_is_paused_is_named_if_it_is_still_held(written_run: Written) -> None:
+    written_run.tell(
+        ends("cli", "@workspace"), ends("store/disk", "@workspace"), ends("store/model", "@merge")
+    )
+    with written_run.opened() as recorded_run:
         wanted = held(recorded_run)
         assert paused(recorded_run, wanted) == []
-    told.tell(says("", "pause"), becomes("store/disk", "failed"))
-    with told.opened() as recorded_run:
+    written_run.tell(says("", "pause"), becomes("store/disk", "failed"))
+    with written_run.opened() as recorded_run:
         assert paused(recorded_run, wanted) == ["cli"]
 
 
 # Completed parts
 
 
-def meant_now(told: Written, *names: str) -> tuple[list[str], tuple[str, ...]]:
-    with told.opened() as recorded_run:
+def meant_now(written_run: Written, *names: str) -> tuple[list[str], tuple[str, ...]]:
+    with written_run.opened() as recorded_run:
         wanted, parts = chosen_now(recorded_run, names)
         return subplans(wanted), parts
 
 
-def test_with_parts_all_that_is_held_in_the_group_is_meant_too(told: Written) -> None:
-    told.tell(ends("cli"), ends("store/model"))
-    assert meant_now(told, "store") == (["store/model"], ("store",))
-    assert meant_now(told, "store/disk") == ([], ("store/disk",))
+def test_with_parts_all_that_is_held_in_the_group_is_meant_too(written_run: Written) -> None:
+    written_run.tell(ends("cli"), ends("store/model"))
+    assert meant_now(written_run, "store") == (["store/model"], ("store",))
+    assert meant_now(written_run, "store/disk") == ([], ("store/disk",))
 
 
 def test_parts_may_be_asked_for_in_a_run_that_has_failed_but_not_in_one_that_was_replaced(
-    told: Written,
+    written_run: Written,
 ) -> None:
-    told.tell(ends("cli"), state="failed")
-    assert meant_now(told, "store") == ([], ("store",))
-    told.tell(state="abandoned")
+    written_run.tell(ends("cli"), state="failed")
+    assert meant_now(written_run, "store") == ([], ("store",))
+    written_run.tell(state="abandoned")
     with pytest.raises(InputError, match="run r1 was replaced by a newer run; leave out --run"):
-        meant_now(told, "store")
+        meant_now(written_run, "store")
 
 
 @pytest.mark.parametrize(
@@ -295,9 +297,11 @@ def test_parts_may_be_asked_for_in_a_run_that_has_failed_but_not_in_one_that_was
         (("stor",), "there is no subplan 'stor'; did you mean 'store'?"),
     ],
 )
-def test_parts_of_what_is_not_there_are_refused(told: Written, names: tuple[str, ...], said: str) -> None:
+def test_parts_of_what_is_not_there_are_refused(
+    written_run: Written, names: tuple[str, ...], said: str
+) -> None:
     with pytest.raises(InputError) as error:
-        meant_now(told, *names)
+        meant_now(written_run, *names)
     assert str(error.value) == said
 
 

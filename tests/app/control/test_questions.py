@@ -68,8 +68,8 @@ def test_a_question_can_be_asked_again(one: Written) -> None:
 
 def test_an_answer_waits_in_the_journal_until_it_is_taken_up(one: Written) -> None:
     with one.opened() as recorded_run:
-        found = answer(recorded_run, "docs", accepted=False, text="not yet")
-    assert found.name == "docs:sure"
+        answered = answer(recorded_run, "docs", accepted=False, text="not yet")
+    assert answered.name == "docs:sure"
     (request,) = one.journal.requests("r1")
     assert (request.kind, request.subplan, request.step) == ("answer", "docs", "sure")
     assert request.data == {"accepted": False, "text": "not yet"}

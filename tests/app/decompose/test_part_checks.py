@@ -33,11 +33,11 @@ def verifies(
     folder: Path, commands: tuple[str, ...], *parts: tuple[str, ...], paths: tuple[str, ...] = ()
 ) -> list[str]:
     """What is written for each of the parts, all of whose files hold tests."""
-    found = ProjectSurvey(
+    survey = ProjectSurvey(
         agents=(), tests=tuple(CheckCommand(one, "x") for one in commands), setup="", git=GitState()
     )
     tests = [path for part in parts for path in part]
-    checks = part_checks(found, folder, (*tests, *paths), tests, {"PATH": str(folder / "bin")})
+    checks = part_checks(survey, folder, (*tests, *paths), tests, {"PATH": str(folder / "bin")})
     return [checks.for_part(part) for part in parts]
 
 
@@ -52,9 +52,9 @@ def test_pytest_is_given_the_test_files_of_the_part_or_the_folder_that_is_all_it
 
 
 def test_a_group_with_all_tests_needs_no_verify_of_its_own(tmp_path: Path) -> None:
-    found = ProjectSurvey(agents=(), tests=(CheckCommand("pytest -q", "x"),), setup="", git=GitState())
+    survey = ProjectSurvey(agents=(), tests=(CheckCommand("pytest -q", "x"),), setup="", git=GitState())
     environ = {"PATH": str(project(tmp_path, "pytest") / "bin")}
-    checks = part_checks(found, tmp_path, TESTS, TESTS, environ)
+    checks = part_checks(survey, tmp_path, TESTS, TESTS, environ)
     assert checks.for_group(TESTS) == ""
     assert checks.for_group(TESTS[:3]) == "pytest -q tests/store tests/web/test_view.py"
 
@@ -152,8 +152,8 @@ def test_scripts_of_javascript_take_paths_if_nothing_else_is_set(
 
 def test_other_commands_are_not_narrowed(tmp_path: Path) -> None:
     assert verifies(project(tmp_path, "tox"), ("tox", "pytest -q"), TESTS) == [""]
-    found = ProjectSurvey(agents=(), tests=(), setup="", git=GitState())
-    assert part_checks(found, tmp_path, TESTS, TESTS, {}).for_part(TESTS) == ""
+    survey = ProjectSurvey(agents=(), tests=(), setup="", git=GitState())
+    assert part_checks(survey, tmp_path, TESTS, TESTS, {}).for_part(TESTS) == ""
 
 
 @pytest.mark.parametrize(

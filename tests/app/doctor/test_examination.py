@@ -24,9 +24,9 @@ def check(*findings: Finding, error: Exception | None = None, name: str = "one")
 
 
 def test_ids_are_unique_and_everything_is_explained() -> None:
-    assert len({one.id for one in CHECKS}) == len(CHECKS)
-    assert all(one.why and one.covers and not one.why.endswith(".") for one in CHECKS)
-    assert all(one.id.replace("-", "").islower() and one.id.isascii() for one in CHECKS)
+    assert len({check.id for check in CHECKS}) == len(CHECKS)
+    assert all(check.why and check.covers and not check.why.endswith(".") for check in CHECKS)
+    assert all(check.id.replace("-", "").islower() and check.id.isascii() for check in CHECKS)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_what_is_wrong_only_for_a_moment_is_not_told(tmp_path: Path) -> None:
     healed = iter([[problem("once", subject="once")], []])
     once = Check(id="once", covers="", why="", examine=lambda _ground: next(healed))
     told = doctor(tmp_path, checks=[passing, once]).results
-    assert [(one.check.id, one.state, one.finding.found) for one in told] == [
+    assert [(check.check.id, check.state, check.finding.found) for check in told] == [
         ("passing", FindingState.PROBLEM, "always"),
         ("once", FindingState.OK, ""),
     ]
@@ -148,8 +148,8 @@ def test_what_cannot_be_looked_at_again_is_not_said_to_be_mended(tmp_path: Path)
             raise WeftError("blind")
         return disease.look(ground)
 
-    one = Check(id="one", covers="", why="", examine=look)
-    report = doctor(tmp_path, fix=True, checks=[one])
+    check = Check(id="one", covers="", why="", examine=look)
+    report = doctor(tmp_path, fix=True, checks=[check])
     assert [told.state for told in report.results] == [FindingState.UNKNOWN]
 
 

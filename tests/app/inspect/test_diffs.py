@@ -102,8 +102,8 @@ def test_an_unknown_subplan_is_refused_with_the_nearest(ran: Repository) -> None
 
 
 def test_a_step_is_refused(ran: Repository) -> None:
-    said = "changes are recorded for subplans, not for steps; type: weft diff bad"
-    assert refusal(ran, "bad:one") == said
+    message = "changes are recorded for subplans, not for steps; type: weft diff bad"
+    assert refusal(ran, "bad:one") == message
 
 
 def test_what_has_not_begun_is_said_to_have_changed_nothing(ran: Repository) -> None:
@@ -122,9 +122,9 @@ def test_what_works_in_a_directory_has_no_branch(repository: Repository) -> None
     repository.plan("isolation: dir\nsubplans: [{id: a, steps: [{id: work, run: 'true'}]}]")
     repository.run()
     place = repository.root / ".weft" / "workspaces" / "tried"
-    said = f"as it is run with `isolation: dir`; what it did is in {place}"
-    assert refusal(repository, "a") == f"there is no branch of a to compare, {said}"
-    assert refusal(repository, None) == f"there is no branch of this plan to compare, {said}"
+    message = f"as it is run with `isolation: dir`; what it did is in {place}"
+    assert refusal(repository, "a") == f"there is no branch of a to compare, {message}"
+    assert refusal(repository, None) == f"there is no branch of this plan to compare, {message}"
 
 
 # Other runs

@@ -178,10 +178,10 @@ def test_usage_limits_that_a_person_has_ended_are_not_shown(recorded_run: Writte
 def test_what_is_held_is_listed_until_it_has_landed(
     recorded_run: Written, outcome: str, files: tuple[str, ...]
 ) -> None:
-    told = make_event(
+    event = make_event(
         kind="merge", subplan="docs", step="@land", outcome=outcome, data={"files": ["a.py"], "message": "no"}
     )
-    recorded_run.tell(state("docs", "running"), state("docs", "completed"), told)
+    recorded_run.tell(state("docs", "running"), state("docs", "completed"), event)
     (docs,) = seen(recorded_run, everything=False).subplans
     assert (docs.landing, docs.conflict, docs.message) == (outcome, files, "no")
     recorded_run.tell(make_event(kind="merge", subplan="docs", step="@land", outcome="merged"))
@@ -441,14 +441,14 @@ def test_a_step_that_was_rejected_is_shown_until_it_is_done(recorded_run: Writte
     ends = step("finished", "store/model", "check", "rejected")
     ends = replace(ends, message="on_result: always (fail)")
     recorded_run.tell(*BEGUN, ends)
-    found = row(recorded_run, "store/model")
-    assert found.rejected is not None
-    assert (found.rejected.step, found.rejected.attempt, found.rejected.reason) == (
+    shown = row(recorded_run, "store/model")
+    assert shown.rejected is not None
+    assert (shown.rejected.step, shown.rejected.attempt, shown.rejected.reason) == (
         "check",
         1,
         "on_result: always (fail)",
     )
-    assert found.steps_done == 0, "what was turned down is not done"
+    assert shown.steps_done == 0, "what was turned down is not done"
     recorded_run.tell(step("finished", "store/model", "check", "done"))
     assert row(recorded_run, "store/model").rejected is None
 

@@ -8,5 +8,5 @@ from weft.app.inspect.replay import replay
 
 def test_a_run_without_events_is_replayed(tmp_path: Path) -> None:
     with written(tmp_path) as one, one.opened() as recorded_run:
-        found = replay(recorded_run)
-    assert (found.facts, found.events, found.state, found.difference) == (0, 0, "running", None)
+        replayed = replay(recorded_run)
+    assert (replayed.facts, replayed.events, replayed.state, replayed.difference) == (0, 0, "running", None)

@@ -77,9 +77,9 @@ def test_a_plan_that_cannot_have_its_sandboxes_is_refused_with_what_helps(tmp_pa
 def test_the_message_says_where_it_is_written(tmp_path: Path) -> None:
     nothing = {"PATH": str(tmp_path)}
     assert trouble(plan(), nothing) == ""
-    said = "`sandbox: bwrap` does not work here: bubblewrap is not installed"
+    message = "`sandbox: bwrap` does not work here: bubblewrap is not installed"
     assert trouble(plan("sandbox: bwrap"), nothing).partition(": ")[0].split(":")[-2] == "4"
-    assert said in trouble(plan("sandbox: bwrap"), nothing)
+    assert message in trouble(plan("sandbox: bwrap"), nothing)
     assert trouble(plan(*BY_AGENT), nothing).partition(": ")[0].split(":")[-2] == "1"
 
 

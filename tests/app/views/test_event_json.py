@@ -13,12 +13,12 @@ def recorded(data=None, **event):
 
 def test_an_event_that_just_happened_has_the_data_that_the_journal_stores() -> None:
     event = make_event(kind="merge_asked", data={"subplan": "store", "parts": ["store/model"]})
-    one = event_json(Recorded(seq=1, at=0.0, run="r1", event=event))
-    assert (one["subplan"], one["parts"]) == ("store", ["store/model"])
+    entry = event_json(Recorded(seq=1, at=0.0, run="r1", event=event))
+    assert (entry["subplan"], entry["parts"]) == ("store", ["store/model"])
 
 
 def test_an_event_has_the_common_fields_first_and_then_its_own() -> None:
-    one = recorded(
+    entry = recorded(
         kind="step_finished",
         subplan="store/model",
         step="code",
@@ -28,7 +28,7 @@ def test_an_event_has_the_common_fields_first_and_then_its_own() -> None:
         tokens=900,
         data={"exit_code": 1, "kind": "agent"},
     )
-    assert list(event_json(one).items()) == [
+    assert list(event_json(entry).items()) == [
         ("seq", 7),
         ("ts", "2023-11-14T22:13:20.123Z"),
         ("run", "r1"),
@@ -56,23 +56,23 @@ def test_what_an_event_does_not_say_is_null_and_an_unknown_cost_is_not_zero() ->
 
 
 def test_the_fact_is_not_told() -> None:
-    one = event_json(recorded(kind="woke", fact=Woke(at=1.0)))
-    assert "fact" not in one
+    entry = event_json(recorded(kind="woke", fact=Woke(at=1.0)))
+    assert "fact" not in entry
 
 
 def test_data_never_replaces_a_common_field() -> None:
-    one = event_json(recorded(kind="run_started", data={"run": "another", "plan": "notes"}))
-    assert (one["run"], one["plan"]) == ("r1", "notes")
+    entry = event_json(recorded(kind="run_started", data={"run": "another", "plan": "notes"}))
+    assert (entry["run"], entry["plan"]) == ("r1", "notes")
 
 
 def test_times_in_the_data_are_written_like_the_time_of_the_event() -> None:
     data = {"launched_at": 0, "completed_at": 1.5, "until": 60.0, "at": 1.0, "started_at": None}
-    one = event_json(recorded(kind="step_finished", data=data))
-    assert (one["launched_at"], one["completed_at"]) == (
+    entry = event_json(recorded(kind="step_finished", data=data))
+    assert (entry["launched_at"], entry["completed_at"]) == (
         "1970-01-01T00:00:00.000Z",
         "1970-01-01T00:00:01.500Z",
     )
-    assert (one["until"], one["at"], one["started_at"]) == ("1970-01-01T00:01:00.000Z", 1.0, None)
+    assert (entry["until"], entry["at"], entry["started_at"]) == ("1970-01-01T00:01:00.000Z", 1.0, None)
 
 
 def test_a_time_is_rounded_to_the_millisecond() -> None:

@@ -68,8 +68,8 @@ def test_where_nothing_is_asked_that_is_told(project: Project) -> None:
         ["run RUN has no open question"],
     )
     done = project.weft("answer", "a", "yes")
-    said = ["error: run RUN has no open question; to see its events, type: weft events"]
-    assert (done.exit_code, project.told(done.stderr)) == (2, said)
+    message = ["error: run RUN has no open question; to see its events, type: weft events"]
+    assert (done.exit_code, project.told(done.stderr)) == (2, message)
 
 
 def test_an_answer_that_was_not_taken_up_yet_is_listed_and_no_second_one_is_taken(project: Project) -> None:
@@ -78,8 +78,8 @@ def test_an_answer_that_was_not_taken_up_yet_is_listed_and_no_second_one_is_take
     listed = project.weft("answer")
     assert (listed.exit_code, listed.stdout) == (0, "release:sure  Really?  (answered: yes)\n")
     done = project.weft("answer", "release", "no")
-    said = "error: release:sure has been answered already: yes; the run has not handled it yet\n"
-    assert (done.exit_code, done.stderr) == (2, said)
+    message = "error: release:sure has been answered already: yes; the run has not handled it yet\n"
+    assert (done.exit_code, done.stderr) == (2, message)
 
 
 def test_an_answer_for_a_paused_slice_says_how_it_continues(project: Project) -> None:

@@ -326,14 +326,16 @@ def test_no_variable_approves_anything(cloned: Project) -> None:
 def test_where_nobody_can_be_asked_it_is_said_how_to_do_without(cloned: Project) -> None:
     done = cloned.weft("config", "approve", input="y\n")
     how = "weft config approve --yes (or --hash HASH)"
-    said = f"error: cannot ask without a terminal; after you have read them, type: {how}"
-    assert (done.exit_code, done.stderr.splitlines()[-1]) == (2, said)
+    message = f"error: cannot ask without a terminal; after you have read them, type: {how}"
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (2, message)
 
 
 def test_with_nothing_to_approve_that_is_said(project: Project) -> None:
     done = project.weft("config", "approve")
-    said = "there is nothing to approve: the project's configuration names no commands and loosens nothing\n"
-    assert (done.exit_code, done.stderr) == (0, said)
+    message = (
+        "there is nothing to approve: the project's configuration names no commands and loosens nothing\n"
+    )
+    assert (done.exit_code, done.stderr) == (0, message)
     configured(project, COMMANDS).weft("config", "approve", "--yes")
     done = project.weft("config", "approve")
     assert (done.exit_code, done.stderr) == (0, f"approved already: {hash_of(project)}\n")

@@ -89,8 +89,8 @@ def test_who_follows_goes_on_under_a_new_coordinator(project: Project) -> None:
     assert follows.stderr.readline() == "the run is not active; to resume it, type: weft run\n"
     project.let_through()
     assert project.weft("run", "-q").exit_code == 0
-    said, more = follows.communicate()
-    told = project.told(said)
+    message, more = follows.communicate()
+    told = project.told(message)
     assert told[-1] == "tried  completed after N s"
     assert "tried  resumes after an interruption" in "\n".join(told)
     assert (follows.returncode, more) == (0, "")
@@ -117,8 +117,8 @@ def test_in_a_directory_of_the_project_it_is_the_same(ran: Ran, tmp_path: Path) 
 def test_where_nothing_has_been_run_that_is_told(project: Project, command: Sequence[str]) -> None:
     done = project.weft(*command)
     assert (done.exit_code, done.stdout) == (2, "")
-    said = "error: nothing has been run in PROJECT yet; to write a plan, type: weft init"
-    assert project.told(done.stderr) == [said]
+    message = "error: nothing has been run in PROJECT yet; to write a plan, type: weft init"
+    assert project.told(done.stderr) == [message]
     assert not (project.root / ".weft").exists()
 
 
@@ -144,8 +144,8 @@ def test_in_a_directory_that_has_been_deleted_that_is_told(project: Project) -> 
     done = subprocess.run(
         ["/bin/sh", "-c", script], cwd=gone, env=project.env, capture_output=True, text=True, check=False
     )
-    said = "error: the current directory has been deleted; change to another one\n"
-    assert (done.returncode, done.stderr) == (2, said)
+    message = "error: the current directory has been deleted; change to another one\n"
+    assert (done.returncode, done.stderr) == (2, message)
 
 
 @pytest.mark.parametrize("command", [["events"], ["logs", "/"], ["logs", "/", "--json"]])

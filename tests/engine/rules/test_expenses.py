@@ -239,8 +239,8 @@ def test_what_does_not_fit_under_the_ceiling_is_not_started() -> None:
     slices = [leaf(name, agent("work", max_cost=1.0)) for name in "abc"]
     story = story_of(slices, {f"{name}:work": spends(1.0) for name in "abc"}, budget=2.5, policy="serial")
     assert story.states == {"a": "completed", "b": "completed", "c": "budget"}
-    said = "$2.00 of $2.50 spent, and this may cost $1.00"
-    assert story.why("c")["message"] == f"the budget of the plan is used up: {said}"
+    message = "$2.00 of $2.50 spent, and this may cost $1.00"
+    assert story.why("c")["message"] == f"the budget of the plan is used up: {message}"
     assert story.last.cost == 2_000_000
 
 
@@ -260,8 +260,8 @@ def test_a_ceiling_on_a_group_counts_only_what_is_in_it() -> None:
     ]
     story = story_of(slices, {"g/a:work": spends(1.0), "c:work": spends(1.0)}, budget=5.0)
     assert story.states == {"g": "error", "g/a": "completed", "g/b": "budget", "c": "completed"}
-    said = "$1.00 of $1.00 spent, and this may cost $1.00"
-    assert story.why("g/b")["message"] == f"the budget of g is used up: {said}"
+    message = "$1.00 of $1.00 spent, and this may cost $1.00"
+    assert story.why("g/b")["message"] == f"the budget of g is used up: {message}"
 
 
 def test_at_the_ceiling_running_agents_are_ended_and_commands_go_on() -> None:
@@ -330,8 +330,8 @@ def test_an_agent_that_never_tells_what_it_cost_uses_up_what_was_reserved_for_it
     slices = [leaf(name, agent("work", max_cost=1.0)) for name in "abc"]
     story = story_of(slices, {}, budget=2.5, policy="serial")
     assert story.states == {"a": "completed", "b": "completed", "c": "budget"}
-    said = "$0.00 of $2.50 spent, $2.00 reserved for calls that did not report their cost, and this may cost $1.00"
-    assert story.why("c")["message"] == f"the budget of the plan is used up: {said}"
+    spent = "$0.00 of $2.50 spent, $2.00 reserved for calls that did not report their cost, and this may cost $1.00"
+    assert story.why("c")["message"] == f"the budget of the plan is used up: {spent}"
     assert (story.last.cost, story.last.data["unknown_costs"]) == (0, 2)
 
 
@@ -396,8 +396,8 @@ def test_tokens_have_ceilings_as_money_has() -> None:
     how = {f"{name}:work": uses(900) for name in "abc"}
     story = story_of(slices, how, budget={"tokens": 2500}, policy="serial")
     assert story.states == {"a": "completed", "b": "completed", "c": "budget"}
-    said = "1,800 tokens of 2,500 tokens spent, and this may cost 1,000 tokens"
-    assert story.why("c")["message"] == f"the token budget of the plan is used up: {said}"
+    message = "1,800 tokens of 2,500 tokens spent, and this may cost 1,000 tokens"
+    assert story.why("c")["message"] == f"the token budget of the plan is used up: {message}"
     assert story.last.tokens == 1800
 
 

@@ -13,15 +13,15 @@ def ended(**more) -> JobEnded:
 
 
 def test_a_program_that_is_not_there_was_not_started() -> None:
-    told = with_sandbox_failure(ended(stderr="bwrap: execvp claude: No such file or directory\n"))
-    assert (told.why, told.exit_code) == (EndReason.NOT_STARTED, None)
-    assert told.message.startswith("cannot run claude: No such file or directory in its sandbox")
+    outcome = with_sandbox_failure(ended(stderr="bwrap: execvp claude: No such file or directory\n"))
+    assert (outcome.why, outcome.exit_code) == (EndReason.NOT_STARTED, None)
+    assert outcome.message.startswith("cannot run claude: No such file or directory in its sandbox")
 
 
 def test_a_sandbox_that_cannot_be_made_says_why() -> None:
-    told = with_sandbox_failure(ended(stderr="bwrap: Can't mkdir /x: Read-only file system\n"))
+    outcome = with_sandbox_failure(ended(stderr="bwrap: Can't mkdir /x: Read-only file system\n"))
     expected = "bubblewrap cannot create its sandbox: Can't mkdir /x: Read-only file system"
-    assert (told.why, told.message) == (EndReason.NOT_STARTED, expected)
+    assert (outcome.why, outcome.message) == (EndReason.NOT_STARTED, expected)
 
 
 @pytest.mark.parametrize(

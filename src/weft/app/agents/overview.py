@@ -42,13 +42,13 @@ class PlanAgents(Struct, frozen=True, kw_only=True):
         Raises `InputError` for an unknown name.
         """
         own = self.plan.agents
-        known = {**{name: Agent(name=name, use=name) for name in AGENT_PROGRAMS}, **own}
+        by_name = {**{name: Agent(name=name, use=name) for name in AGENT_PROGRAMS}, **own}
         used = {agent.use for agent in own.values()}
         for name in names:
-            if name not in known:
-                raise InputError(f"there is no agent {name!r}{suggestion(name, [*known], most=20)}")
+            if name not in by_name:
+                raise InputError(f"there is no agent {name!r}{suggestion(name, [*by_name], most=20)}")
         rest = (name for name in AGENT_PROGRAMS if name not in used)
-        return [known[name] for name in dict.fromkeys(names or (*own, *rest))]
+        return [by_name[name] for name in dict.fromkeys(names or (*own, *rest))]
 
 
 def find_agents(name: str | None, directory: Path, environ: Mapping[str, str]) -> PlanAgents:
@@ -122,8 +122,8 @@ def overview(
 
 def _versions(agents: Sequence[Agent], environ: Mapping[str, str], patience: float) -> dict[str, str | None]:
     """Returns the versions of the installed programs that Weft knows."""
-    known = {AGENT_PROGRAMS[agent.use].program for agent in agents if agent.command is None}
-    programs = [name for name in known if name is not None and place_of(name, environ) is not None]
+    used = {AGENT_PROGRAMS[agent.use].program for agent in agents if agent.command is None}
+    programs = [name for name in used if name is not None and place_of(name, environ) is not None]
     if not programs:
         return {}
     versions = map_in_threads(
@@ -137,7 +137,7 @@ def _seen(
 ) -> AgentStatus:
     program = program_of(agent)
     around = {**environ, **agent.env}
-    known = AGENT_PROGRAMS[agent.use]
+    declared = AGENT_PROGRAMS[agent.use]
     return AgentStatus(
         agent=agent,
         is_of_plan=agent.name in found.plan.agents,
@@ -145,9 +145,9 @@ def _seen(
         place=None if program is None or "/" in program else place_of(program, around),
         version=None if program is None else versions.get(program),
         signs=None
-        if known.access is None
-        else tuple(_shown(one, environ) for one in find_credentials(known.access, around)),
-        sign_in=known.sign_in,
+        if declared.access is None
+        else tuple(_shown(sign, environ) for sign in find_credentials(declared.access, around)),
+        sign_in=declared.sign_in,
     )
 
 

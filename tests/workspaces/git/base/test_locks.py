@@ -112,8 +112,8 @@ def test_a_lock_that_a_process_has_open_is_its_own(worktree: Path, git_dir: Path
     with lock.open():
         assert list(users_of(lock, worktree)) == [os.getpid()]
         assert not is_stale(lock, worktree, pause=Clock().pause)
-        told = rf"still running in {worktree} \(process {os.getpid()}\) and has locked {lock}; wait"
-        with pytest.raises(WorkspaceError, match=told):
+        message = rf"still running in {worktree} \(process {os.getpid()}\) and has locked {lock}; wait"
+        with pytest.raises(WorkspaceError, match=message):
             remove_stale_locks(worktree, git_dir, pause=Clock().pause)
     assert lock.exists()
     assert is_stale(lock, worktree, pause=Clock().pause)
