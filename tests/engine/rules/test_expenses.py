@@ -330,8 +330,8 @@ def test_an_agent_that_never_tells_what_it_cost_uses_up_what_was_reserved_for_it
     slices = [leaf(name, agent("work", max_cost=1.0)) for name in "abc"]
     story = story_of(slices, {}, budget=2.5, policy="serial")
     assert story.states == {"a": "completed", "b": "completed", "c": "budget"}
-    spent = "$0.00 of $2.50 spent, $2.00 reserved for calls that did not report their cost, and this may cost $1.00"
-    assert story.why("c")["message"] == f"the budget of the plan is used up: {spent}"
+    why = "$0.00 of $2.50 spent, $2.00 reserved for calls that did not report their cost, and this may cost $1.00"
+    assert story.why("c")["message"] == f"the budget of the plan is used up: {why}"
     assert (story.last.cost, story.last.data["unknown_costs"]) == (0, 2)
 
 
