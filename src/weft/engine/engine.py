@@ -58,9 +58,8 @@ from weft.plan.order.outline import ROOT
 class Engine:
     def __init__(self, compiled: CompiledPlan, *, quiet: bool = False, trace: bool = False) -> None:
         """`quiet`: no events and orders until `speak`. `trace`: `moves` records each transition of the net."""
-        state = self._state = initial_state(compiled)
+        state = self._state = initial_state(compiled, trace=trace)
         state.quiet = quiet
-        state.moves = [] if trace else None
         self._events = EventWriter(state)
         moves = Moves(state)
         self._scopes = Scopes(state, self._events)
@@ -164,9 +163,7 @@ class Engine:
 
     def take_messages(self) -> tuple[list[AnyEvent], list[AnyOrder]]:
         """Removes and returns the events and orders since the last call."""
-        events, orders = self._state.events, self._state.orders
-        self._state.events, self._state.orders = [], []
-        return events, orders
+        return self._state.take_messages()
 
     # Facts
 
@@ -220,8 +217,9 @@ class Engine:
         state.started_at = fact.at
         state.carried = frozenset(fact.carried)
         state.continued = {earlier.subplan: earlier for earlier in fact.continued}
-        state.landed = {row for row, path in enumerate(state.plan.outline.paths) if path in fact.landed}
-        state.on_target = set(state.landed)
+        landed = [row for row, path in enumerate(state.plan.outline.paths) if path in fact.landed]
+        state.land(landed)
+        state.reach_target(landed)
         self._events.run_started(fact)
         self._control.carries(fact.paused)
         self._expenses.carries(fact.earlier or ())
@@ -321,9 +319,9 @@ class Engine:
         """Processes one entry of the queues; returns whether there was any."""
         state, scopes = self._state, self._scopes
         if state.arrivals:
-            self._tokens.arrives(*state.arrivals.popleft())
+            self._tokens.arrives(*state.take_arrival())
         elif state.ended:
-            scopes.ended(state.ended.popleft())
+            scopes.ended(state.take_ended())
         elif scopes.to_cancel:
             self._cancellation.cancel_subplan(*scopes.to_cancel.popleft())
         elif scopes.rejected:

@@ -75,5 +75,5 @@ class Admission:
         granted = sum(state.allocator.grants_of(pool) for pool, _ in entry.claims)
         if granted - self._since.setdefault(row, granted) < PATIENCE:
             return False
-        state.overtaken.add(row)
+        state.overtake(row)
         return True

@@ -43,7 +43,7 @@ class Cancellation:
             return
         frame.own_failure = failure
         if frame.around is None and subplan.landing is None:
-            self._state.failures.setdefault(subplan.row, failure)
+            self._state.fail_once(subplan.row, failure)
             if subplan.row and failure.reason is not FailureReason.CANCELLED:
                 self._scopes.spread(subplan.row)
         cause = failure.cause or f"{subplan.path}:{failure.step}"

@@ -134,7 +134,7 @@ class Completion:
             self._check_continuation(subplan, fact)
         self._moves.ends(firing)
         if subplan.landing is not None and outcome == "done":
-            self._state.on_target.add(subplan.row)
+            self._state.reach_target((subplan.row,))
         if outcome in move.final and outcome not in {"done", "held", "cancelled"} and subplan.landing is None:
             failure = failure_of(firing, fact if fact.how is how else replace(fact, how=how))
             self._cancellation.cancel_frame(subplan, subplan.frame, failure)

@@ -94,7 +94,7 @@ class Control:
             row = state.candidates.get(number)
             if (state.requests[number].subplan.row if row is None else row) in state.restrained:
                 continue
-            state.paused.remove(number)
+            state.unpause(number)
             if row is None:
                 self._moves.unpause(number)
             else:

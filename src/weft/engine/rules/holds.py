@@ -56,7 +56,7 @@ class HoldRules:
         firing.waits_for, firing.red, firing.asks = fact.waits_for, fact.red, fact.asks
         if fact.conflict:
             firing.presented = False  # resolving the conflict changes the result
-        self._state.held[firing.serial] = firing
+        self._state.hold(firing)
         self._moves.lends(firing)
 
     def looks_again(self) -> bool:
@@ -105,9 +105,8 @@ class HoldRules:
         Verify may fail for a single result and pass for several together.
         """
         state = self._state
-        if not state.joins_queue:
+        if not state.take_joins_queue():
             return False
-        state.joins_queue = False
         red = {firing.serial for firing in state.held.values() if firing.red and _is_agreed(firing)}
         return self._retry(lambda firing: firing.serial in red)
 
@@ -148,7 +147,7 @@ class HoldRules:
         for firing in chosen:
             firing.is_to_retry = True
         for firing in ready:
-            del state.held[firing.serial]
+            state.release(firing)
             firing.parked, firing.is_to_retry = "asking", False
             self._moves.asks(
                 PoolRequest(subplan=firing.subplan, move=firing.move, firing=firing, was_held=True)

@@ -39,10 +39,10 @@ class Moves:
         if way.frees:
             self._give_back_slots(subplan)
         for place in way.places:
-            state.arrivals.append((subplan, place))
+            state.arrive(subplan, place)
         if way.ends:
             self._forget_pools(subplan)
-            state.ended.append(subplan)
+            state.end(subplan)
 
     def _give_back_slots(self, subplan: SubplanState) -> None:
         if subplan.lent:
@@ -61,9 +61,8 @@ class Moves:
     def begins(self, subplan: SubplanState, move: ShapeTransition, claims: Claims) -> StepFiring:
         state = self._state
         state.saw(subplan, move.name, "")
-        state.serial += 1
         firing = StepFiring(
-            serial=state.serial, subplan=subplan, move=move, claims=claims, step=move.act.step
+            serial=state.next_serial(), subplan=subplan, move=move, claims=claims, step=move.act.step
         )
         state.firings[firing.serial] = firing
         subplan.firings[firing.serial] = firing
@@ -74,9 +73,8 @@ class Moves:
         """Removes a firing and returns its claims. `leads` then places its token."""
         state, subplan = self._state, firing.subplan
         del state.firings[firing.serial], subplan.firings[firing.serial]
-        state.questions.pop(firing.serial, None)
-        state.held.pop(firing.serial, None)
-        state.perhaps_idle[subplan] = None
+        state.release(firing)
+        state.note_perhaps_idle(subplan)
         if firing.lent:
             self.regains(firing, ())
         self.gives_back(firing)
@@ -101,7 +99,7 @@ class Moves:
         self._state.saw(firing.subplan, firing.move.name, "lent")
         self.gives_back(firing)
         firing.lent = True
-        self._state.perhaps_idle[firing.subplan] = None
+        self._state.note_perhaps_idle(firing.subplan)
         self._backlog.remove(firing.subplan)
 
     def regains(self, firing: StepFiring, claims: Claims) -> None:
@@ -115,8 +113,7 @@ class Moves:
         The engine calls this when everything with room has started, so all other work is waiting.
         """
         state = self._state
-        candidates, state.perhaps_idle = state.perhaps_idle, {}
-        idle = [subplan for subplan in candidates if subplan.slots and self._is_idle(subplan)]
+        idle = [subplan for subplan in state.take_perhaps_idle() if subplan.slots and self._is_idle(subplan)]
         for subplan in idle:
             self._lend_slots(subplan)
         return bool(idle)
@@ -161,11 +158,11 @@ class Moves:
 
     def _add(self, request: PoolRequest) -> int:
         state = self._state
-        state.next_request += 1
-        state.requests[state.next_request] = request
-        request.subplan.requests[state.next_request] = request
-        state.perhaps_idle[request.subplan] = None
-        return state.next_request
+        number = state.next_number()
+        state.requests[number] = request
+        request.subplan.requests[number] = request
+        state.note_perhaps_idle(request.subplan)
+        return number
 
     def _ask(self, number: int) -> None:
         state = self._state
@@ -185,14 +182,14 @@ class Moves:
 
     def _pause(self, number: int, request: PoolRequest) -> None:
         state, firing = self._state, request.firing
-        state.perhaps_idle[request.subplan] = None
+        state.note_perhaps_idle(request.subplan)
         if request.was_held:  # held again, so that people see it and can ask for it
             assert firing is not None
             self._forget(number)
             firing.parked, firing.is_to_retry = "held", True
-            state.held[firing.serial] = firing
+            state.hold(firing)
         else:
-            state.paused.add(number)
+            state.pause(number)
             request.claims, request.slots = (), False
             self._backlog.remove(request.subplan)
 

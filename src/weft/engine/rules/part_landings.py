@@ -73,9 +73,8 @@ class PartLandings:
 
     def _start(self, row: int) -> None:
         state, top = self._state, self._top(row)
-        state.serial += 1
         order = Land(
-            firing=state.serial,
+            firing=state.next_serial(),
             execution=1,
             row=row,
             path=state.path(row),
@@ -93,7 +92,7 @@ class PartLandings:
         del state.part_landings[order.firing]
         if fact.how is StepOutcome.DONE:
             rows = {str(path): row for row, path in enumerate(self._outline.paths)}
-            state.on_target.update(rows[path] for path in fact.parts if path in rows)
+            state.reach_target(rows[path] for path in fact.parts if path in rows)
         event = PartsEvent(
             subplan=order.path,
             outcome=PartsOutcome.LANDED if fact.how is StepOutcome.DONE else PartsOutcome(fact.how),

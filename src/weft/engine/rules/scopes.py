@@ -97,15 +97,15 @@ class Scopes:
     def _queue(self, row: int) -> None:
         # A waiting slice is only a number, so that many thousands can wait cheaply.
         state = self._state
-        state.next_request += 1
-        state.candidates[state.next_request] = row
-        self._numbers[row] = state.next_request
-        self._ask_for_slots(state.next_request, row)
+        number = state.next_number()
+        state.candidates[number] = row
+        self._numbers[row] = number
+        self._ask_for_slots(number, row)
 
     def _ask_for_slots(self, number: int, row: int) -> None:
         state = self._state
         if row in state.restrained:
-            state.paused.add(number)
+            state.pause(number)
             return
         key = (-state.levels[row], row, self._begin_of(row).number)
         state.allocator.ask(number, self._claims(row), key, self._gates.of(row))
@@ -141,8 +141,7 @@ class Scopes:
         del self._numbers[row]
         subplan = self._new_subplan(row, state.compiled.shape_of[row])
         subplan.slots = state.limits.slots[row]
-        subplan.hurries = row in state.overtaken
-        state.overtaken.discard(row)
+        subplan.hurries = state.take_overtaken(row)
         return subplan
 
     def reject(self, row: int) -> None:
@@ -150,7 +149,7 @@ class Scopes:
         self._start_subplan(row, self._state.compiled.shape_of[row])
 
     def _start_subplan(self, row: int, shape: int, landing: int | None = None) -> None:
-        self._state.arrivals.append((self._new_subplan(row, shape, landing), READY))
+        self._state.arrive(self._new_subplan(row, shape, landing), READY)
 
     def _new_subplan(self, row: int, shape: int, landing: int | None = None) -> SubplanState:
         state = self._state
@@ -207,14 +206,14 @@ class Scopes:
             self._row_ended(subplan.row)
         else:
             del self._state.active[rows + subplan.landing]
-            self._state.landed.add(subplan.row)
+            self._state.land((subplan.row,))
             self._notify(rows + subplan.landing)
 
     def _row_ended(self, row: int) -> None:
         if row != ROOT:
             self._settle(row)
         elif ROOT in self._state.gaps:
-            self._state.failures.setdefault(ROOT, self._state.gaps[ROOT])
+            self._state.fail_once(ROOT, self._state.gaps[ROOT])
         self._has_ended[row] = 1
         self._notify(row)
         number = self._landings.get(row)
@@ -252,7 +251,7 @@ class Scopes:
         state = self._state
         state.saw_wiring(f"close {self._outline.paths[group]}".rstrip())
         if group not in state.failures and (failure := self._failure_of_group(group)) is not None:
-            state.failures[group] = failure
+            state.fail(group, failure)
         shape = state.compiled.shape_of[group]
         if shape < 0:
             self._row_ended(group)
@@ -295,7 +294,7 @@ class Scopes:
 
     def _fail(self, row: int, failure: Failure) -> None:
         state = self._state
-        state.failures[row] = failure
+        state.fail(row, failure)
         self._events.failed(row, state.tracker.move(row - 1, states.FAILED, failure.reason), failure)
 
     # Failure
@@ -366,7 +365,7 @@ class Scopes:
         number = self._numbers.pop(row, None)
         if number is not None:
             if number in state.paused:
-                state.paused.remove(number)
+                state.unpause(number)
             else:
                 state.allocator.withdraw(number)
             del state.candidates[number]

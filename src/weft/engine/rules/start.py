@@ -225,7 +225,7 @@ class Starter:
         assert order is not None
         self._state.order(order)
         if isinstance(order, Land) and order.agreed and not firing.red:
-            self._state.joins_queue = True
+            self._state.join_queue()
         self._events.started(firing)
 
     # Another execution
@@ -287,6 +287,6 @@ class Starter:
                 return
             key = (placed.address, firing.attempt, True)
             subplan.continuation.launches(key, partial(self._is_beside, subplan, placed))
-        self._state.questions[firing.serial] = firing
-        self._state.perhaps_idle[subplan] = None
+        self._state.ask(firing)
+        self._state.note_perhaps_idle(subplan)
         self._events.asked(firing)

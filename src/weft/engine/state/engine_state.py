@@ -1,11 +1,14 @@
 """The state of the engine, shared by its rules.
 
-A rule that moves a token appends to `arrivals`; a rule that ends a subplan appends to `ended`. The engine
-works both queues off one entry at a time, so that rules need not call each other recursively.
+All rules read the state. A field is changed by the methods of the state, or else by a single rule, so that one
+module shows every way in which the field changes.
+
+A rule that moves a token calls `arrive`; a rule that ends a subplan calls `end`. The engine works both queues off
+one entry at a time, so that rules need not call each other recursively.
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
 
@@ -68,7 +71,7 @@ class EngineState(Struct, eq=False, kw_only=True):
     """Slices that continue work of an earlier run, by path."""
     serial: int = 0
     requests: dict[int, PoolRequest] = {}
-    next_request: int = 0
+    last_request: int = 0
     short: set[int] = set()
     """Requests that wait for money that other steps have reserved, by number."""
     throttled: set[int] = set()
@@ -138,6 +141,8 @@ class EngineState(Struct, eq=False, kw_only=True):
     def settings(self, row: int) -> Settings:
         return self.compiled.plan.scopes[row].settings
 
+    # Messages
+
     def emit(self, event: AnyEvent) -> None:
         if not self.quiet:
             self.events.append(event)
@@ -145,6 +150,95 @@ class EngineState(Struct, eq=False, kw_only=True):
     def order(self, order: AnyOrder) -> None:
         if not self.quiet:
             self.orders.append(order)
+
+    def take_messages(self) -> tuple[list[AnyEvent], list[AnyOrder]]:
+        """Removes and returns the events and orders since the last call."""
+        events, orders = self.events, self.orders
+        self.events, self.orders = [], []
+        return events, orders
+
+    # Changes that several rules make
+
+    def next_serial(self) -> int:
+        """Returns the serial number for a new firing."""
+        self.serial += 1
+        return self.serial
+
+    def next_number(self) -> int:
+        """Returns the number for a new request or candidate."""
+        self.last_request += 1
+        return self.last_request
+
+    def arrive(self, subplan: SubplanState, place: int) -> None:
+        """Puts a token down at a place."""
+        self.arrivals.append((subplan, place))
+
+    def take_arrival(self) -> tuple[SubplanState, int]:
+        return self.arrivals.popleft()
+
+    def end(self, subplan: SubplanState) -> None:
+        self.ended.append(subplan)
+
+    def take_ended(self) -> SubplanState:
+        return self.ended.popleft()
+
+    def note_perhaps_idle(self, subplan: SubplanState) -> None:
+        self.perhaps_idle[subplan] = None
+
+    def take_perhaps_idle(self) -> Iterable[SubplanState]:
+        subplans, self.perhaps_idle = self.perhaps_idle, {}
+        return subplans
+
+    def pause(self, number: int) -> None:
+        self.paused.add(number)
+
+    def unpause(self, number: int) -> None:
+        self.paused.remove(number)
+
+    def ask(self, firing: StepFiring) -> None:
+        """Records a question to a person."""
+        self.questions[firing.serial] = firing
+
+    def hold(self, firing: StepFiring) -> None:
+        self.held[firing.serial] = firing
+
+    def release(self, firing: StepFiring) -> None:
+        """Removes a firing that may wait for a person from the questions and holds."""
+        self.questions.pop(firing.serial, None)
+        self.held.pop(firing.serial, None)
+
+    def fail_once(self, row: int, failure: Failure) -> None:
+        """Records why a row fails, unless an earlier reason is known."""
+        self.failures.setdefault(row, failure)
+
+    def fail(self, row: int, failure: Failure) -> None:
+        self.failures[row] = failure
+
+    def land(self, rows: Iterable[int]) -> None:
+        """Records that the landings of these rows are over."""
+        self.landed.update(rows)
+
+    def reach_target(self, rows: Iterable[int]) -> None:
+        """Records that the work of these rows is on the target."""
+        self.on_target.update(rows)
+
+    def overtake(self, row: int) -> None:
+        self.overtaken.add(row)
+
+    def take_overtaken(self, row: int) -> bool:
+        """Returns whether others have overtaken the slice too often, and forgets it."""
+        is_overtaken = row in self.overtaken
+        self.overtaken.discard(row)
+        return is_overtaken
+
+    def join_queue(self) -> None:
+        """Records that a result has joined the landing queue."""
+        self.joins_queue = True
+
+    def take_joins_queue(self) -> bool:
+        """Returns whether a result has joined the landing queue since the last call."""
+        joins, self.joins_queue = self.joins_queue, False
+        return joins
 
     # The trace
 
@@ -215,8 +309,8 @@ class EngineState(Struct, eq=False, kw_only=True):
         return self.branches[group]
 
 
-def initial_state(compiled: CompiledPlan) -> EngineState:
-    """Returns the state of a run that has not started."""
+def initial_state(compiled: CompiledPlan, *, trace: bool) -> EngineState:
+    """Returns the state of a run that has not started; `trace`: it records each transition of the net."""
     plan = compiled.plan
     limits = _limits(compiled)
     budget, token_budget = budgets_of(plan)
@@ -231,6 +325,7 @@ def initial_state(compiled: CompiledPlan) -> EngineState:
         leases=Leases(values),
         budget=budget,
         token_budget=token_budget,
+        moves=[] if trace else None,
     )
 
 
