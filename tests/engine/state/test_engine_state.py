@@ -44,7 +44,7 @@ def changed_fields(tree: ast.AST, holder: str) -> set[str]:
             case ast.Subscript(value=value):
                 waiting.append(value)
             case ast.Attribute(value=ast.Name(id=name) | ast.Attribute(attr=name), attr=field):
-                fields |= {field} if name == holder or name == f"_{holder}" else set()
+                fields |= {field} if name in {holder, f"_{holder}"} else set()
             case _:
                 pass
     return fields & FIELDS
