@@ -7,15 +7,14 @@ events, and only then carries out the orders.
 """
 
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 
+from weft.engine.engine_view import EngineView
 from weft.engine.messages.events import AnyEvent, RunEnd
 from weft.engine.messages.facts import (
     Answered,
     AnyFact,
     BudgetReset,
     Controlled,
-    ControlState,
     CoordinatorLeft,
     Ended,
     Foreseen,
@@ -31,7 +30,7 @@ from weft.engine.messages.facts import (
     VerifyStarted,
     Woke,
 )
-from weft.engine.messages.orders import AnyOrder, Ordered
+from weft.engine.messages.orders import AnyOrder
 from weft.engine.rules.admission import Admission
 from weft.engine.rules.cancellation import Cancellation
 from weft.engine.rules.completion import Completion
@@ -47,19 +46,32 @@ from weft.engine.rules.scopes import Scopes
 from weft.engine.rules.start import Starter
 from weft.engine.rules.tokens import TokenRules
 from weft.engine.state import conversations, cut_off_notice, unchanged_files
-from weft.engine.state.engine_state import initial_state
+from weft.engine.state.engine_state import EngineTables, initial_state
 from weft.engine.state.slice_state import Amounts, StepFiring
-from weft.engine.states import SubplanTracker
 from weft.errors import StateError
 from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.order.outline import ROOT
 
 
-class Engine:
-    def __init__(self, compiled: CompiledPlan, *, quiet: bool = False, trace: bool = False) -> None:
-        """`quiet`: no events and orders until `speak`. `trace`: `moves` records each transition of the net."""
-        state = self._state = initial_state(compiled, trace=trace)
-        state.quiet = quiet
+class Engine(EngineView):
+    def __init__(
+        self,
+        compiled: CompiledPlan,
+        *,
+        quiet: bool = False,
+        trace: bool = False,
+        writes_events: bool = True,
+        tables: EngineTables | None = None,
+    ) -> None:
+        """`quiet`: no events and orders until `speak`. `trace`: `moves` records each transition of the net.
+
+        `writes_events`: false for a simulation that needs only the orders, to save the time.
+        `tables`: those of the plan, if they are at hand.
+        """
+        state = initial_state(compiled, tables, trace=trace)
+        super().__init__(state)
+        self._writes_events = writes_events
+        state.quiet, state.orders_nothing = quiet or not writes_events, quiet
         self._events = EventWriter(state)
         moves = Moves(state)
         self._scopes = Scopes(state, self._events)
@@ -82,10 +94,6 @@ class Engine:
     # Queries of the driver
 
     @property
-    def tracker(self) -> SubplanTracker:
-        return self._state.tracker
-
-    @property
     def state(self) -> str:
         """running, paused, waiting, stopped, completed or failed."""
         if self._state.part_landings:
@@ -94,72 +102,20 @@ class Engine:
             return self._over.value
         if self.waits_for_people:
             return "waiting"
-        return "paused" if self._stands_still else "running"
-
-    @property
-    def is_to_stop(self) -> bool:
-        """Whether a person has asked the coordinator to end."""
-        return self._state.stop_asked
-
-    @property
-    def is_restrained(self) -> bool:
-        """Whether a person has paused, frozen or stopped a part of the plan, and not resumed it."""
-        return bool(self._state.restrained)
-
-    @property
-    def _stands_still(self) -> bool:
-        """Whether people have paused all remaining work, and no step is running."""
-        state = self._state
-        if not state.restrained or state.throttled:
-            return False
-        return not any(firing.is_under_way and not firing.frozen for firing in state.firings.values())
-
-    @property
-    def waits_for_people(self) -> bool:
-        """Whether only questions and held results are left."""
-        state = self._state
-        waiting = len(state.questions) + len(state.held)
-        is_idle = waiting == len(state.firings) and not state.part_landings
-        return bool(waiting) and is_idle and not state.throttled and not state.paused
-
-    @property
-    def in_flight(self) -> Sequence[Ordered]:
-        """The orders whose end has not been reported, oldest first."""
-        orders = [firing.order for firing in self._state.firings.values() if not firing.parked]
-        return [*(order for order in orders if order is not None), *self._state.part_landings.values()]
+        return "paused" if self._is_standing_still else "running"
 
     def spent_so_far(self, firing: int) -> Amounts:
         """Returns the reported spending of the running execution."""
         return self._expenses.so_far(firing)
-
-    def lowest_ceilings(self, row: int) -> tuple[int | None, int | None]:
-        """Returns the lowest ceilings that apply to a row, in micro-dollars and in tokens."""
-        return self._state.budget.lowest_ceiling(row), self._state.token_budget.lowest_ceiling(row)
-
-    @property
-    def on_target(self) -> AbstractSet[int]:
-        """The rows whose work is on the target."""
-        return self._state.on_target
 
     @property
     def landing_record(self) -> LandingRecord:
         """The record of what has to land, and of what the landing queue has verified and pushed."""
         return self._landing_record
 
-    def questions(self) -> Sequence[StepFiring]:
-        return list(self._state.questions.values())
-
-    def held(self) -> Sequence[StepFiring]:
-        """Returns the firings that are held for a person."""
-        return list(self._state.held.values())
-
-    @property
-    def moves(self) -> Sequence[tuple[str, str]]:
-        return self._state.moves or ()
-
     def speak(self) -> None:
         """Ends the quiet phase of a replay. Orders from before that have not ended are `in_flight`."""
-        self._state.quiet = False
+        self._state.quiet, self._state.orders_nothing = not self._writes_events, False
 
     def take_messages(self) -> tuple[list[AnyEvent], list[AnyOrder]]:
         """Removes and returns the events and orders since the last call."""
@@ -366,24 +322,10 @@ class Engine:
         elif state.stopping:
             if not any(firing.is_under_way for firing in state.firings.values()) and not self._only_waits:
                 self._finish(RunEnd.STOPPED)
-        elif self._has_stopped:
+        elif self._is_stopped_by_people:
             self._finish(RunEnd.STOPPED)
         elif not state.firings and not state.throttled and not state.paused:
             self._finish(RunEnd.FAILED, list(self._scopes.unfinished()))
-
-    @property
-    def _has_stopped(self) -> bool:
-        """Whether people have stopped all remaining work."""
-        state = self._state
-        if ControlState.STOP not in state.restrained.values() or state.throttled or state.short:
-            return False
-        waiting = [
-            state.candidates[number] if number in state.candidates else state.requests[number].subplan.row
-            for number in state.paused
-        ]
-        parked = [firing.subplan.row for firing in state.firings.values() if firing.parked == "stopped"]
-        everything = len(parked) == len(state.firings)
-        return everything and all(state.restrained[row] is ControlState.STOP for row in (*waiting, *parked))
 
     @property
     def _only_waits(self) -> bool:

@@ -111,6 +111,10 @@ class Allocator:
         """Returns the amount that no firing holds, including room kept for impatient lanes."""
         return self._pools[pool].free
 
+    def waiting_at(self, pool: int) -> int:
+        """Returns the number of requests in the lanes that are parked at the pool."""
+        return sum(request[3].size for queue in self._pools[pool].queues.values() for request in queue)
+
     def grants_of(self, pool: int) -> int:
         """Returns the number of granted requests that claimed the pool."""
         return self._pools[pool].granted

@@ -91,6 +91,11 @@ class Lane:
         self._rest: list[Request] = []  # a heap
         self._dead: set[int] = set()  # numbers of those in the rest that were withdrawn
 
+    @property
+    def size(self) -> int:
+        """The number of requests in the lane."""
+        return (self.head is not None) + len(self._rest) - len(self._dead)
+
     def move(self, queue: "Queue", where: PoolState | None) -> None:
         """Moves the head to another queue."""
         head = self.head

@@ -65,7 +65,9 @@ class EngineState(Struct, eq=False, kw_only=True):
     stop_asked: bool = False
     """Whether the run stops because a person asked for it."""
     quiet: bool = False
-    """Whether events and orders are discarded, as in a replay."""
+    """Whether events are discarded, as in a replay."""
+    orders_nothing: bool = False
+    """Whether orders are discarded, as in a replay."""
     carried: frozenset[str] = frozenset()
     continued: dict[str, EarlierSlice] = {}
     """Slices that continue work of an earlier run, by path."""
@@ -148,7 +150,7 @@ class EngineState(Struct, eq=False, kw_only=True):
             self.events.append(event)
 
     def order(self, order: AnyOrder) -> None:
-        if not self.quiet:
+        if not self.orders_nothing:
             self.orders.append(order)
 
     def take_messages(self) -> tuple[list[AnyEvent], list[AnyOrder]]:
@@ -309,17 +311,34 @@ class EngineState(Struct, eq=False, kw_only=True):
         return self.branches[group]
 
 
-def initial_state(compiled: CompiledPlan, *, trace: bool) -> EngineState:
+class EngineTables(Struct, frozen=True, kw_only=True):
+    """What the engine derives from a plan, the same for every run of it."""
+
+    scripts: list[Script]
+    levels: list[int]
+    limits: PoolNumbers
+
+
+def engine_tables(compiled: CompiledPlan) -> EngineTables:
+    return EngineTables(
+        scripts=[script(shape) for shape in compiled.shapes],
+        levels=priorities(compiled.plan, compiled.after),
+        limits=_limits(compiled),
+    )
+
+
+def initial_state(compiled: CompiledPlan, tables: EngineTables | None, *, trace: bool) -> EngineState:
     """Returns the state of a run that has not started; `trace`: it records each transition of the net."""
     plan = compiled.plan
-    limits = _limits(compiled)
+    tables = tables or engine_tables(compiled)
+    limits = tables.limits
     budget, token_budget = budgets_of(plan)
     values = {name: pool.values for name, pool in plan.pools.items() if pool.values is not None}
     return EngineState(
         compiled=compiled,
         tracker=SubplanTracker(plan.outline.paths[1:]),
-        scripts=[script(shape) for shape in compiled.shapes],
-        levels=priorities(plan, compiled.after),
+        scripts=tables.scripts,
+        levels=tables.levels,
         allocator=Allocator(limits.sizes, ordered={turn for turns in limits.turns for turn in turns}),
         limits=limits,
         leases=Leases(values),

@@ -1,0 +1,1 @@
+"""`weft simulate`: the forecast of a plan, from its estimates and the project's history."""

@@ -1,0 +1,239 @@
+"""How long each piece of work takes, what it costs and how often it fails.
+
+For each step, the first of these that is known counts: its `estimate` in the plan, its history, the history of its
+agent in this project, a default. A history of few executions is drawn towards that of the agent. The estimate of a
+slice is for its agents: each agent step of the slice has an equal part of it.
+"""
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from msgspec import Struct
+
+from weft.engine.messages.internal_steps import InternalStep
+from weft.engine.messages.orders import Land, Launch, LaunchKind, Merge, Ordered, Prepare
+from weft.forecast.history import NO_HISTORY, History, LimitSample, WorkSample
+from weft.forecast.spread import Spread, between
+from weft.forecast.streams import key_of
+from weft.plan.loader.slices_check import agent_of
+from weft.plan.model import AgentWork, Estimate, Nested, Plan, RunCommand, Step, Verify
+from weft.plan.order.outline import ROOT
+
+AGENT_MINUTES = (20.0, 40.0)
+"""The default for a step of an agent, as 10 % and 90 % quantiles."""
+COMMAND_SECONDS = (5.0, 60.0)
+"""The default for a command, and for a verify."""
+WORKSPACE_SECONDS = (0.2, 2.0)
+MERGE_SECONDS = (0.05, 0.5)
+_ENOUGH = 3
+"""Executions of a step that are needed to estimate how often it fails."""
+_NEVER = LimitSample()
+
+
+class Basis(StrEnum):
+    """Where an estimate comes from."""
+
+    PLAN = "plan"
+    HISTORY = "history"
+    AGENT = "agent"
+    """The history of the agent, at other steps."""
+    DEFAULT = "default"
+    INTERNAL = "internal"
+    """A default for work of Weft itself, such as a merge, which is short."""
+
+
+class WorkEstimate(Struct, frozen=True, kw_only=True):
+    """The distribution of one execution."""
+
+    seconds: Spread
+    cost: Spread | None = None
+    """In micro-dollars; None if it is unknown."""
+    fail: float = 0.0
+    """The probability that it fails."""
+    limit: LimitSample = _NEVER
+    basis: Basis = Basis.DEFAULT
+    stream: int = 0
+    """The stream of its random numbers."""
+    shared: int = 0
+    """The stream of the durations that it shares with other steps; 0: its own."""
+
+
+class StepEstimate(Struct, frozen=True, kw_only=True):
+    """The estimate of a step of a slice, for people."""
+
+    path: str
+    step: str
+    """Its address."""
+    agent: str | None
+    estimate: WorkEstimate
+
+
+class Estimates:
+    """The estimates of all work of a plan."""
+
+    def __init__(self, plan: Plan, history: History = NO_HISTORY) -> None:
+        self._plan = plan
+        self._history = history
+        self._steps: dict[tuple[int, str], WorkEstimate] = {}
+        self._works: dict[tuple[int, str], WorkEstimate] = {}
+
+    @property
+    def sigma(self) -> float | None:
+        """How much whole runs differ, as far as it is known."""
+        return self._history.sigma
+
+    def of(self, order: Ordered) -> WorkEstimate:
+        """Returns the estimate of an execution."""
+        step = _step_of(order)
+        key = (order.row, step)
+        estimate = self._works.get(key)
+        if estimate is None:
+            if isinstance(order, Launch) and order.kind is LaunchKind.STEP:
+                estimate = self.of_step(order.row, step)
+            else:
+                estimate = self._internal(order.row, order.path, step)
+            self._works[key] = estimate
+        return estimate
+
+    # Steps of the plan
+
+    def of_step(self, row: int, address: str) -> WorkEstimate:
+        """Returns the estimate of a step of a slice."""
+        if (row, address) not in self._steps:
+            for path, step, parts in self._agent_parts(row):
+                self._steps[row, path] = self._estimate(row, path, step, parts)
+        return self._steps[row, address]
+
+    def listed(self) -> Iterator[StepEstimate]:
+        """Yields the estimate of each step that is a process, in plan order."""
+        plan = self._plan
+        for row, is_leaf in enumerate(plan.outline.leaves):
+            for address, step, _ in self._agent_parts(row) if is_leaf else ():
+                if isinstance(step.body, AgentWork | RunCommand | Verify):
+                    yield StepEstimate(
+                        path=plan.outline.paths[row],
+                        step=address,
+                        agent=self._agent(row, step),
+                        estimate=self.of_step(row, address),
+                    )
+
+    def _agent_parts(self, row: int) -> Iterator[tuple[str, Step, int]]:
+        """Yields the address of each step, the step, and the number of steps that share the slice's estimate."""
+        steps = list(self._nested(self._plan.pipeline_of(row).steps, ""))
+        agents = sum(isinstance(step.body, AgentWork) for _, step in steps)
+        processes = sum(isinstance(step.body, AgentWork | RunCommand | Verify) for _, step in steps)
+        for address, step in steps:
+            shares = isinstance(step.body, AgentWork) if agents else not isinstance(step.body, Nested)
+            yield address, step, (agents or processes) if shares else 0
+
+    def _nested(self, steps: tuple[Step, ...], prefix: str) -> Iterator[tuple[str, Step]]:
+        for step in steps:
+            yield f"{prefix}{step.id}", step
+            if isinstance(step.body, Nested):
+                yield from self._nested(self._plan.pipelines[step.body.pipeline].steps, f"{prefix}{step.id}.")
+
+    def _agent(self, row: int, step: Step) -> str | None:
+        if not isinstance(step.body, AgentWork):
+            return None
+        agent = agent_of(step.body, self._plan.scopes[row].settings, self._plan.agents)
+        return None if agent is None else agent.name
+
+    def _estimate(self, row: int, address: str, step: Step, parts: int) -> WorkEstimate:
+        path, history, agent = self._plan.outline.paths[row], self._history, self._agent(row, step)
+        own = history.steps.get((path, address), WorkSample())
+        group = history.agents.get(agent, WorkSample()) if agent else history.kinds.get("run", WorkSample())
+        whole = self._plan.subplans[row].estimate if parts else None
+        written = step.estimate or Estimate()
+        seconds, basis, shared = _seconds(own, group, is_agent=agent is not None), _basis(own, group), 0
+        if written.minutes is not None:
+            seconds, basis = _minutes(written.minutes), Basis.PLAN
+        elif whole is not None and whole.minutes is not None:
+            # One luck for all of them: their sum has the spread that the plan states for the slice.
+            seconds, basis, shared = _minutes(whole.minutes).scaled(1 / parts), Basis.PLAN, key_of(path, "slice")
+        cost = _cost(own, group) if agent else Spread(0.0)
+        if written.cost is not None:
+            cost = Spread(float(written.cost))
+        elif agent and whole is not None and whole.cost is not None:
+            cost = Spread(whole.cost / parts)
+        return WorkEstimate(
+            seconds=seconds,
+            cost=cost,
+            fail=_fail(written, own, group),
+            limit=history.limits.get(agent or "", _NEVER),
+            basis=basis,
+            stream=key_of(path, address),
+            shared=shared,
+        )
+
+    # The work of Weft itself
+
+    def _internal(self, row: int, path: str, step: str) -> WorkEstimate:
+        own = self._history.steps.get((path, step), WorkSample())
+        group = self._history.kinds.get(step, WorkSample())
+        if own.count or group.count:
+            seconds, basis = (own if own.count else group).seconds.shrunk(group.seconds), Basis.HISTORY
+        else:
+            seconds, basis = self._default(row, step), Basis.INTERNAL
+        return WorkEstimate(seconds=seconds, cost=Spread(0.0), basis=basis, stream=key_of(path, step))
+
+    def _default(self, row: int, step: str) -> Spread:
+        settings = self._plan.scopes[row].settings
+        if step == InternalStep.WORKSPACE:
+            base = between(*WORKSPACE_SECONDS)
+            return between(*COMMAND_SECONDS) if settings.setup_commands else base
+        if step == InternalStep.VERIFY or (step == InternalStep.LAND and self._plan.subplans[ROOT].verify):
+            return between(*COMMAND_SECONDS)
+        if step == InternalStep.RESOLVE:
+            low, high = AGENT_MINUTES
+            return between(low * 60, high * 60)
+        return between(*MERGE_SECONDS)
+
+
+def _step_of(order: Ordered) -> str:
+    match order:
+        case Launch():
+            return order.step
+        case Prepare():
+            return InternalStep.WORKSPACE
+        case Merge():
+            return InternalStep.MERGE
+        case Land():
+            return InternalStep.LAND
+
+
+def _minutes(range_: tuple[float, float]) -> Spread:
+    low, high = range_
+    return between(low * 60, high * 60)
+
+
+def _seconds(own: WorkSample, group: WorkSample, *, is_agent: bool) -> Spread:
+    if own.count:
+        return own.seconds.shrunk(group.seconds)
+    if group.count:
+        return group.seconds.shrunk(None)
+    low, high = AGENT_MINUTES
+    return between(low * 60, high * 60) if is_agent else between(*COMMAND_SECONDS)
+
+
+def _basis(own: WorkSample, group: WorkSample) -> Basis:
+    if own.count:
+        return Basis.HISTORY
+    return Basis.AGENT if group.count else Basis.DEFAULT
+
+
+def _cost(own: WorkSample, group: WorkSample) -> Spread | None:
+    """Returns the cost of an agent's execution; None if the price is unknown, which is not the same as nothing."""
+    for sample in (own, group):
+        if sample.is_priced:
+            return sample.cost.shrunk(group.cost) if sample.cost.count else Spread(0.0)
+    return None
+
+
+def _fail(written: Estimate, own: WorkSample, group: WorkSample) -> float:
+    if written.fail is not None:
+        return written.fail
+    for sample in (own, group):
+        if sample.count >= _ENOUGH:
+            # Neither never nor always can be known from a few executions.
+            return (sample.failures + 0.5) / (sample.count + 1.0) if sample.failures else 0.0
+    return 0.0

@@ -1,0 +1,48 @@
+"""Random numbers that belong to a piece of work, not to the order in which work happens.
+
+Each number is a function of the seed, the replication, the work and the attempt. So two plans that differ only in
+the size of a pool meet the same luck at every step, and the difference between their runs is the effect of the
+pool. A generator with a state, such as `random.Random`, would give its numbers out in the order of events, which
+differs between the two.
+"""
+
+from hashlib import blake2b
+from statistics import NormalDist
+
+_MASK = (1 << 64) - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+_STEPS = 1 << 53
+_NORMAL = NormalDist()
+
+
+def key_of(*names: str) -> int:
+    """Returns the number of a stream: the same for the same names, in every process."""
+    digest = blake2b("\0".join(names).encode("utf-8", "surrogateescape"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+def _mix(value: int) -> int:
+    """Returns the output of splitmix64 for a state; each bit depends on all bits of the state."""
+    value = (value + _GOLDEN) & _MASK
+    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
+    return value ^ (value >> 31)
+
+
+class Luck:
+    """The random numbers of one replication."""
+
+    __slots__ = ("_start",)
+
+    def __init__(self, seed: int, replication: int) -> None:
+        self._start = _mix(_mix(seed & _MASK) ^ replication)
+
+    def uniform(self, key: int, count: int = 0) -> float:
+        """Returns a number between 0 and 1, neither of them included; `count` numbers the draws of a stream."""
+        draw = _mix(_mix(self._start ^ key) ^ count)
+        # The middle of one of 2**53 equal intervals, so that the quantile function is finite.
+        return ((draw >> 11) + 0.5) / _STEPS
+
+    def normal(self, key: int, count: int = 0) -> float:
+        """Returns a number from the standard normal distribution."""
+        return _NORMAL.inv_cdf(self.uniform(key, count))

@@ -1,0 +1,81 @@
+"""The sums over replications. Tallies of different processes can be added."""
+
+from collections import Counter
+
+from msgspec import Struct, field
+
+from weft.forecast.virtual_run import RunOutcome
+
+class PoolTally(Struct):
+    """The use of a pool, as sums of the shares of each replication."""
+
+    busy: float = 0.0
+    """Tokens in use, on average over a replication."""
+    waiting: float = 0.0
+    """Seconds that requests waited for it."""
+
+
+class SliceTally(Struct):
+    """The work of a subplan: sums of its seconds, of their squares, and of their products with the makespan."""
+
+    seconds: float = 0.0
+    squares: float = 0.0
+    products: float = 0.0
+
+
+class Tally(Struct, kw_only=True):
+    """Everything that a forecast needs to know about its replications."""
+
+    seconds: dict[int, float] = field(default_factory=dict[int, float])
+    """The makespans, by the number of the replication, for comparisons of pairs."""
+    costs: list[int] = field(default_factory=list[int])
+    unpriced: int = 0
+    """Agent calls with an unknown cost, in all replications."""
+    failed: int = 0
+    ceilings: int = 0
+    pools: dict[str, PoolTally] = field(default_factory=dict[str, PoolTally])
+    paths: Counter[tuple[str, ...]] = field(default_factory=Counter[tuple[str, ...]])
+    slices: dict[str, SliceTally] = field(default_factory=dict[str, SliceTally])
+
+    @property
+    def runs(self) -> int:
+        return len(self.costs)
+
+    def add(self, number: int, outcome: RunOutcome, path: tuple[str, ...]) -> None:
+        """Adds the outcome of a replication; `path` is the chain of slices that ended last."""
+        total = outcome.seconds
+        self.seconds[number] = total
+        self.costs.append(outcome.cost)
+        self.unpriced += outcome.unpriced
+        self.failed += not outcome.is_completed
+        self.ceilings += outcome.meets_ceiling
+        self.paths[path] += 1
+        for name, use in outcome.pools.items():
+            pool = self.pools.setdefault(name, PoolTally())
+            pool.busy += use.busy / total if total else 0.0
+            pool.waiting += use.waiting
+        for path, seconds in outcome.works.items():
+            work = self.slices.get(path)
+            if work is None:
+                work = self.slices[path] = SliceTally()
+            work.seconds += seconds
+            work.squares += seconds * seconds
+            work.products += seconds * total
+
+    def merge(self, other: "Tally") -> None:
+        """Adds the tally of other replications."""
+        self.seconds |= other.seconds
+        self.costs += other.costs
+        self.unpriced += other.unpriced
+        self.failed += other.failed
+        self.ceilings += other.ceilings
+        self.paths += other.paths
+        for name, pool in other.pools.items():
+            mine = self.pools.setdefault(name, PoolTally())
+            mine.busy += pool.busy
+            mine.waiting += pool.waiting
+        for path, work in other.slices.items():
+            own = self.slices.setdefault(path, SliceTally())
+            own.seconds += work.seconds
+            own.squares += work.squares
+            own.products += work.products

@@ -1,0 +1,165 @@
+"""One replication: the engine of a run, driven in virtual time.
+
+Unlike `engine.simulate`, which serves the tests of the engine, this driver keeps no record of facts, events and
+orders, and the coordinator does not die. People answer at once, and agree.
+"""
+
+from collections.abc import Mapping
+from heapq import heappop, heappush
+
+from msgspec import Struct
+
+from weft.engine.engine import Engine
+from weft.engine.messages.facts import Answered, AnyFact, Ended, MergeAsked, StepOutcome, Woke
+from weft.engine.messages.orders import AnyOrder, Halt, Launch, Order, Ordered, WakeAt
+from weft.engine.messages.step_refs import ExecutionKey
+from weft.forecast.world import World
+
+_LAST = 1 << 60
+_TERMINATED = 15
+"""SIGTERM, by which an execution ends that was ordered to."""
+_OVER = frozenset({"completed", "failed", "stopped"})
+
+
+class PoolUse(Struct):
+    """The use of a pool in a replication, in seconds times tokens."""
+
+    busy: float = 0.0
+    waiting: float = 0.0
+    """The same for the requests that waited for it."""
+
+
+class RunOutcome(Struct, frozen=True, kw_only=True):
+    """The result of a replication."""
+
+    seconds: float
+    """From its start, or from now if the run is under way."""
+    cost: int
+    """In micro-dollars, as far as it is known."""
+    unpriced: int
+    """Agent calls with an unknown cost."""
+    is_completed: bool
+    meets_ceiling: bool
+    pools: Mapping[str, PoolUse]
+    ends: Mapping[int, float]
+    """By row of a slice: when its last step ended."""
+    works: Mapping[str, float]
+    """The seconds of all executions of each subplan."""
+
+
+class VirtualRun:
+    """Drives an engine until its run is over."""
+
+    def __init__(self, engine: Engine, world: World, *, watches_pools: bool = True) -> None:
+        """`watches_pools`: whether the use of pools is recorded, which takes time at each fact."""
+        self._engine = engine
+        self._world = world
+        self._now = 0.0
+        self._queue: list[tuple[float, int, int, AnyFact]] = []
+        self._count = 0
+        self._ends: dict[ExecutionKey, Ended] = {}
+        self._pools = {name: (number, PoolUse()) for name, number in engine.pools.items()} if watches_pools else {}
+        self._rows: dict[int, float] = {}
+        """By row of a slice: when its last step ended, or ends."""
+        self._works: dict[str, float] = {}
+        self._asked: set[ExecutionKey] = set()
+
+    def play(self, first: AnyFact) -> RunOutcome:
+        """Applies the first fact and everything that follows from it, until the run is over."""
+        self._apply(first)
+        engine = self._engine
+        while self._queue and engine.state not in _OVER:
+            at, _, _, fact = heappop(self._queue)
+            if isinstance(fact, Ended):
+                if self._ends.get(fact.key) is not fact:
+                    continue  # it was halted
+                del self._ends[fact.key]
+            self._pass(at)
+            self._apply(fact)
+        return RunOutcome(
+            seconds=self._now,
+            cost=engine.spent[0],
+            unpriced=engine.unknown_costs,
+            is_completed=engine.state == "completed",
+            meets_ceiling=engine.has_reached_ceiling,
+            pools={name: use for name, (_, use) in self._pools.items()},
+            ends=self._rows,
+            works=self._works,
+        )
+
+    def _pass(self, at: float) -> None:
+        """Lets time pass, and adds it to the use of the pools."""
+        seconds = at - self._now
+        self._now = at
+        if seconds:
+            for number, use in self._pools.values():
+                used, waiting = self._engine.pool_use(number)
+                use.busy += used * seconds
+                use.waiting += waiting * seconds
+
+    def _apply(self, fact: AnyFact) -> None:
+        engine = self._engine
+        engine.apply(fact)
+        for order in engine.take_messages()[1]:
+            self._obey(order)
+        self._ask_people()
+
+    def _obey(self, order: AnyOrder) -> None:
+        match order:
+            case WakeAt():
+                self._at(max(order.at, self._now), Woke(at=max(order.at, self._now)), _LAST)
+            case Halt():
+                self._halt(order)
+            case Order():
+                self._execute(order)
+            case _:
+                pass  # a rehearsal pauses nothing, so no process is frozen
+
+    def _halt(self, order: Halt) -> None:
+        """Ends an execution early, with the share of its cost for the time that it ran."""
+        end = self._ends.get(order.key)
+        if end is None or end.at <= self._now:
+            return
+        share = 1.0 - (end.at - self._now) / end.seconds if end.seconds else 1.0
+        cost = None if end.cost is None else round(end.cost * max(share, 0.0))
+        self._end(
+            Ended(
+                at=self._now,
+                firing=order.firing,
+                execution=order.execution,
+                how=StepOutcome(order.how),
+                signal=_TERMINATED,
+                cost=cost,
+                seconds=end.seconds * max(share, 0.0),
+            )
+        )
+
+    def _end(self, end: Ended) -> None:
+        self._ends[end.key] = end
+        self._at(end.at, end, end.firing)
+
+    def _execute(self, order: Ordered) -> None:
+        end = self._world.ends(order, self._now)
+        if isinstance(order, Launch) and order.is_work:
+            self._rows[order.row] = max(self._rows.get(order.row, 0.0), end.at)
+            self._works[order.path] = self._works.get(order.path, 0.0) + end.seconds
+        self._end(end)
+
+    def _at(self, when: float, fact: AnyFact, rank: int) -> None:
+        """Queues a fact. At the same time, executions come first, in their order, then people, then wake-ups."""
+        self._count += 1
+        heappush(self._queue, (when, rank, self._count, fact))
+
+    def _ask_people(self) -> None:
+        for question in self._engine.questions():
+            key = ExecutionKey(question.serial, question.execution)
+            if key not in self._asked:
+                self._asked.add(key)
+                path, step = question.subplan.path, question.step
+                answer = Answered(at=self._now, subplan=path, step=step, accepted=True, result="yes")
+                self._at(self._now, answer, _LAST - 1)
+        for firing in self._engine.held():
+            key = ExecutionKey(firing.serial, firing.execution)
+            if key not in self._asked:
+                self._asked.add(key)
+                self._at(self._now, MergeAsked(at=self._now, subplan=firing.subplan.path), _LAST - 1)

@@ -1,0 +1,101 @@
+"""The world of a replication: it decides how long each ordered execution takes, and how it ends."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from weft.engine.messages.facts import Ended, StepOutcome
+from weft.engine.messages.orders import Land, Launch, Ordered, Prepare
+from weft.forecast.estimates import Estimates, WorkEstimate
+from weft.forecast.landings import LandingLine
+from weft.forecast.spread import Spread
+from weft.forecast.streams import Luck, key_of
+
+SIGMA = 0.2
+"""How much whole runs differ if history does not say: nights on which everything is slower, or dearer."""
+_NIGHT, _PRICES = key_of("@night"), key_of("@prices")
+_FAILS, _LIMITS, _COSTS = 1 << 32, 2 << 32, 3 << 32
+"""Offsets that give the draws of one execution different numbers in the stream of its step."""
+
+
+class WorldSettings(Struct, frozen=True, kw_only=True):
+    """What all replications of a forecast have in common."""
+
+    estimates: Estimates
+    seed: int = 1
+    batch: int = 32
+    """The most results that land together."""
+    running: Mapping[tuple[str, str], float] = {}
+    """By path and step: the seconds for which executions of a run that is under way have run."""
+
+
+class World:
+    """The durations and ends of one replication."""
+
+    def __init__(self, settings: WorldSettings, replication: int) -> None:
+        sigma = settings.estimates.sigma
+        factor = Spread(1.0, SIGMA if sigma is None else sigma)
+        self._luck = Luck(settings.seed, replication)
+        self._estimates = settings.estimates
+        self._night = factor.at(self._luck.normal(_NIGHT))
+        self._prices = factor.at(self._luck.normal(_PRICES))
+        self._landings = LandingLine(settings.batch)
+        self._draws: dict[tuple[int, str], int] = {}
+        self._running = dict(settings.running)
+
+    def ends(self, order: Ordered, now: float) -> Ended:
+        """Returns the end of an execution that is ordered now."""
+        estimate = self._estimates.of(order)
+        count = self._count(order)
+        is_kept = isinstance(order, Prepare) and order.continues is not None
+        elapsed = None
+        if self._running and isinstance(order, Launch):
+            elapsed = self._running.pop((order.path, order.step), None)
+        seconds = 0.0 if is_kept else self._seconds(estimate, count, elapsed)
+        if isinstance(order, Land):
+            seconds = self._landings.joins(now, seconds)
+        how, until = StepOutcome.DONE, None
+        if isinstance(order, Launch):
+            how, until = self._outcome(order, estimate, count, now + seconds)
+            if seconds > order.timeout:
+                seconds, how, until = max(order.timeout, elapsed or 0.0), StepOutcome.TIMEOUT, None
+        cost = estimate.cost
+        return Ended(
+            at=now + seconds - (elapsed or 0.0),
+            firing=order.firing,
+            execution=order.execution,
+            how=how,
+            exit_code=1 if how is StepOutcome.FAILED else None,
+            cost=None if cost is None else round(cost.at(self._normal(estimate, count + _COSTS)) * self._prices),
+            until=until,
+            seconds=seconds,
+            kept=is_kept,
+        )
+
+    def _count(self, order: Ordered) -> int:
+        """Returns how often this work was executed before in the replication."""
+        key = (order.row, order.step if isinstance(order, Launch) else type(order).__name__)
+        count = self._draws.get(key, 0)
+        self._draws[key] = count + 1
+        return count
+
+    def _normal(self, estimate: WorkEstimate, count: int) -> float:
+        return self._luck.normal(estimate.stream, count)
+
+    def _seconds(self, estimate: WorkEstimate, count: int, elapsed: float | None) -> float:
+        spread = estimate.seconds.scaled(self._night)
+        stream = estimate.shared or estimate.stream
+        if elapsed is not None:
+            return spread.after(elapsed, self._luck.uniform(stream, count))
+        return spread.at(self._luck.normal(stream, count)) if spread.sigma else spread.median
+
+    def _outcome(
+        self, order: Launch, estimate: WorkEstimate, count: int, end: float
+    ) -> tuple[StepOutcome, float | None]:
+        limit = estimate.limit
+        if order.agent is not None and limit.share:
+            if self._luck.uniform(estimate.stream, count + _LIMITS) < limit.share:
+                return StepOutcome.LIMITED, end + limit.wait.at(self._normal(estimate, count + _LIMITS + 1))
+        if estimate.fail and self._luck.uniform(estimate.stream, count + _FAILS) < estimate.fail:
+            return StepOutcome.FAILED, None
+        return StepOutcome.DONE, None
