@@ -106,18 +106,21 @@ def clean(text: str) -> str:
 class Progress:
     """A line on a terminal that shows the progress of a search and is erased at the end."""
 
-    def __init__(self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, stream: TextIO, *, noun: str = "states", clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._stream = stream
+        self._noun = noun
         self._clock = clock
         self._next = clock() + PROGRESS_AFTER
         self._width = 0
 
-    def __call__(self, states: int) -> None:
+    def __call__(self, number: int) -> None:
         now = self._clock()
         if now < self._next:
             return
         self._next = now + PROGRESS_EVERY
-        self._draw(f"{states:,} states so far")
+        self._draw(f"{number:,} {self._noun} so far")
 
     def _draw(self, text: str) -> None:
         size = terminal_size(self._stream)
@@ -136,13 +139,13 @@ class Progress:
 
 
 @contextmanager
-def progress_on_terminal() -> Generator[Callable[[int], None] | None]:
+def progress_on_terminal(noun: str = "states") -> Generator[Callable[[int], None] | None]:
     """Yields the function to report progress to; None without a terminal."""
     stream = sys.stderr
     if stream is None or not stream.isatty():
         yield None
         return
-    progress = Progress(stream)
+    progress = Progress(stream, noun=noun)
     try:
         yield progress
     finally:

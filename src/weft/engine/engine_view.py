@@ -74,7 +74,7 @@ class EngineView:
 
     @property
     def pools(self) -> Mapping[str, int]:
-        """The numbers of the pools of the plan and its agents, by name, and of `slots`, which is `max_parallel`."""
+        """The numbers of the pools of the plan and its agents by name; `slots` is `max_parallel`."""
         limits = self._state.limits
         return {"slots": limits.slots[ROOT][0][0], **limits.named}
 

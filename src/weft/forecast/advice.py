@@ -81,7 +81,5 @@ def savings(rehearsal: Rehearsal, summary: ForecastSummary, play: Player) -> lis
         tally = play(rehearsal.changed([Change(pool.name, pool.size + 1)])) if pool.wait else base
         numbers = sorted(base.seconds.keys() & tally.seconds.keys())
         saves = paired_saving([base.seconds[n] for n in numbers], [tally.seconds[n] for n in numbers])
-        results.append(
-            Saving(name=pool.name, size=pool.size, busy=pool.busy, wait=pool.wait, saves=saves)
-        )
+        results.append(Saving(name=pool.name, size=pool.size, busy=pool.busy, wait=pool.wait, saves=saves))
     return sorted(results, key=lambda saving: (-saving.saves.value, saving.name))

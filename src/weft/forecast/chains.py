@@ -14,7 +14,7 @@ class Chains:
         self._before: dict[int, tuple[int, ...]] = {}
 
     def last(self, ends: Mapping[int, float]) -> tuple[str, ...]:
-        """Returns the paths of a chain: the slice that ended last, the dependency of it that ended last, and so on."""
+        """Returns a chain of paths: the slice that ended last, its dependency that ended last, and so on."""
         chain: list[int] = []
         candidates: Sequence[int] = list(ends)
         while candidates:

@@ -149,7 +149,11 @@ class Estimates:
             seconds, basis = _minutes(written.minutes), Basis.PLAN
         elif whole is not None and whole.minutes is not None:
             # One luck for all of them: their sum has the spread that the plan states for the slice.
-            seconds, basis, shared = _minutes(whole.minutes).scaled(1 / parts), Basis.PLAN, key_of(path, "slice")
+            seconds, basis, shared = (
+                _minutes(whole.minutes).scaled(1 / parts),
+                Basis.PLAN,
+                key_of(path, "slice"),
+            )
         cost = _cost(own, group) if agent else Spread(0.0)
         if written.cost is not None:
             cost = Spread(float(written.cost))

@@ -1,9 +1,9 @@
 """A plan prepared for its rehearsal: the same net, limits and rules, without texts that only a real run can fill.
 
-A forecast knows that a step takes eleven minutes and succeeds; it does not know the text that the step produces. So
-nothing in a rehearsed plan reads a result: prompts, commands and questions are empty, conditions hold, and results
-are not checked. Failures come from the estimates instead, and take the plan's own ways: retries, `on_fail` loops,
-failure modes. Results land without the approval of a person.
+A forecast knows that a step takes eleven minutes and succeeds; it does not know the text that the step produces.
+So nothing in a rehearsed plan reads a result: prompts, commands and questions are empty, conditions hold, and
+results are not checked. Failures come from the estimates instead, and take the plan's own ways: retries,
+`on_fail` loops, failure modes. Results land without the approval of a person.
 """
 
 from collections.abc import Mapping
@@ -45,14 +45,12 @@ def rehearsed(plan: Plan) -> Plan:
 
 
 def _with(scope: Scope, values: Mapping[str, object]) -> Scope:
-    flags = {} if scope.flags is None else scope.flags.values
-    return Scope(scope.layers, Layer("the forecast", {**flags, **values}))
+    outer: Mapping[str, object] = {} if scope.flags is None else scope.flags.values
+    return Scope(scope.layers, Layer("the forecast", {**outer, **values}))
 
 
 def _step(step: Step) -> Step:
-    return replace(
-        step, body=_body(step.body), condition=None, output_schema=None, on_result=(), env={}
-    )
+    return replace(step, body=_body(step.body), condition=None, output_schema=None, on_result=(), env={})
 
 
 def _body(body: Body) -> Body:

@@ -50,7 +50,12 @@ class Rehearsal:
     """A plan that is ready to be played many times."""
 
     def __init__(
-        self, plan: Plan, history: History = NO_HISTORY, *, seed: int = 1, start: Start = Start()  # noqa: B008 - frozen
+        self,
+        plan: Plan,
+        history: History = NO_HISTORY,
+        *,
+        seed: int = 1,
+        start: Start = Start(),  # noqa: B008 - frozen
     ) -> None:
         self._plan = rehearsed(plan)
         self._history = history

@@ -61,7 +61,7 @@ class ForecastSummary(Struct, frozen=True, kw_only=True):
     ceiling: Interval
     """The share of runs that a ceiling stops."""
     lower_bound: float
-    """Seconds below which no schedule can be: the longest chain of dependencies, or the work divided by the slots."""
+    """Seconds below which no schedule is: the longest chain of dependencies, or the work divided by the slots."""
     pools: tuple[PoolReport, ...]
     paths: tuple[PathShare, ...]
     influences: tuple[Influence, ...]

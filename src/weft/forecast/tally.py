@@ -6,6 +6,7 @@ from msgspec import Struct, field
 
 from weft.forecast.virtual_run import RunOutcome
 
+
 class PoolTally(Struct):
     """The use of a pool, as sums of the shares of each replication."""
 
@@ -54,10 +55,10 @@ class Tally(Struct, kw_only=True):
             pool = self.pools.setdefault(name, PoolTally())
             pool.busy += use.busy / total if total else 0.0
             pool.waiting += use.waiting
-        for path, seconds in outcome.works.items():
-            work = self.slices.get(path)
+        for slice_, seconds in outcome.works.items():
+            work = self.slices.get(slice_)
             if work is None:
-                work = self.slices[path] = SliceTally()
+                work = self.slices[slice_] = SliceTally()
             work.seconds += seconds
             work.squares += seconds * seconds
             work.products += seconds * total

@@ -58,7 +58,9 @@ class VirtualRun:
         self._queue: list[tuple[float, int, int, AnyFact]] = []
         self._count = 0
         self._ends: dict[ExecutionKey, Ended] = {}
-        self._pools = {name: (number, PoolUse()) for name, number in engine.pools.items()} if watches_pools else {}
+        self._pools = (
+            {name: (number, PoolUse()) for name, number in engine.pools.items()} if watches_pools else {}
+        )
         self._rows: dict[int, float] = {}
         """By row of a slice: when its last step ended, or ends."""
         self._works: dict[str, float] = {}

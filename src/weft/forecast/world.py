@@ -56,7 +56,7 @@ class World:
             seconds = self._landings.joins(now, seconds)
         how, until = StepOutcome.DONE, None
         if isinstance(order, Launch):
-            how, until = self._outcome(order, estimate, count, now + seconds)
+            how, until = self._outcome(estimate, count, now + seconds)
             if seconds > order.timeout:
                 seconds, how, until = max(order.timeout, elapsed or 0.0), StepOutcome.TIMEOUT, None
         cost = estimate.cost
@@ -66,7 +66,9 @@ class World:
             execution=order.execution,
             how=how,
             exit_code=1 if how is StepOutcome.FAILED else None,
-            cost=None if cost is None else round(cost.at(self._normal(estimate, count + _COSTS)) * self._prices),
+            cost=None
+            if cost is None
+            else round(cost.at(self._normal(estimate, count + _COSTS)) * self._prices),
             until=until,
             seconds=seconds,
             kept=is_kept,
@@ -89,13 +91,10 @@ class World:
             return spread.after(elapsed, self._luck.uniform(stream, count))
         return spread.at(self._luck.normal(stream, count)) if spread.sigma else spread.median
 
-    def _outcome(
-        self, order: Launch, estimate: WorkEstimate, count: int, end: float
-    ) -> tuple[StepOutcome, float | None]:
+    def _outcome(self, estimate: WorkEstimate, count: int, end: float) -> tuple[StepOutcome, float | None]:
         limit = estimate.limit
-        if order.agent is not None and limit.share:
-            if self._luck.uniform(estimate.stream, count + _LIMITS) < limit.share:
-                return StepOutcome.LIMITED, end + limit.wait.at(self._normal(estimate, count + _LIMITS + 1))
+        if limit.share and self._luck.uniform(estimate.stream, count + _LIMITS) < limit.share:
+            return StepOutcome.LIMITED, end + limit.wait.at(self._normal(estimate, count + _LIMITS + 1))
         if estimate.fail and self._luck.uniform(estimate.stream, count + _FAILS) < estimate.fail:
             return StepOutcome.FAILED, None
         return StepOutcome.DONE, None

@@ -93,7 +93,10 @@ Progress = Callable[[int, int], None]
 
 
 def forecast(
-    request: ForecastRequest, *, environ: Mapping[str, str] = os.environ, progress: Progress = lambda _done, _all: None
+    request: ForecastRequest,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    progress: Progress = lambda _done, _all: None,
 ) -> PlanForecast:
     """Returns the forecast of a plan."""
     began = time.monotonic()
@@ -129,7 +132,8 @@ def forecast(
 def _done(plan: Plan, start: Start) -> int:
     carried = frozenset(start.carried)
     return sum(
-        is_leaf and path in carried for path, is_leaf in zip(plan.outline.paths, plan.outline.leaves, strict=True)
+        is_leaf and path in carried
+        for path, is_leaf in zip(plan.outline.paths, plan.outline.leaves, strict=True)
     )
 
 

@@ -7,7 +7,13 @@ from statistics import fmean, stdev
 
 from msgspec import Struct, field
 
-from weft.engine.messages.events import AnyEvent, LimitedEvent, StepFinishedEvent, StepStartedEvent, VerifyEvent
+from weft.engine.messages.events import (
+    AnyEvent,
+    LimitedEvent,
+    StepFinishedEvent,
+    StepStartedEvent,
+    VerifyEvent,
+)
 from weft.engine.messages.internal_steps import InternalStep, is_internal
 from weft.engine.messages.landing_events import VerifyOutcome
 from weft.engine.messages.step_events import StepEnd
@@ -62,23 +68,23 @@ class Samples:
         started: dict[tuple[int, int], StepStartedEvent] = {}
         durations: defaultdict[StepKey, list[float]] = defaultdict(list)
         for at, event in events:
-            match event:
-                case StepStartedEvent():
-                    started[event.firing, event.execution] = event
-                case StepFinishedEvent():
-                    start = started.pop((event.firing, event.execution), None)
-                    if start is not None:
-                        self._add_end(start, event, durations if is_same_plan else None)
-                case LimitedEvent():
-                    for agent in event.agents:
-                        self._waits[agent].append(max(event.until - at, 1.0))
-                case VerifyEvent():
-                    if event.outcome is VerifyOutcome.PASSED and event.seconds is not None:
-                        self._kinds[InternalStep.LAND].seconds.append(event.seconds)
-                case _:
-                    pass
+            if isinstance(event, StepStartedEvent):
+                started[event.firing, event.execution] = event
+            elif isinstance(event, StepFinishedEvent):
+                start = started.pop((event.firing, event.execution), None)
+                if start is not None:
+                    self._add_end(start, event, durations if is_same_plan else None)
+            else:
+                self._add_other(at, event)
         if durations:
             self._runs.append(durations)
+
+    def _add_other(self, at: float, event: AnyEvent) -> None:
+        if isinstance(event, LimitedEvent):
+            for agent in event.agents:
+                self._waits[agent].append(max(event.until - at, 1.0))
+        elif isinstance(event, VerifyEvent) and event.outcome is VerifyOutcome.PASSED:
+            self._kinds[InternalStep.LAND].seconds.append(event.seconds or 0.0)
 
     def _add_end(
         self, start: StepStartedEvent, end: StepFinishedEvent, durations: dict[StepKey, list[float]] | None

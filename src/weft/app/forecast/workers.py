@@ -1,7 +1,7 @@
 """Replications on all processors: each worker process plays its share of them.
 
-The workers are forks of this process, so the plan need not be sent to them. Each sends its tally in pieces, so that
-the caller can show progress, stop in time, and still has the pieces that have arrived if it is interrupted.
+The workers are forks of this process, so the plan need not be sent to them. Each sends its tally in pieces, so
+that the caller can show progress, stop in time, and still has the pieces that have arrived if it is interrupted.
 """
 
 import os

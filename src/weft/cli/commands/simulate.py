@@ -1,0 +1,127 @@
+"""`weft simulate`: runs a plan in virtual time, and says when it will be done and what it will cost."""
+
+import re
+from datetime import datetime
+
+import click
+
+from weft.cli.effects import CommandEffect, WeftCommand
+from weft.cli.output import examples, progress_on_terminal, show_json, show_lines
+from weft.cli.plan_options import at_work_on_a_plan, flag_options, json_option, plan_argument, plan_source
+from weft.errors import InputError
+
+_OVER_BUDGET, _TOO_LATE = 3, 4
+_WIDEST = 1_000
+
+
+@click.command(
+    cls=WeftCommand,
+    effect=CommandEffect.READS,
+    epilog=examples(
+        "weft simulate --by 07:00",
+        "weft simulate --max-parallel 8 --budget 20",
+        "weft simulate --set pools.staging-db=2 --width 1..12",
+    ),
+    short_help="Forecast when a plan will be done and what it will cost.",
+)
+@plan_argument
+@flag_options
+@click.option(
+    "--by",
+    metavar="TIME",
+    help="Print how likely it is to be done by a time (07:00) or within a duration (8h).",
+)
+@click.option(
+    "--width", metavar="N..M", help="Compare these values of max_parallel; default: 1, 2, 4, 8, 16."
+)
+@click.option(
+    "--set", "sizes", metavar="LIMIT=N", multiple=True,
+    help="Assume another size of a limit: pools.NAME, agents.NAME or max_parallel. Repeatable.",
+)  # fmt: skip
+@click.option(
+    "--runs", metavar="N", type=click.IntRange(1, 1_000_000),
+    help="The number of replications; default: up to 1,000, as many as fit into 10 s.",
+)  # fmt: skip
+@click.option(
+    "--seed", metavar="N", type=int, default=1, show_default=True, help="The seed of the random numbers."
+)
+@click.option(
+    "--confidence", metavar="P", type=click.FloatRange(0, 1), default=0.5, show_default=True,
+    help="With --by: exit with 4 if it is less likely than this to be done in time.",
+)  # fmt: skip
+@click.option(
+    "--fresh", is_flag=True, help="Forecast the whole plan, as if no earlier run had completed anything."
+)
+@click.option("-v", "--verbose", is_flag=True, help="Print the lower bound, every limit and every estimate.")
+@json_option
+def simulate(  # noqa: PLR0913 - one for each option
+    *,
+    plan: str | None,
+    by: str | None,
+    width: str | None,
+    sizes: tuple[str, ...],
+    runs: int | None,
+    seed: int,
+    confidence: float,
+    fresh: bool,
+    verbose: bool,
+    as_json: bool,
+    **flags: str | None,
+) -> int:
+    """Run PLAN many times in virtual time, with the engine that runs it for real.
+
+    Nothing is executed, and nothing is spent. Each replication draws how long every step takes, what it costs and
+    whether it fails: from its `estimate` in the plan, from the steps of earlier runs, or from defaults, which are
+    named. The answer is for what is left of the plan after earlier runs.
+
+    The limits of the plan can be changed, to see what that is worth: with the options that name a setting, with
+    --set and with --width. All comparisons use the same luck.
+
+    Exit code: 0; 3 if the cost is above the ceiling in more than one run of ten; 4 if it is less likely than
+    --confidence to be done by the time that --by names; 2 if the plan is invalid.
+    """
+    now = datetime.now().astimezone()
+    with at_work_on_a_plan(as_json=as_json):
+        from weft.app.forecast.forecast import ForecastRequest, PlanForecast, forecast
+        from weft.app.forecast.moments import seconds_until
+        from weft.cli.text.forecast import forecast_json, forecast_lines
+
+        request = ForecastRequest(
+            source=plan_source(plan),
+            flags=flags,
+            runs=runs,
+            seed=seed,
+            by=None if by is None else seconds_until(by, now),
+            widths=_widths(width),
+            changes=[_change(text) for text in sizes],
+            is_fresh=fresh,
+        )
+        with progress_on_terminal("replications") as progress:
+            answer: PlanForecast = forecast(
+                request,
+                progress=(lambda done, _all: progress(done)) if progress else (lambda _done, _all: None),
+            )
+        if as_json:
+            show_json(forecast_json(answer))
+        else:
+            show_lines(forecast_lines(answer, now, verbose=verbose))
+        if answer.ceiling is not None and answer.summary.cost_p90.value > answer.ceiling:
+            return _OVER_BUDGET
+        return _TOO_LATE if answer.in_time is not None and answer.in_time.value < confidence else 0
+
+
+def _widths(text: str | None) -> list[int]:
+    if text is None:
+        return []
+    match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text.strip())
+    low, high = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+    if not 1 <= low <= high <= _WIDEST:
+        raise InputError(f"--width is {text!r}; it must be a number or a range such as 1..16")
+    return list(range(low, high + 1))
+
+
+def _change(text: str) -> tuple[str, int]:
+    name, equals, size = text.partition("=")
+    if not equals or not size.strip().isdecimal() or int(size) < 1:
+        raise InputError(f"--set is {text!r}; it must be a limit and a size, such as pools.staging-db=2")
+    return name.strip(), int(size)
