@@ -1,7 +1,7 @@
 """Lognormal distributions: durations and costs are positive, and now and then much larger than usual."""
 
 from collections.abc import Sequence
-from math import exp, log
+from math import exp, log, sqrt
 from statistics import NormalDist
 
 from msgspec import Struct
@@ -65,7 +65,7 @@ class LogSample(Struct, frozen=True):
 
     def _sigma(self, variance: float) -> float:
         # A mean of few observations is itself uncertain.
-        return (variance * (1.0 + 1.0 / max(self.count, 1))) ** 0.5
+        return sqrt(variance * (1.0 + 1.0 / max(self.count, 1)))
 
 
 _WEIGHT = 2.0
