@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from weft.engine.messages.internal_steps import is_internal
 from weft.forecast.spread import LogSample, Spread
 
 
@@ -57,7 +58,8 @@ class History(Struct, frozen=True, kw_only=True):
 
     @property
     def executions(self) -> int:
-        return sum(sample.count for sample in self.steps.values())
+        """The executions of the plan's own steps."""
+        return sum(sample.count for (_, step), sample in self.steps.items() if not is_internal(step))
 
 
 NO_HISTORY = History()

@@ -44,7 +44,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     ends: Mapping[int, float]
     """By row of a slice: when its last step ended."""
     works: Mapping[str, float]
-    """The seconds of all executions of each subplan."""
+    """The seconds of all executions of each slice."""
 
 
 class VirtualRun:
@@ -144,7 +144,8 @@ class VirtualRun:
         end = self._world.ends(order, self._now)
         if isinstance(order, Launch) and order.is_work:
             self._rows[order.row] = max(self._rows.get(order.row, 0.0), end.at)
-            self._works[order.path] = self._works.get(order.path, 0.0) + end.seconds
+            # Of an execution that was under way before, only the rest.
+            self._works[order.path] = self._works.get(order.path, 0.0) + end.at - self._now
         self._end(end)
 
     def _at(self, when: float, fact: AnyFact, rank: int) -> None:

@@ -46,6 +46,7 @@ subplans:
       - {id: disk, prompt: Save and load, depends_on: [model], verify: make test}
   - {id: cli, depends_on: [store], prompt: Command line, verify: make test}
 """
+FORECAST = "For a forecast, type: weft simulate"
 
 
 def checked(text: str) -> CheckReport:
@@ -170,6 +171,7 @@ subplans:
             "Verify    verify runs at most 4 times before landings while it passes, for 4 results: results that",
             "            are ready at the same time are verified together.",
             "Time      From 30 min to 6 h 3 min.",
+            "          For a forecast, type: weft simulate",
             "Cost      At most 12 agent calls (3 for one slice); worst-case spend $6.00 (max_cost).",
         ]
     )
@@ -393,12 +395,12 @@ def test_a_pair_that_is_kept_apart_needs_no_advice() -> None:
 )
 def test_minutes_are_rounded_outwards(minutes: str, told: str) -> None:
     one = f"{{id: a, estimate: {{minutes: {minutes}}}, steps: [{{id: go, run: x}}]}}"
-    assert section("Time", checked(f"{{weft: 1, plan: p, subplans: [{one}]}}")) == [told]
+    assert section("Time", checked(f"{{weft: 1, plan: p, subplans: [{one}]}}")) == [told, FORECAST]
 
 
 def test_estimates_that_are_missing_are_counted() -> None:
     found = report({"id": "a", "estimate": {"minutes": 130}}, {"id": "b", "depends_on": ["a"]})
-    assert section("Time", found) == ["At least 2 h 10 min; 1 of 2 slices have no estimate."]
+    assert section("Time", found) == ["At least 2 h 10 min; 1 of 2 slices have no estimate.", FORECAST]
     assert section("Chain", found) == ["Longest chain: a → b (2 slices, 2 h 10 min without 1 of them)."]
 
 
@@ -426,6 +428,7 @@ def test_verbose_says_what_times_and_calls_are_about() -> None:
     steps = [{"id": "go", "prompt": "x"}]
     found = report({"id": "a", "estimate": {"minutes": 5}, "steps": steps})
     assert section("Time", found, verbose=True)[1:] == [
+        FORECAST,
         "Best: every first attempt passes in its low estimate, and as many slices run at once as",
         "  can.",
         "Worst: one slice after the other, all attempts, each with its high estimate.",

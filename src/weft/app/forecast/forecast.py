@@ -7,18 +7,15 @@ from contextlib import closing
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from weft.app.forecast.samples import read_samples
-from weft.app.forecast.workers import play, processors
-from weft.app.history.completed_work import kept_of
-from weft.app.history.earlier_runs import earlier_runs
-from weft.app.history.ledger import spent_by
+from weft.app.forecast.start import start_of
+from weft.app.forecast.workers import play
 from weft.app.project.files import InputSource
 from weft.app.project.places import project_of
 from weft.app.project.plans import NO_FLAGS, Flags, folder_of, load
-from weft.engine.messages.events import StepFinishedEvent, StepStartedEvent
-from weft.engine.messages.facts import EarlierSlice
+from weft.app.record.journal import open_book
+from weft.app.record.run_plan import plan_of
 from weft.errors import InputError
 from weft.forecast.advice import WIDTHS, Saving, WidthReport, enough, savings, widths
 from weft.forecast.history import NO_HISTORY, History
@@ -30,9 +27,7 @@ from weft.garbage import without_gc
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
 from weft.plan.text.problems import nearest
-from weft.ports.journal import JournalReader
 from weft.store.sqlite import open_reader
-from weft.terms import UNFINISHED
 
 RUNS = 1_000
 PATIENCE = 10.0
@@ -48,7 +43,12 @@ _PAIRS = 20, 400
 class ForecastRequest(Struct, frozen=True, kw_only=True):
     """What a person wants to know."""
 
-    source: InputSource
+    source: InputSource | None = None
+    """The plan; None: that of a run."""
+    directory: Path = Path()
+    """Without a plan: a directory of the project of the run."""
+    run: str | None = None
+    """Without a plan: the run; None is the last one."""
     flags: Flags = NO_FLAGS
     runs: int | None = None
     """None: as many as fit into the time."""
@@ -88,21 +88,20 @@ class PlanForecast(Struct, frozen=True, kw_only=True):
     """The time that the forecast took."""
 
 
-Progress = Callable[[int, int], None]
-"""Called with the number of replications so far, and of all."""
+Progress = Callable[[int], None]
+"""Called with the number of replications so far."""
 
 
 def forecast(
     request: ForecastRequest,
     *,
     environ: Mapping[str, str] = os.environ,
-    progress: Progress = lambda _done, _all: None,
+    progress: Progress = lambda _done: None,
 ) -> PlanForecast:
     """Returns the forecast of a plan."""
     began = time.monotonic()
     with without_gc():
-        plan = load(request.source, flags=request.flags, environ=environ)
-        history, start = _known(plan, folder_of(request.source), is_fresh=request.is_fresh)
+        plan, history, start = _known(request, environ)
         rehearsal = Rehearsal(plan, history, seed=request.seed, start=start)
         changes = [named_change(rehearsal, name, size) for name, size in request.changes]
         if changes:
@@ -129,6 +128,20 @@ def forecast(
         )
 
 
+def _known(request: ForecastRequest, environ: Mapping[str, str]) -> tuple[Plan, History, Start]:
+    """Returns the plan, the history of the project, and the state of the plan in it."""
+    if request.source is None:
+        with open_book(request.directory, request.run, environ=environ) as recorded_run:
+            plan, journal = plan_of(recorded_run), recorded_run.journal
+            return plan, read_samples(journal, plan.id), start_of(plan, journal)
+    plan = load(request.source, flags=request.flags, environ=environ)
+    journal_file = project_of(folder_of(request.source)).journal
+    if not os.path.lexists(journal_file):
+        return plan, NO_HISTORY, Start()
+    with closing(open_reader(journal_file)) as reader:
+        return plan, read_samples(reader, plan.id), Start() if request.is_fresh else start_of(plan, reader)
+
+
 def _done(plan: Plan, start: Start) -> int:
     carried = frozenset(start.carried)
     return sum(
@@ -145,9 +158,7 @@ def _ceiling(plan: Plan, start: Start) -> int | None:
 def _play(rehearsal: Rehearsal, request: ForecastRequest, progress: Progress) -> Tally:
     runs = request.runs or RUNS
     seconds = None if request.runs else PATIENCE * (_BASE if request.compares else 1.0)
-    return play(
-        rehearsal, runs, seconds=seconds, least=min(_LEAST, runs), progress=lambda done: progress(done, runs)
-    )
+    return play(rehearsal, runs, seconds=seconds, least=min(_LEAST, runs), progress=progress)
 
 
 class _Comparison:
@@ -173,7 +184,7 @@ class _Comparison:
             self._runs,
             least=self._runs,
             watches_pools=False,
-            progress=lambda done: self._progress(done, self._runs),
+            progress=self._progress,
         )
 
 
@@ -192,52 +203,3 @@ def named_change(rehearsal: Rehearsal, name: str, size: int) -> Change:
 def _shown(limit: str) -> str:
     kind, _, label = limit.partition(":")
     return f"{kind}s.{label}"
-
-
-# What is known
-
-
-def _known(plan: Plan, folder: Path, *, is_fresh: bool) -> tuple[History, Start]:
-    """Returns the history of the project and the state of the plan in it."""
-    journal = project_of(folder).journal
-    if not os.path.lexists(journal):
-        return NO_HISTORY, Start()
-    with closing(open_reader(journal)) as reader:
-        history = read_samples(reader, plan.id)
-        return history, Start() if is_fresh else start_of(plan, reader)
-
-
-def start_of(plan: Plan, journal: JournalReader) -> Start:
-    """Returns where a run of the plan would start, or where the present run is."""
-    kept = kept_of(plan, journal, earlier_runs(journal, plan.id))
-    return Start(
-        carried=kept.paths,
-        landed=kept.landed,
-        earlier=spent_by(journal, earlier_runs(journal, plan.id)),
-        continued=tuple(map(_without_inputs, kept.continued)),
-        running=_running(journal, plan.id),
-    )
-
-
-def _without_inputs(slice_: EarlierSlice) -> EarlierSlice:
-    """Returns the slice as a rehearsal reads it. Its steps have no templates, so they have no digests of them."""
-    return replace(slice_, steps=tuple(replace(step, inputs="") for step in slice_.steps))
-
-
-def _running(journal: JournalReader, plan: str) -> dict[tuple[str, str], float]:
-    """Returns the seconds for which the executions of the unfinished run have run."""
-    record = next(iter(journal.runs(plan)), None)
-    if record is None or record.state not in UNFINISHED:
-        return {}
-    started: dict[tuple[int, int], tuple[str, str, float]] = {}
-    for recorded in journal.events(record.run):
-        event = recorded.event
-        if isinstance(event, StepStartedEvent):
-            started[event.firing, event.execution] = (event.subplan, event.step, recorded.at)
-        elif isinstance(event, StepFinishedEvent):
-            started.pop((event.firing, event.execution), None)
-    now = time.time()
-    return {(path, step): max(now - at, 0.0) for path, step, at in started.values()}
-
-
-__all__ = ["ForecastRequest", "PlanForecast", "forecast", "processors"]

@@ -7,10 +7,21 @@ import click
 
 from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, progress_on_terminal, show_json, show_lines
-from weft.cli.plan_options import at_work_on_a_plan, flag_options, json_option, plan_argument, plan_source
+from weft.cli.plan_options import (
+    at_work_on_a_plan,
+    directory,
+    flag_options,
+    json_option,
+    plan_argument,
+    plan_source,
+)
+from weft.cli.run_options import run_option
 from weft.errors import InputError
+from weft.garbage import without_gc
 
 _OVER_BUDGET, _TOO_LATE = 3, 4
+_OFTEN = 0.1
+"""The share of runs that a ceiling may stop."""
 _WIDEST = 1_000
 
 
@@ -49,6 +60,11 @@ _WIDEST = 1_000
     "--confidence", metavar="P", type=click.FloatRange(0, 1), default=0.5, show_default=True,
     help="With --by: exit with 4 if it is less likely than this to be done in time.",
 )  # fmt: skip
+@run_option
+@click.option(
+    "--backtest", is_flag=True,
+    help="Compare the forecasts of the completed runs of this project with what happened.",
+)  # fmt: skip
 @click.option(
     "--fresh", is_flag=True, help="Forecast the whole plan, as if no earlier run had completed anything."
 )
@@ -63,6 +79,8 @@ def simulate(  # noqa: PLR0913 - one for each option
     runs: int | None,
     seed: int,
     confidence: float,
+    run_id: str | None,
+    backtest: bool,
     fresh: bool,
     verbose: bool,
     as_json: bool,
@@ -77,17 +95,26 @@ def simulate(  # noqa: PLR0913 - one for each option
     The limits of the plan can be changed, to see what that is worth: with the options that name a setting, with
     --set and with --width. All comparisons use the same luck.
 
-    Exit code: 0; 3 if the cost is above the ceiling in more than one run of ten; 4 if it is less likely than
+    With --run, the answer is for a run that is under way, from where it is now. It is computed here, not in the
+    coordinator.
+
+    Exit code: 0; 3 if the ceiling on the cost stops more than one run of ten; 4 if it is less likely than
     --confidence to be done by the time that --by names; 2 if the plan is invalid.
     """
     now = datetime.now().astimezone()
+    if backtest:
+        return _backtest(seed, as_json=as_json)
     with at_work_on_a_plan(as_json=as_json):
-        from weft.app.forecast.forecast import ForecastRequest, PlanForecast, forecast
+        from weft.app.forecast.forecast import ForecastRequest, forecast
         from weft.app.forecast.moments import seconds_until
         from weft.cli.text.forecast import forecast_json, forecast_lines
 
+        if run_id is not None and (plan is not None or any(flags.values())):
+            raise InputError("--run is for a run as it was started; it goes with no plan and no setting")
         request = ForecastRequest(
-            source=plan_source(plan),
+            source=plan_source(plan) if run_id is None else None,
+            directory=directory(),
+            run=run_id,
             flags=flags,
             runs=runs,
             seed=seed,
@@ -97,17 +124,31 @@ def simulate(  # noqa: PLR0913 - one for each option
             is_fresh=fresh,
         )
         with progress_on_terminal("replications") as progress:
-            answer: PlanForecast = forecast(
-                request,
-                progress=(lambda done, _all: progress(done)) if progress else (lambda _done, _all: None),
-            )
+            answer = forecast(request, progress=progress or ignore_progress)
         if as_json:
             show_json(forecast_json(answer))
         else:
             show_lines(forecast_lines(answer, now, verbose=verbose))
-        if answer.ceiling is not None and answer.summary.cost_p90.value > answer.ceiling:
+        if answer.summary.ceiling.value > _OFTEN:
             return _OVER_BUDGET
         return _TOO_LATE if answer.in_time is not None and answer.in_time.value < confidence else 0
+
+
+def _backtest(seed: int, *, as_json: bool) -> int:
+    from weft.app.forecast.backtest import backtest
+    from weft.cli.text.backtest import backtest_json, backtest_lines
+
+    with without_gc(), progress_on_terminal("runs") as progress:
+        result = backtest(directory(), seed=seed, progress=progress or ignore_progress)
+    if as_json:
+        show_json(backtest_json(result))
+    else:
+        show_lines(backtest_lines(result))
+    return 0
+
+
+def ignore_progress(_done: int) -> None:
+    pass
 
 
 def _widths(text: str | None) -> list[int]:

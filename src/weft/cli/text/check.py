@@ -51,7 +51,7 @@ def check_lines(
         yield from section("Overlap", overlap_lines(report.overlaps, verbose=verbose))
         yield from section("Chain", _chain(report, verbose=verbose))
         yield from section("Verify", _verifies(report.landing_verifies))
-        yield from section("Time", _time(report, verbose=verbose))
+        yield from section("Time", _time(report, plan, verbose=verbose))
         yield from section("Cost", (*_cost(report, verbose=verbose), *_spent_earlier(earlier, plan)))
     warnings = [f"{problem.at}: {problem.message}" for problem in report.plan_warnings]
     warnings += (f"{_upper(finding.message)}." for finding in findings if not finding.refuses)
@@ -181,7 +181,7 @@ def _chain(report: CheckReport, *, verbose: bool) -> Iterator[str]:
         yield BY_CHAIN
 
 
-def _time(report: CheckReport, *, verbose: bool) -> Iterator[str]:
+def _time(report: CheckReport, plan: str, *, verbose: bool) -> Iterator[str]:
     makespan, slices = report.makespan, report.counts.slices
     if makespan.best is None:
         if verbose:
@@ -193,6 +193,7 @@ def _time(report: CheckReport, *, verbose: bool) -> Iterator[str]:
     else:
         span = _span((makespan.best, makespan.worst))
         yield f"From {span}." if " to " in span else f"{span}."
+    yield f"For a forecast, type: {shlex.join(['weft', 'simulate', *([plan] if plan else [])])}"
     if verbose:
         yield "Best: every first attempt passes in its low estimate, and as many slices run at once as can."
         yield "Worst: one slice after the other, all attempts, each with its high estimate."

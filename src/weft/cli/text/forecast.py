@@ -24,6 +24,9 @@ _PATHS = 1
 
 def forecast_lines(forecast: PlanForecast, now: datetime, *, verbose: bool) -> Iterator[str]:
     """Yields the forecast for people; `now` is in the user's time zone."""
+    if not forecast.slices:
+        yield from _section("Finish", ["every slice is done; for a forecast of the whole plan, type: --fresh"])
+        return
     sections = (
         ("Finish", _finish(forecast, now)),
         ("Cost", _cost(forecast)),
@@ -60,9 +63,6 @@ def _moment(now: datetime, seconds: float) -> str:
 
 def _finish(forecast: PlanForecast, now: datetime) -> Iterator[str]:
     summary = forecast.summary
-    if not forecast.slices:
-        yield "everything is done already"
-        return
     parts = [
         f"{name} {_moment(now, quantile.value)} ({span(quantile.value)}{_doubt(quantile, span)})"
         for name, quantile in (("P50", summary.p50), ("P90", summary.p90))
