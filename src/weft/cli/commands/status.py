@@ -2,6 +2,7 @@
 
 import sys
 import time
+from typing import TYPE_CHECKING
 
 import click
 
@@ -9,6 +10,9 @@ from weft.cli.effects import CommandEffect, WeftCommand
 from weft.cli.output import examples, show_json, write_text
 from weft.cli.plan_options import directory, json_option
 from weft.cli.run_options import run_option
+
+if TYPE_CHECKING:
+    from weft.app.record.journal import RecordedRun
 
 
 @click.command(
@@ -51,4 +55,18 @@ def status(*, everything: bool, watch: bool, run_id: str | None, as_json: bool) 
                     run_overview, time.time(), style, everything=everything, worktrees=worktrees
                 )
                 write_text("".join(f"{line}\n" for line in folded(text_lines, text_width(sys.stdout))))
+                # A forecast takes longer than the status itself, so a script does not wait for it.
+                if terminal is not None and not watch and recorded_run.has_coordinator():
+                    _show_outlook(recorded_run)
     return 0
+
+
+def _show_outlook(recorded_run: "RecordedRun") -> None:
+    from datetime import datetime
+
+    from weft.app.forecast.outlook import outlook_of
+    from weft.cli.text.forecast import outlook_line
+
+    outlook = outlook_of(recorded_run)
+    if outlook is not None:
+        write_text(f"{outlook_line(outlook, datetime.now().astimezone())}\n")

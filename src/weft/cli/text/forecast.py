@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from weft.app.forecast.forecast import PlanForecast
+from weft.app.forecast.outlook import Outlook
 from weft.cli.terminal import Paragraph
 from weft.cli.text.sections import count, few
 from weft.cli.wording.words import span
@@ -25,7 +26,9 @@ _PATHS = 1
 def forecast_lines(forecast: PlanForecast, now: datetime, *, verbose: bool) -> Iterator[str]:
     """Yields the forecast for people; `now` is in the user's time zone."""
     if not forecast.slices:
-        yield from _section("Finish", ["every slice is done; for a forecast of the whole plan, type: --fresh"])
+        yield from _section(
+            "Finish", ["every slice is done; for a forecast of the whole plan, type: --fresh"]
+        )
         return
     sections = (
         ("Finish", _finish(forecast, now)),
@@ -46,6 +49,14 @@ def _section(label: str, sentences: Iterable[str]) -> Iterator[str]:
     for sentence in sentences:
         yield Paragraph(f"{label:<{LABEL}}{sentence}", hang=LABEL + 2)
         label = ""
+
+
+def outlook_line(outlook: Outlook, now: datetime) -> str:
+    """Returns the forecast of a run in one line."""
+    early, late = (_moment(now, seconds) for seconds in outlook.seconds)
+    line = f"Forecast: done at {early}" if early == late else f"Forecast: done between {early} and {late}"
+    low, high = map(dollars, outlook.cost)
+    return f"{line}, for {low} to {high} more" if outlook.cost[1] else line
 
 
 def _share(value: float) -> str:
