@@ -141,7 +141,8 @@ class Estimates:
     def _estimate(self, row: int, address: str, step: Step, parts: int) -> WorkEstimate:
         path, history, agent = self._plan.outline.paths[row], self._history, self._agent(row, step)
         own = history.steps.get((path, address), WorkSample())
-        group = history.agents.get(agent, WorkSample()) if agent else history.kinds.get("run", WorkSample())
+        # Other commands tell nothing about this one; the other steps of an agent do.
+        group = history.agents.get(agent, WorkSample()) if agent else WorkSample()
         whole = self._plan.subplans[row].estimate if parts else None
         written = step.estimate or Estimate()
         seconds, basis, shared = _seconds(own, group, is_agent=agent is not None), _basis(own, group), 0
