@@ -48,7 +48,7 @@ class History(Struct, frozen=True, kw_only=True):
     agents: Mapping[str, WorkSample] = {}
     """By the name of the agent."""
     kinds: Mapping[str, WorkSample] = {}
-    """By the kind of work: commands, workspaces, merges, verifies."""
+    """By the name of the internal step: workspaces, merges, verifies."""
     limits: Mapping[str, LimitSample] = {}
     """By the name of the agent."""
     runs: int = 0

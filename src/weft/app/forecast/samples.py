@@ -96,7 +96,7 @@ class Samples:
         # The time that a landing takes includes its wait in the queue; its verify is counted by itself.
         if start.step == InternalStep.LAND:
             return
-        observations = [self._agents[start.agent]] if start.agent is not None else [self._kinds[_kind(start)]]
+        observations = self._groups_of(start)
         if durations is not None:
             key = (start.subplan, start.step)
             observations.append(self._steps[key])
@@ -106,6 +106,12 @@ class Samples:
             each.failures += end.outcome is not StepEnd.DONE
             if start.agent is not None:
                 _add_cost(each, end)
+
+    def _groups_of(self, start: StepStartedEvent) -> list[_Observations]:
+        """Returns the wider groups that a step tells about. A command tells about no other command."""
+        if start.agent is not None:
+            return [self._agents[start.agent]]
+        return [self._kinds[start.step]] if is_internal(start.step) else []
 
     def history(self) -> History:
         limits = {
@@ -123,10 +129,6 @@ class Samples:
             runs=len(self._runs),
             sigma=_difference_of_runs(self._runs),
         )
-
-
-def _kind(start: StepStartedEvent) -> str:
-    return start.step if is_internal(start.step) else "run"
 
 
 def _add_cost(observations: _Observations, end: StepFinishedEvent) -> None:
