@@ -29,7 +29,7 @@ def test_each_run_is_a_row() -> None:
     assert lines == snapshot(
         [
             "run                   plan   P50  P90         actual     cost P50  P90    actual",
-            "20261118-223000-1a2b  store  1 h  1 h 30 min  1 h 7 min  $2.00     $3.50  $2.25",
+            "20261118-223000-1a2b  store  1 h  1 h 30 min  1 h 6 min  $2.00     $3.50  $2.25",
             "of 1 run: 0 % below P50, 100 % below P90",
             "left out: 2 runs that were interrupted or whose plan cannot be read",
         ]
