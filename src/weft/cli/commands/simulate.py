@@ -107,7 +107,7 @@ def simulate(  # noqa: PLR0913 - one for each option
     with at_work_on_a_plan(as_json=as_json):
         from weft.app.forecast.forecast import ForecastRequest, forecast
         from weft.app.forecast.moments import seconds_until
-        from weft.cli.text.forecast import forecast_json, forecast_lines
+        from weft.cli.forecast.forecast_text import forecast_json, forecast_lines
 
         if run_id is not None and (plan is not None or any(flags.values())):
             raise InputError("--run is for a run as it was started; it goes with no plan and no setting")
@@ -136,7 +136,7 @@ def simulate(  # noqa: PLR0913 - one for each option
 
 def _backtest(seed: int, *, as_json: bool) -> int:
     from weft.app.forecast.backtest import backtest
-    from weft.cli.text.backtest import backtest_json, backtest_lines
+    from weft.cli.forecast.backtest_text import backtest_json, backtest_lines
 
     with without_gc(), progress_on_terminal("runs") as progress:
         result = backtest(directory(), seed=seed, progress=progress or ignore_progress)

@@ -65,7 +65,7 @@ def _show_outlook(recorded_run: "RecordedRun") -> None:
     from datetime import datetime
 
     from weft.app.forecast.outlook import outlook_of
-    from weft.cli.text.forecast import outlook_line
+    from weft.cli.forecast.forecast_text import outlook_line
 
     outlook = outlook_of(recorded_run)
     if outlook is not None:

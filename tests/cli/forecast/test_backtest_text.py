@@ -6,8 +6,8 @@ from inline_snapshot import snapshot
 
 from weft.app.forecast.backtest import Backtest, RunBacktest
 from weft.app.forecast.outlook import Outlook
-from weft.cli.text.backtest import backtest_json, backtest_lines
-from weft.cli.text.forecast import outlook_line
+from weft.cli.forecast.backtest_text import backtest_json, backtest_lines
+from weft.cli.forecast.forecast_text import outlook_line
 
 EVENING = datetime(2026, 11, 18, 22, 30, tzinfo=UTC)
 RUN = RunBacktest(

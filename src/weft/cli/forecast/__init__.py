@@ -1,0 +1,1 @@
+"""Output of `weft simulate`, and of the forecast in `weft status`."""
