@@ -14,7 +14,7 @@ from weft.forecast.streams import Luck, key_of
 SIGMA = 0.2
 """How much whole runs differ if history does not say: nights on which everything is slower, or dearer."""
 _NIGHT, _PRICES = key_of("@night"), key_of("@prices")
-_FAILS, _LIMITS, _COSTS = 1 << 32, 2 << 32, 3 << 32
+_FAILS, _LIMITS, _COSTS, _WAITS = 1 << 32, 2 << 32, 3 << 32, 4 << 32
 """Offsets that give the draws of one execution different numbers in the stream of its step."""
 
 
@@ -56,7 +56,7 @@ class World:
             seconds = self._landings.joins(now, seconds)
         how, until = StepOutcome.DONE, None
         if isinstance(order, Launch):
-            how, until = self._outcome(estimate, count, now + seconds)
+            how, until = self._outcome(estimate, count, now + seconds - (elapsed or 0.0))
             if seconds > order.timeout:
                 seconds, how, until = max(order.timeout, elapsed or 0.0), StepOutcome.TIMEOUT, None
         cost = estimate.cost
@@ -94,7 +94,7 @@ class World:
     def _outcome(self, estimate: WorkEstimate, count: int, end: float) -> tuple[StepOutcome, float | None]:
         limit = estimate.limit
         if limit.share and self._luck.uniform(estimate.stream, count + _LIMITS) < limit.share:
-            return StepOutcome.LIMITED, end + limit.wait.at(self._normal(estimate, count + _LIMITS + 1))
+            return StepOutcome.LIMITED, end + limit.wait.at(self._normal(estimate, count + _WAITS))
         if estimate.fail and self._luck.uniform(estimate.stream, count + _FAILS) < estimate.fail:
             return StepOutcome.FAILED, None
         return StepOutcome.DONE, None
