@@ -62,8 +62,10 @@ class VirtualRun:
             {name: (number, PoolUse()) for name, number in engine.pools.items()} if watches_pools else {}
         )
         self._rows: dict[int, float] = {}
-        """By row of a slice: when its last step ended, or ends."""
+        """By row of a slice: when its last step ended."""
         self._works: dict[str, float] = {}
+        self._launches: dict[ExecutionKey, Launch] = {}
+        """The executions under way that are work of the plan."""
         self._asked: set[ExecutionKey] = set()
 
     def play(self, first: AnyFact) -> RunOutcome:
@@ -76,6 +78,7 @@ class VirtualRun:
                 if self._ends.get(fact.key) is not fact:
                     continue  # it was halted
                 del self._ends[fact.key]
+                self._add_work(fact)
             self._pass(at)
             self._apply(fact)
         return RunOutcome(
@@ -143,9 +146,15 @@ class VirtualRun:
     def _execute(self, order: Ordered) -> None:
         end = self._world.ends(order, self._now)
         if isinstance(order, Launch) and order.is_work:
-            self._rows[order.row] = max(self._rows.get(order.row, 0.0), end.at)
-            self._works[order.path] = self._works.get(order.path, 0.0) + end.seconds
+            self._launches[order.key] = order
         self._end(end)
+
+    def _add_work(self, end: Ended) -> None:
+        """Counts an execution when it ends: one that is halted has worked only until then."""
+        order = self._launches.pop(end.key, None)
+        if order is not None:
+            self._rows[order.row] = end.at
+            self._works[order.path] = self._works.get(order.path, 0.0) + end.seconds
 
     def _at(self, when: float, fact: AnyFact, rank: int) -> None:
         """Queues a fact. At the same time, executions come first, in their order, then people, then wake-ups."""
