@@ -87,7 +87,7 @@ def summarize(rehearsal: Rehearsal, tally: Tally) -> ForecastSummary:
         cost_p50=interval(costs, 0.5),
         cost_p90=interval(costs, 0.9),
         unpriced=tally.unpriced / runs,
-        fails=share_interval(tally.failed, runs),
+        fails=share_interval(len(tally.failed), runs),
         ceiling=share_interval(tally.ceilings, runs),
         lower_bound=_lower_bound(rehearsal, tally),
         pools=tuple(_pools(rehearsal, tally)),
@@ -100,8 +100,8 @@ def summarize(rehearsal: Rehearsal, tally: Tally) -> ForecastSummary:
 def share_before(tally: Tally, seconds: float) -> Interval:
     """Returns the share of runs that complete within this time."""
     # A run that fails is never done, however early it ends.
-    in_time = sum(each <= seconds for each in tally.seconds.values())
-    return share_interval(max(in_time - tally.failed, 0), tally.runs)
+    in_time = sum(each <= seconds and number not in tally.failed for number, each in tally.seconds.items())
+    return share_interval(in_time, tally.runs)
 
 
 def _steps(estimates: Estimates) -> Sequence[StepEstimate]:

@@ -32,7 +32,8 @@ class Tally(Struct, kw_only=True):
     costs: list[int] = field(default_factory=list[int])
     unpriced: int = 0
     """Agent calls with an unknown cost, in all replications."""
-    failed: int = 0
+    failed: set[int] = field(default_factory=set[int])
+    """The numbers of the replications that did not complete."""
     ceilings: int = 0
     pools: dict[str, PoolTally] = field(default_factory=dict[str, PoolTally])
     paths: Counter[tuple[str, ...]] = field(default_factory=Counter[tuple[str, ...]])
@@ -48,7 +49,8 @@ class Tally(Struct, kw_only=True):
         self.seconds[number] = total
         self.costs.append(outcome.cost)
         self.unpriced += outcome.unpriced
-        self.failed += not outcome.is_completed
+        if not outcome.is_completed:
+            self.failed.add(number)
         self.ceilings += outcome.meets_ceiling
         self.paths[path] += 1
         for name, use in outcome.pools.items():
@@ -68,7 +70,7 @@ class Tally(Struct, kw_only=True):
         self.seconds |= other.seconds
         self.costs += other.costs
         self.unpriced += other.unpriced
-        self.failed += other.failed
+        self.failed |= other.failed
         self.ceilings += other.ceilings
         self.paths += other.paths
         for name, pool in other.pools.items():
