@@ -152,7 +152,7 @@ class Estimates:
             seconds, basis, shared = (
                 _minutes(whole.minutes).scaled(1 / parts),
                 Basis.PLAN,
-                key_of(path, "slice"),
+                key_of(path, "@slice"),
             )
         cost = _cost(own, group) if agent else Spread(0.0)
         if written.cost is not None:
@@ -162,7 +162,7 @@ class Estimates:
         return WorkEstimate(
             seconds=seconds,
             cost=cost,
-            fail=_fail(written, own, group),
+            fail=_fail(written, own, group, whole, parts),
             limit=history.limits.get(agent or "", _NEVER),
             basis=basis,
             stream=key_of(path, address),
@@ -233,9 +233,14 @@ def _cost(own: WorkSample, group: WorkSample) -> Spread | None:
     return None
 
 
-def _fail(written: Estimate, own: WorkSample, group: WorkSample) -> float:
+def _fail(
+    written: Estimate, own: WorkSample, group: WorkSample, whole: Estimate | None, parts: int
+) -> float:
     if written.fail is not None:
         return written.fail
+    if whole is not None and whole.fail is not None:
+        # All parts succeed as often as the plan states for the slice.
+        return 1.0 - (1.0 - whole.fail) ** (1.0 / parts)
     for sample in (own, group):
         if sample.count >= _ENOUGH:
             # Neither never nor always can be known from a few executions.
