@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.orders import Land, Launch, LaunchKind, Merge, Ordered, Prepare
@@ -56,6 +57,8 @@ class WorkEstimate(Struct, frozen=True, kw_only=True):
     """The stream of its random numbers."""
     shared: int = 0
     """The stream of the durations that it shares with other steps; 0: its own."""
+    branch: str = ""
+    """The step itself if it runs beside others of its slice; empty if it runs after them."""
 
 
 class StepEstimate(Struct, frozen=True, kw_only=True):
@@ -100,8 +103,13 @@ class Estimates:
     def of_step(self, row: int, address: str) -> WorkEstimate:
         """Returns the estimate of a step of a slice."""
         if (row, address) not in self._steps:
+            beside = ""
             for path, step, parts in self._agent_parts(row):
-                self._steps[row, path] = self._estimate(row, path, step, parts)
+                # The steps of a nested pipeline follow the step that it is.
+                if not beside or not path.startswith(f"{beside}."):
+                    beside = path if step.is_async else ""
+                estimate = self._estimate(row, path, step, parts)
+                self._steps[row, path] = replace(estimate, branch=path) if beside else estimate
         return self._steps[row, address]
 
     def listed(self) -> Iterator[StepEstimate]:
@@ -233,9 +241,7 @@ def _cost(own: WorkSample, group: WorkSample) -> Spread | None:
     return None
 
 
-def _fail(
-    written: Estimate, own: WorkSample, group: WorkSample, whole: Estimate | None, parts: int
-) -> float:
+def _fail(written: Estimate, own: WorkSample, group: WorkSample, whole: Estimate | None, parts: int) -> float:
     if written.fail is not None:
         return written.fail
     if whole is not None and whole.fail is not None:

@@ -43,6 +43,15 @@ class World:
         self._draws: dict[tuple[int, str], int] = {}
         self._running = dict(settings.running)
 
+    @property
+    def night(self) -> float:
+        """The factor of all durations of the replication."""
+        return self._night
+
+    def branch(self, order: Ordered) -> str:
+        """Returns the name of the branch that an execution is; empty for the steps that follow each other."""
+        return self._estimates.of(order).branch
+
     def ends(self, order: Ordered, now: float) -> Ended:
         """Returns the end of an execution that is ordered now."""
         estimate = self._estimates.of(order)
