@@ -25,8 +25,9 @@ def sampled(seconds: float, count: int = 10, variance: float = 0.0) -> WorkSampl
 
 
 def steady(**kinds: float) -> History:
-    """The work of Weft itself takes these seconds: `workspace`, `merge`, `land`, `verify`."""
-    return History(sigma=0.0, kinds={f"@{name}": sampled(seconds) for name, seconds in kinds.items()})
+    """The work of Weft itself takes these seconds, and otherwise none that count."""
+    every = dict.fromkeys(("workspace", "merge", "land", "verify"), 1e-6) | kinds
+    return History(sigma=0.0, kinds={f"@{name}": sampled(seconds) for name, seconds in every.items()})
 
 
 def work(id_: str = "work", minutes: object = 1, **more: Any) -> Data:
@@ -52,7 +53,7 @@ def group(id_: str, *subplans: Data, **more: Any) -> Data:
 def plan(*subplans: Data, git: bool = False, **head: Any) -> Plan:
     """In one directory, so that Weft itself does nothing that takes time."""
     data: Data = {"weft": 1, "plan": "p", "isolation": "none"} | head
-    if "coder" in json.dumps(subplans):
+    if "coder" in json.dumps([subplans, head]):
         data = {"agents": {"coder": {"use": "claude"}}, "agent": "coder"} | data
     return load_plan(json.dumps(data | {"subplans": subplans}), surroundings=Surroundings(git=git))
 
