@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Land, Launch, Ordered, Prepare
-from weft.forecast.estimates import Estimates, WorkEstimate
+from weft.forecast.estimates import Basis, Estimates, WorkEstimate
 from weft.forecast.landings import LandingLine
 from weft.forecast.spread import Spread
 from weft.forecast.streams import Luck, key_of
@@ -16,6 +16,7 @@ SIGMA = 0.2
 _NIGHT, _PRICES = key_of("@night"), key_of("@prices")
 _FAILS, _LIMITS, _COSTS, _WAITS = 1 << 32, 2 << 32, 3 << 32, 4 << 32
 """Offsets that give the draws of one execution different numbers in the stream of its step."""
+_GUESSED = frozenset({Basis.DEFAULT, Basis.INTERNAL})
 
 
 class WorldSettings(Struct, frozen=True, kw_only=True):
@@ -67,7 +68,10 @@ class World:
         if isinstance(order, Launch):
             how, until = self._outcome(estimate, count, now + seconds - (elapsed or 0.0))
             if seconds > order.timeout:
-                seconds, how, until = max(order.timeout, elapsed or 0.0), StepOutcome.TIMEOUT, None
+                seconds = max(order.timeout, elapsed or 0.0)
+                # A default is no reason to expect that the plan's own limits are too short.
+                if estimate.basis not in _GUESSED:
+                    how, until = StepOutcome.TIMEOUT, None
         cost = estimate.cost
         return Ended(
             at=now + seconds - (elapsed or 0.0),
