@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.orders import Land, Launch, LaunchKind, Merge, Ordered, Prepare
@@ -56,6 +57,8 @@ class WorkEstimate(Struct, frozen=True, kw_only=True):
     """The stream of its random numbers."""
     shared: int = 0
     """The stream of the durations that it shares with other steps; 0: its own."""
+    branch: str = ""
+    """The step itself if it runs beside others of its slice; empty if it runs after them."""
 
 
 class StepEstimate(Struct, frozen=True, kw_only=True):
@@ -100,8 +103,13 @@ class Estimates:
     def of_step(self, row: int, address: str) -> WorkEstimate:
         """Returns the estimate of a step of a slice."""
         if (row, address) not in self._steps:
+            beside = ""
             for path, step, parts in self._agent_parts(row):
-                self._steps[row, path] = self._estimate(row, path, step, parts)
+                # The steps of a nested pipeline follow the step that it is.
+                if not beside or not path.startswith(f"{beside}."):
+                    beside = path if step.is_async else ""
+                estimate = self._estimate(row, path, step, parts)
+                self._steps[row, path] = replace(estimate, branch=path) if beside else estimate
         return self._steps[row, address]
 
     def listed(self) -> Iterator[StepEstimate]:
@@ -153,7 +161,7 @@ class Estimates:
             seconds, basis, shared = (
                 _minutes(whole.minutes).scaled(1 / parts),
                 Basis.PLAN,
-                key_of(path, "slice"),
+                key_of(path, "@slice"),
             )
         cost = _cost(own, group) if agent else Spread(0.0)
         if written.cost is not None:
@@ -163,7 +171,7 @@ class Estimates:
         return WorkEstimate(
             seconds=seconds,
             cost=cost,
-            fail=_fail(written, own, group),
+            fail=_fail(written, own, group, whole, parts),
             limit=history.limits.get(agent or "", _NEVER),
             basis=basis,
             stream=key_of(path, address),
@@ -234,9 +242,12 @@ def _cost(own: WorkSample, group: WorkSample) -> Spread | None:
     return None
 
 
-def _fail(written: Estimate, own: WorkSample, group: WorkSample) -> float:
+def _fail(written: Estimate, own: WorkSample, group: WorkSample, whole: Estimate | None, parts: int) -> float:
     if written.fail is not None:
         return written.fail
+    if whole is not None and whole.fail is not None:
+        # All parts succeed as often as the plan states for the slice.
+        return 1.0 - (1.0 - whole.fail) ** (1.0 / parts)
     for sample in (own, group):
         if sample.count >= _ENOUGH:
             # Neither never nor always can be known from a few executions.

@@ -7,6 +7,7 @@ from msgspec import Struct
 from weft.engine.engine import Engine
 from weft.engine.messages.facts import EarlierSlice, EarlierSpending, RunStarted
 from weft.engine.state.engine_state import engine_tables
+from weft.forecast.bounds import LowerBounds
 from weft.forecast.chains import Chains
 from weft.forecast.estimates import Estimates
 from weft.forecast.history import NO_HISTORY, History
@@ -70,6 +71,7 @@ class Rehearsal:
         )
         self.seed = seed
         self._chains = Chains(plan.outline, self.compiled.after)
+        self._bounds = LowerBounds(self.compiled)
         # The tables depend only on the plan. To build them takes as long as many steps.
         self._tables = engine_tables(self.compiled)
 
@@ -88,7 +90,7 @@ class Rehearsal:
     def add_to(self, tally: Tally, replication: int, *, watches_pools: bool = True) -> None:
         """Plays a replication and adds it to a tally."""
         outcome = self.play(replication, watches_pools=watches_pools)
-        tally.add(replication, outcome, self._chains.last(outcome.ends))
+        tally.add(replication, outcome, self._chains.last(outcome.ends), self._bounds.of(outcome.chains))
 
     def play(self, replication: int, *, watches_pools: bool = True) -> RunOutcome:
         """Returns the outcome of a replication."""

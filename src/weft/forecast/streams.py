@@ -11,7 +11,7 @@ from statistics import NormalDist
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
-_STEPS = 1 << 53
+_STEPS = 1 << 52
 _NORMAL = NormalDist()
 
 
@@ -40,8 +40,9 @@ class Luck:
     def uniform(self, key: int, count: int = 0) -> float:
         """Returns a number between 0 and 1, neither of them included; `count` numbers the draws of a stream."""
         draw = _mix(_mix(self._start ^ key) ^ count)
-        # The middle of one of 2**53 equal intervals, so that the quantile function is finite.
-        return ((draw >> 11) + 0.5) / _STEPS
+        # The middle of one of 2**52 equal intervals, so that the quantile function is finite. With one bit more,
+        # the middle of the last interval would round to 1.
+        return ((draw >> 12) + 0.5) / _STEPS
 
     def normal(self, key: int, count: int = 0) -> float:
         """Returns a number from the standard normal distribution."""

@@ -5,15 +5,14 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from weft.forecast.estimates import Basis, Estimates, StepEstimate
-from weft.forecast.quantiles import Interval, interval, share_interval
+from weft.forecast.quantiles import Interval, interval, quantile, share_interval
 from weft.forecast.replications import Rehearsal
 from weft.forecast.tally import Tally
-from weft.plan.order.outline import ROOT
-from weft.plan.order.points import longest_path
 
 _PATHS = 5
 _MATTERING = 5
 _LEAST_SHARE = 0.05
+_ROUNDING = 1e-9
 
 
 class PoolReport(Struct, frozen=True, kw_only=True):
@@ -61,7 +60,8 @@ class ForecastSummary(Struct, frozen=True, kw_only=True):
     ceiling: Interval
     """The share of runs that a ceiling stops."""
     lower_bound: float
-    """Seconds below which no schedule is: the longest chain of dependencies, or the work divided by the slots."""
+    """Seconds, in the median of runs, below which no schedule is: the longest chain of dependencies, or the work
+    divided by the slots."""
     pools: tuple[PoolReport, ...]
     paths: tuple[PathShare, ...]
     influences: tuple[Influence, ...]
@@ -87,12 +87,12 @@ def summarize(rehearsal: Rehearsal, tally: Tally) -> ForecastSummary:
         cost_p50=interval(costs, 0.5),
         cost_p90=interval(costs, 0.9),
         unpriced=tally.unpriced / runs,
-        fails=share_interval(tally.failed, runs),
+        fails=share_interval(len(tally.failed), runs),
         ceiling=share_interval(tally.ceilings, runs),
-        lower_bound=_lower_bound(rehearsal, tally),
+        lower_bound=quantile(sorted(tally.bounds), 0.5),
         pools=tuple(_pools(rehearsal, tally)),
         paths=tuple(_paths(tally)),
-        influences=tuple(_influences(tally, seconds)),
+        influences=tuple(_influences(tally)),
         steps=tuple(_steps(rehearsal.estimates)),
     )
 
@@ -100,8 +100,8 @@ def summarize(rehearsal: Rehearsal, tally: Tally) -> ForecastSummary:
 def share_before(tally: Tally, seconds: float) -> Interval:
     """Returns the share of runs that complete within this time."""
     # A run that fails is never done, however early it ends.
-    in_time = sum(each <= seconds for each in tally.seconds.values())
-    return share_interval(max(in_time - tally.failed, 0), tally.runs)
+    in_time = sum(each <= seconds and number not in tally.failed for number, each in tally.seconds.items())
+    return share_interval(in_time, tally.runs)
 
 
 def _steps(estimates: Estimates) -> Sequence[StepEstimate]:
@@ -127,28 +127,19 @@ def _paths(tally: Tally) -> list[PathShare]:
     return [PathShare(path, count / tally.runs) for path, count in best if path]
 
 
-def _influences(tally: Tally, seconds: Sequence[float]) -> list[Influence]:
+def _influences(tally: Tally) -> list[Influence]:
     """Returns the subplans whose work explains most of the variance of the makespan."""
-    runs = len(seconds)
-    mean = sum(seconds) / runs
-    variance = sum((value - mean) ** 2 for value in seconds) / runs
+    runs = tally.runs
+    mean = tally.makespan.seconds / runs
+    variance = tally.makespan.squares / runs - mean * mean
     influences: list[Influence] = []
     for path, work in tally.slices.items():
         own_mean = work.seconds / runs
         own_variance = work.squares / runs - own_mean * own_mean
         covariance = work.products / runs - own_mean * mean
-        if path and own_variance > 0.0 and variance > 0.0 and covariance > 0.0:
+        # A variance that is only the rounding of the sums explains nothing.
+        is_fixed = own_variance <= _ROUNDING * own_mean * own_mean or variance <= _ROUNDING * mean * mean
+        if path and not is_fixed and covariance > 0.0:
             influences.append(Influence(path, covariance * covariance / (own_variance * variance)))
     influences.sort(key=lambda influence: (-influence.share, influence.path))
     return [influence for influence in influences[:_MATTERING] if influence.share >= _LEAST_SHARE]
-
-
-def _lower_bound(rehearsal: Rehearsal, tally: Tally) -> float:
-    compiled = rehearsal.compiled
-    outline = compiled.plan.outline
-    works = [
-        tally.slices[path].seconds / tally.runs if is_leaf and path in tally.slices else 0.0
-        for path, is_leaf in zip(outline.paths, outline.leaves, strict=True)
-    ]
-    longest, _ = longest_path(outline, works, compiled.after)
-    return max(longest, sum(works) / compiled.plan.scopes[ROOT].settings.max_parallel)

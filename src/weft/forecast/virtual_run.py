@@ -44,7 +44,11 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     ends: Mapping[int, float]
     """By row of a slice: when its last step ended."""
     works: Mapping[str, float]
-    """The seconds of all executions of each slice."""
+    """The seconds of all executions of each slice, from now."""
+    chains: Mapping[int, float]
+    """By row of a slice: the seconds of its executions that followed each other, from now."""
+    night: float = 1.0
+    """The factor of all durations."""
 
 
 class VirtualRun:
@@ -62,8 +66,12 @@ class VirtualRun:
             {name: (number, PoolUse()) for name, number in engine.pools.items()} if watches_pools else {}
         )
         self._rows: dict[int, float] = {}
-        """By row of a slice: when its last step ended, or ends."""
+        """By row of a slice: when its last step ended."""
         self._works: dict[str, float] = {}
+        self._branches: dict[tuple[int, str], float] = {}
+        """By row and branch: the seconds of the executions that followed each other."""
+        self._launches: dict[ExecutionKey, tuple[Launch, float]] = {}
+        """The executions under way that are work of the plan, and when they were ordered."""
         self._asked: set[ExecutionKey] = set()
 
     def play(self, first: AnyFact) -> RunOutcome:
@@ -76,6 +84,7 @@ class VirtualRun:
                 if self._ends.get(fact.key) is not fact:
                     continue  # it was halted
                 del self._ends[fact.key]
+                self._add_work(fact)
             self._pass(at)
             self._apply(fact)
         return RunOutcome(
@@ -87,6 +96,8 @@ class VirtualRun:
             pools={name: use for name, (_, use) in self._pools.items()},
             ends=self._rows,
             works=self._works,
+            chains=_longest(self._branches),
+            night=self._world.night,
         )
 
     def _pass(self, at: float) -> None:
@@ -143,10 +154,18 @@ class VirtualRun:
     def _execute(self, order: Ordered) -> None:
         end = self._world.ends(order, self._now)
         if isinstance(order, Launch) and order.is_work:
-            self._rows[order.row] = max(self._rows.get(order.row, 0.0), end.at)
-            # Of an execution that was under way before, only the rest.
-            self._works[order.path] = self._works.get(order.path, 0.0) + end.at - self._now
+            self._launches[order.key] = (order, self._now)
         self._end(end)
+
+    def _add_work(self, end: Ended) -> None:
+        """Counts an execution when it ends: one that is halted has worked only until then."""
+        launch = self._launches.pop(end.key, None)
+        if launch is not None:
+            order, ordered = launch
+            self._rows[order.row] = end.at
+            self._works[order.path] = self._works.get(order.path, 0.0) + end.at - ordered
+            key = (order.row, self._world.branch(order))
+            self._branches[key] = self._branches.get(key, 0.0) + end.at - ordered
 
     def _at(self, when: float, fact: AnyFact, rank: int) -> None:
         """Queues a fact. At the same time, executions come first, in their order, then people, then wake-ups."""
@@ -166,3 +185,11 @@ class VirtualRun:
             if key not in self._asked:
                 self._asked.add(key)
                 self._at(self._now, MergeAsked(at=self._now, subplan=firing.subplan.path), _LAST - 1)
+
+
+def _longest(branches: Mapping[tuple[int, str], float]) -> dict[int, float]:
+    """Returns, by row, the longest of its branches, which run beside each other."""
+    longest: dict[int, float] = {}
+    for (row, _), seconds in branches.items():
+        longest[row] = max(longest.get(row, 0.0), seconds)
+    return longest

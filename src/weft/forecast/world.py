@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Land, Launch, Ordered, Prepare
-from weft.forecast.estimates import Estimates, WorkEstimate
+from weft.forecast.estimates import Basis, Estimates, WorkEstimate
 from weft.forecast.landings import LandingLine
 from weft.forecast.spread import Spread
 from weft.forecast.streams import Luck, key_of
@@ -14,8 +14,9 @@ from weft.forecast.streams import Luck, key_of
 SIGMA = 0.2
 """How much whole runs differ if history does not say: nights on which everything is slower, or dearer."""
 _NIGHT, _PRICES = key_of("@night"), key_of("@prices")
-_FAILS, _LIMITS, _COSTS = 1 << 32, 2 << 32, 3 << 32
+_FAILS, _LIMITS, _COSTS, _WAITS = 1 << 32, 2 << 32, 3 << 32, 4 << 32
 """Offsets that give the draws of one execution different numbers in the stream of its step."""
+_GUESSED = frozenset({Basis.DEFAULT, Basis.INTERNAL})
 
 
 class WorldSettings(Struct, frozen=True, kw_only=True):
@@ -43,6 +44,15 @@ class World:
         self._draws: dict[tuple[int, str], int] = {}
         self._running = dict(settings.running)
 
+    @property
+    def night(self) -> float:
+        """The factor of all durations of the replication."""
+        return self._night
+
+    def branch(self, order: Ordered) -> str:
+        """Returns the name of the branch that an execution is; empty for the steps that follow each other."""
+        return self._estimates.of(order).branch
+
     def ends(self, order: Ordered, now: float) -> Ended:
         """Returns the end of an execution that is ordered now."""
         estimate = self._estimates.of(order)
@@ -56,9 +66,12 @@ class World:
             seconds = self._landings.joins(now, seconds)
         how, until = StepOutcome.DONE, None
         if isinstance(order, Launch):
-            how, until = self._outcome(estimate, count, now + seconds)
+            how, until = self._outcome(estimate, count, now + seconds - (elapsed or 0.0))
             if seconds > order.timeout:
-                seconds, how, until = max(order.timeout, elapsed or 0.0), StepOutcome.TIMEOUT, None
+                seconds = max(order.timeout, elapsed or 0.0)
+                # A default is no reason to expect that the plan's own limits are too short.
+                if estimate.basis not in _GUESSED:
+                    how, until = StepOutcome.TIMEOUT, None
         cost = estimate.cost
         return Ended(
             at=now + seconds - (elapsed or 0.0),
@@ -94,7 +107,7 @@ class World:
     def _outcome(self, estimate: WorkEstimate, count: int, end: float) -> tuple[StepOutcome, float | None]:
         limit = estimate.limit
         if limit.share and self._luck.uniform(estimate.stream, count + _LIMITS) < limit.share:
-            return StepOutcome.LIMITED, end + limit.wait.at(self._normal(estimate, count + _LIMITS + 1))
+            return StepOutcome.LIMITED, end + limit.wait.at(self._normal(estimate, count + _WAITS))
         if estimate.fail and self._luck.uniform(estimate.stream, count + _FAILS) < estimate.fail:
             return StepOutcome.FAILED, None
         return StepOutcome.DONE, None
