@@ -13,13 +13,13 @@
 import gc
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
+from weft import __version__
 from weft.cli.effects import CommandEffect, WeftGroup
 from weft.cli.output import examples, forget_broken_outputs, note, note_lines, write_text
 from weft.cli.terminal import text_width
@@ -113,6 +113,8 @@ def exit_code(error: BaseException) -> int:
             return EXIT_FAILED
         case _:
             note("error: this is a bug in Weft; please report it with the lines below")
+            import traceback
+
             traceback.print_exception(error)
             return EXIT_BUG
 
@@ -123,7 +125,7 @@ def exit_code(error: BaseException) -> int:
     name="weft",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(None, "-V", "--version", package_name="weft", message="%(prog)s %(version)s")
+@click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")
 @click.option(
     "-C", "directory", metavar="DIR", default=".", type=click.Path(exists=True, file_okay=False),
     help="Work as if started in this directory.",
