@@ -8,6 +8,9 @@ from weft import __version__
 def main() -> None:
     """Runs the command line and ends the process."""
     if sys.argv[1:] not in (["--version"], ["-V"]) or not _print_version():
+        from weft.garbage import search_rarely  # noqa: PLC0415
+
+        search_rarely()  # before the imports, which make many objects that stay
         from weft.cli import main as run_command_line  # noqa: PLC0415 - slow to load
 
         run_command_line()

@@ -24,6 +24,7 @@ from weft.cli.effects import CommandEffect, WeftGroup
 from weft.cli.output import examples, forget_broken_outputs, note, note_lines, write_text
 from weft.cli.terminal import text_width
 from weft.errors import InputError, WeftError
+from weft.garbage import search_rarely
 from weft.system_errors import describe
 
 EXIT_FAILED = 1
@@ -42,9 +43,6 @@ COMMANDS = (
 SHELLS = ("bash", "zsh", "fish")
 COMPLETES = "_WEFT_COMPLETE"
 """The environment variable with which the completion script asks for suggestions."""
-
-OBJECTS_PER_SEARCH = 100_000
-"""How many new objects start a garbage collection. Most objects of a command live until it ends."""
 
 
 class Root(WeftGroup):
@@ -170,7 +168,7 @@ def _open_standard_streams() -> None:
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and ends the process."""
-    gc.set_threshold(OBJECTS_PER_SEARCH)
+    search_rarely()
     _open_standard_streams()
     try:
         cli.main(args, prog_name="weft")

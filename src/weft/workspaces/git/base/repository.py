@@ -6,7 +6,6 @@ This module checks both before a run creates anything, and raises errors that sa
 import os
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 from typing import NoReturn
@@ -295,6 +294,8 @@ def _resolves(git: Git, name: str) -> bool:
 
 
 def _nearest(repository: Repository, name: str) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only for mistakes
+
     near = get_close_matches(name, _branches(repository), n=3)
     return f" (did you mean {' or '.join(repr(branch) for branch in near)}?)" if near else ""
 
