@@ -19,7 +19,7 @@ def main() -> None:
 def _print_version() -> bool:
     """Returns whether the version was written. If not, the command line tries again and reports the error."""
     try:
-        print(f"weft {__version__}", flush=True)
+        print(f"weft {__version__}", flush=True)  # noqa: T201
     except OSError:
         return False
     return True

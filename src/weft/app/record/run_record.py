@@ -45,7 +45,7 @@ class RecordedPlan:
         """Subplans by path, in plan order: a group comes before its contents."""
         return self._subplans
 
-    # These two go through all slices of the plan, of which there may be ten thousand: they call no function for each.
+    # These two may go through ten thousand slices, and call no function for each.
 
     def slices(self, paths: Iterable[str]) -> list[str]:
         """Returns those of the subplans that have no subplans of their own."""

@@ -16,7 +16,6 @@ from weft.app.history.earlier_runs import earlier_runs
 from weft.app.project import plans
 from weft.app.project.places import Places, project_of
 from weft.app.project.step_limits import refuse_inside_step
-from weft.app.run.replacement import settle
 from weft.app.run.selection import SubplanChoice, choose
 from weft.app.run.session import RunObserver, RunSession, first_cause
 from weft.app.run.setup import RunRequest, begin, refuse, replaced_run
@@ -43,6 +42,8 @@ def run_plan(request: RunRequest, observer: RunObserver, *, environ: Mapping[str
             plan, choice = _select(request, whole, journal)
             last = replaced_run(request, plan, journal, environ, choice)
         if last is not None:
+            from weft.app.run.replacement import settle  # noqa: PLC0415 - rarely needed
+
             state = settle(last, whole, places=places, journal=journal, observer=observer, environ=environ)
             if state:
                 return state
