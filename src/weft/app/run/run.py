@@ -8,8 +8,6 @@ as completed.
 import os
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from threading import Thread
 
 import anyio
 
@@ -26,7 +24,6 @@ from weft.hosts.supervisor.spawn import close_memory
 from weft.plan.compile.compile import compile_plan
 from weft.plan.model import Plan
 from weft.store.sqlite import SqliteJournal, open_journal
-from weft.threads import start_thread
 
 
 def run_plan(request: RunRequest, observer: RunObserver, *, environ: Mapping[str, str] = os.environ) -> str:
@@ -39,7 +36,6 @@ def run_plan(request: RunRequest, observer: RunObserver, *, environ: Mapping[str
     _require_approval(whole, places, environ)
     places.make()
     close_memory()  # its environment holds all keys of the user, and steps run as the same user
-    _load_event_loop()
     journal = open_journal(places.journal, now=time.time(), command="weft run")
     try:
         with without_gc():
@@ -64,12 +60,6 @@ def run_plan(request: RunRequest, observer: RunObserver, *, environ: Mapping[str
         raise first_cause(group) from None
     finally:
         journal.close()
-
-
-def _load_event_loop() -> None:
-    """Loads the event loop in a thread. This takes a while, in which the caller waits for the disk and for git."""
-    with suppress(OSError):  # without a thread it is loaded when it is needed
-        start_thread(Thread(target=anyio.run, args=(anyio.sleep, 0), daemon=True))
 
 
 def _select(request: RunRequest, whole: Plan, journal: SqliteJournal) -> tuple[Plan, SubplanChoice]:
