@@ -31,7 +31,8 @@ def run_plan(request: RunRequest, observer: RunObserver, *, environ: Mapping[str
     refuse_inside_step(plans.folder_of(request.source), "weft run", environ)
     with without_gc():
         whole = plans.load(request.source, flags=request.flags, environ=environ)
-        refuse(compile_plan(choose(whole, request.ids)[0]))
+        checked = compile_plan(choose(whole, request.ids)[0])
+        refuse(checked)
     places = project_of(plans.folder_of(request.source))
     _require_approval(whole, places, environ)
     places.make()
@@ -49,7 +50,7 @@ def run_plan(request: RunRequest, observer: RunObserver, *, environ: Mapping[str
                 return state
             plan, choice = _select(request, whole, journal)
         with without_gc():
-            compiled = compile_plan(plan)
+            compiled = checked if checked.plan is plan else compile_plan(plan)
             setup, engine, first = begin(request, compiled, places, journal, environ, choice)
         observer.begins(setup)
         if first is None:
