@@ -22,6 +22,7 @@ from weft.app.run.setup import RunRequest, begin, refuse, replaced_run
 from weft.garbage import without_gc
 from weft.hosts.supervisor.spawn import close_memory
 from weft.plan.compile.compile import compile_plan
+from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.model import Plan
 from weft.store.sqlite import SqliteJournal, open_journal
 
@@ -31,8 +32,7 @@ def run_plan(request: RunRequest, observer: RunObserver, *, environ: Mapping[str
     refuse_inside_step(plans.folder_of(request.source), "weft run", environ)
     with without_gc():
         whole = plans.load(request.source, flags=request.flags, environ=environ)
-        checked = compile_plan(choose(whole, request.ids)[0])
-        refuse(checked)
+        checked = _compile_checked(request, whole)
     places = project_of(plans.folder_of(request.source))
     _require_approval(whole, places, environ)
     places.make()
@@ -61,6 +61,13 @@ def run_plan(request: RunRequest, observer: RunObserver, *, environ: Mapping[str
         raise first_cause(group) from None
     finally:
         journal.close()
+
+
+def _compile_checked(request: RunRequest, whole: Plan) -> CompiledPlan:
+    """Compiles the selected part of a plan. Raises `InputError` if it cannot run."""
+    compiled = compile_plan(choose(whole, request.ids)[0])
+    refuse(compiled)
+    return compiled
 
 
 def _select(request: RunRequest, whole: Plan, journal: SqliteJournal) -> tuple[Plan, SubplanChoice]:
