@@ -5,8 +5,10 @@ command, starts fast.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+__version__ = "0.1.0.dev0"
+
+TYPE_CHECKING = False  # type checkers take it as true; the module `typing` is slow to load
 if TYPE_CHECKING:
     from weft.engine.states import FailureReason as FailureReason
     from weft.engine.states import SubplanExecutionState as SubplanExecutionState

@@ -4,6 +4,14 @@ import gc
 from collections.abc import Generator
 from contextlib import contextmanager
 
+_OBJECTS_PER_SEARCH = 100_000
+"""How many new objects start a search. Most objects of a command live until it ends."""
+
+
+def search_rarely() -> None:
+    """Makes the search rare for the rest of the process."""
+    gc.set_threshold(_OBJECTS_PER_SEARCH)
+
 
 @contextmanager
 def without_gc() -> Generator[None]:

@@ -6,7 +6,6 @@ A plan that wants its own programs found says so: `env: {PATH: ...}` is taken as
 """
 
 import os
-import shutil
 from collections.abc import Mapping
 
 
@@ -23,4 +22,6 @@ def _absolute(environ: Mapping[str, str]) -> str:
 
 def find_program(name: str, environ: Mapping[str, str]) -> str | None:
     """Where the program is; None if it is in no absolute directory of the PATH."""
-    return shutil.which(name, path=_absolute(environ))
+    from shutil import which  # noqa: PLC0415 - it loads the modules of three compressions
+
+    return which(name, path=_absolute(environ))

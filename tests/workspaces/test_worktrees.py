@@ -186,6 +186,19 @@ def test_fifteen_slices_are_prepared_at_once(world: World) -> None:
     assert all(contents(world.place(path)) == contents(world.place("s0")) for path in paths)
 
 
+def test_a_branch_of_a_group_is_moved_by_one_of_the_slices_that_start_at_once(world: World) -> None:
+    barrier = Barrier(8)
+
+    def prepare(path: str) -> list[str]:
+        barrier.wait()
+        return [move.ref for move in world.prepare(path)]
+
+    paths = [f"{group}s{number}" for group in ("", "group/") for number in range(4)]
+    with ThreadPoolExecutor(8) as pool:
+        moved = sorted(ref for refs in pool.map(prepare, paths) for ref in refs)
+    assert moved == sorted(map(NAMES.head, ("", "group", *paths)))
+
+
 def test_slices_begin_and_merge_in_one_group_at_once(world: World) -> None:
     barrier = Barrier(8)
 

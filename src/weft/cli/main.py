@@ -13,17 +13,18 @@
 import gc
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
+from weft import __version__
 from weft.cli.effects import CommandEffect, WeftGroup
 from weft.cli.output import examples, forget_broken_outputs, note, note_lines, write_text
 from weft.cli.terminal import text_width
 from weft.errors import InputError, WeftError
+from weft.garbage import search_rarely
 from weft.system_errors import describe
 
 EXIT_FAILED = 1
@@ -42,9 +43,6 @@ COMMANDS = (
 SHELLS = ("bash", "zsh", "fish")
 COMPLETES = "_WEFT_COMPLETE"
 """The environment variable with which the completion script asks for suggestions."""
-
-OBJECTS_PER_SEARCH = 100_000
-"""How many new objects start a garbage collection. Most objects of a command live until it ends."""
 
 
 class Root(WeftGroup):
@@ -113,6 +111,8 @@ def exit_code(error: BaseException) -> int:
             return EXIT_FAILED
         case _:
             note("error: this is a bug in Weft; please report it with the lines below")
+            import traceback
+
             traceback.print_exception(error)
             return EXIT_BUG
 
@@ -123,7 +123,7 @@ def exit_code(error: BaseException) -> int:
     name="weft",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(None, "-V", "--version", package_name="weft", message="%(prog)s %(version)s")
+@click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")
 @click.option(
     "-C", "directory", metavar="DIR", default=".", type=click.Path(exists=True, file_okay=False),
     help="Work as if started in this directory.",
@@ -168,7 +168,7 @@ def _open_standard_streams() -> None:
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and ends the process."""
-    gc.set_threshold(OBJECTS_PER_SEARCH)
+    search_rarely()
     _open_standard_streams()
     try:
         cli.main(args, prog_name="weft")

@@ -5,6 +5,7 @@ A step in a sandbox always has its own home, because the sandbox hides the user'
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
@@ -13,9 +14,10 @@ from weft.errors import WeftError
 from weft.plan.model import Plan
 from weft.plan.sandbox import Sandbox
 from weft.runtime.homes import Homes, home_variables
-from weft.runtime.sandbox.boxes import Boxes, Commands
-from weft.runtime.sandbox.view import StepNeeds
 from weft.safe_files import locate, open_folder
+
+if TYPE_CHECKING:
+    from weft.runtime.sandbox.boxes import Boxes, Commands
 
 _NOTHING: Mapping[str, str] = {}
 
@@ -36,7 +38,7 @@ class StepIsolation(Struct, frozen=True, kw_only=True):
 
 
 class Isolation:
-    def __init__(self, plan: Plan, homes: Homes, boxes: Boxes | None = None) -> None:
+    def __init__(self, plan: Plan, homes: Homes, boxes: "Boxes | None" = None) -> None:
         """`boxes` is None if sandboxes do not work here."""
         self._plan = plan
         self._homes = homes
@@ -66,11 +68,13 @@ class Isolation:
         return self._plan.scopes[launch.row].settings.isolated_home if of_agent is None else of_agent
 
     def boxed(
-        self, apart: StepIsolation, commands: Commands, cwd: Path, result: Path, search: str
-    ) -> Commands:
+        self, apart: StepIsolation, commands: "Commands", cwd: Path, result: Path, search: str
+    ) -> "Commands":
         """Returns the commands, in a sandbox if the step has one. The step reports in the file `result`."""
         if not apart.sandbox.is_on:
             return commands
+        from weft.runtime.sandbox.view import StepNeeds  # noqa: PLC0415 - most plans have no sandboxes
+
         assert self._boxes is not None
         assert apart.home is not None
         open_folder(result.parent, make=True).close()

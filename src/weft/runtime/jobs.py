@@ -24,7 +24,6 @@ from weft.runtime.homes import Homes
 from weft.runtime.isolation import Isolation, StepIsolation, boxed_prefix
 from weft.runtime.job_ids import JobId
 from weft.runtime.results import LIMIT, agent_ended, cut_off, fact_of, last_lines, read_output
-from weft.runtime.sandbox.boxes import with_sandbox_failure
 from weft.system_errors import describe
 
 SHELL = "/bin/sh"
@@ -147,7 +146,10 @@ class JobFactory:
     def fact(
         self, launch: Launch, ended: JobEnded, cwd: Path, *, at: float, halted: StepOutcome | None
     ) -> Ended:
-        ended = with_sandbox_failure(ended) if self._isolation.sandbox(launch).is_on else ended
+        if self._isolation.sandbox(launch).is_on:
+            from weft.runtime.sandbox.boxes import with_sandbox_failure  # noqa: PLC0415 - most plans have none
+
+            ended = with_sandbox_failure(ended)
         output = read_output(ended, self._records, self._output(launch))
         verdict = None
         if launch.agent is not None:

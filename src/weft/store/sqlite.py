@@ -83,15 +83,15 @@ class SqliteReader:
 
     def facts(self, run: str) -> Iterator[AnyFact]:
         """Yields only the facts, in order: all that recovery needs, at a fraction of the cost."""
-        after = 0
-        while page := self._database.checked_rows(_FACTS, (run, after, _PAGE)):
+        after, length = 0, 1  # many callers want only the first fact
+        while page := self._database.checked_rows(_FACTS, (run, after, length)):
             for seq, fact, checksum in page:
                 is_sound = not self._database.has_checksums or (checksum or 0) >> 32 == fact_checksum(
                     seq, fact
                 )
                 self._verify(is_sound, f"entry {seq}")
             yield from [rows.to_fact(seq, fact) for seq, fact, _ in page]
-            after = page[-1][0]
+            after, length = page[-1][0], _PAGE
 
     def record(self, run: str | None = None) -> RunRecord | None:
         records = self._database.checked_rows(QUERIES["record"], (run, run))

@@ -76,6 +76,8 @@ class WorktreeWorkspaces:
         self._group_branches = GroupBranches(plan_repository, clear=self._clear)
         self._locks: defaultdict[str, Lock] = defaultdict(Lock)
         """For each slice, a lock for checks of its worktree and records of its steps."""
+        self._following = Lock()
+        """A lock for the moves of branches of groups to those around them."""
 
     def start_anew(self) -> Sequence[RefMove]:
         return self._group_branches.start_anew()
@@ -138,7 +140,15 @@ class WorktreeWorkspaces:
             refs = self._repository.refs()
             start = self._starts.of(request, refs)
             self._clear(request.path)
-            moves = self._set_out(request.path, start, refs)
+            if start.follows:
+                # At the start of a run all slices would move the same branches of groups. Only the first does, and
+                # the others look again; otherwise their transactions would fail and be repeated.
+                with self._following:
+                    refs = self._repository.refs()
+                    start = self._starts.of(request, refs)
+                    moves = self._set_out(request.path, start, refs) if start.follows else None
+            else:
+                moves = self._set_out(request.path, start, refs)
             if moves is not None:
                 return start.commit, moves
         raise _moving_branches(request.path)

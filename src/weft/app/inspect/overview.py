@@ -75,7 +75,7 @@ def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float 
     sightings = records_of(recorded_run.places, record.run).running()
     holder = journal.holder()
     alive = holder is not None and is_alive(holder)
-    counts = fold.count([path for path in paths if plan.is_leaf(path)])
+    counts = fold.count(plan.slices(paths))
     newest = journal.record()
     return Overview(
         run=record.run,

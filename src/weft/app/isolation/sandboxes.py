@@ -10,7 +10,6 @@ from weft.plan.model import Plan, Step
 from weft.plan.pipelines.hierarchy import inner_first
 from weft.plan.sandbox import Sandbox
 from weft.plan.text.problems import Position
-from weft.runtime.sandbox.probe import Probe, probe
 
 
 class SandboxRequest(Struct, frozen=True):
@@ -82,7 +81,11 @@ def _steps(plan: Plan) -> Iterator[Step]:
 def trouble(plan: Plan, environ: Mapping[str, str]) -> str:
     """Returns why this machine cannot provide the plan's sandboxes, and what to type; empty if it can."""
     request = requested_sandboxes(plan)
-    result = Probe() if request is None else probe(environ, network=request.network)
+    if request is None:
+        return ""
+    from weft.runtime.sandbox.probe import probe  # noqa: PLC0415 - most plans have no sandboxes
+
+    result = probe(environ, network=request.network)
     if not result.trouble:
         return ""
     at = _place(plan) or Position(plan.document.file, 1, 1)

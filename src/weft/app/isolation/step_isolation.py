@@ -8,9 +8,6 @@ from weft.app.project.places import Places
 from weft.plan.model import Plan
 from weft.runtime.homes import Homes
 from weft.runtime.isolation import Isolation
-from weft.runtime.sandbox.boxes import Boxes
-from weft.runtime.sandbox.probe import PROGRAM
-from weft.runtime.sandbox.view import SandboxContext, users_homes
 from weft.search_path import find_program
 
 
@@ -21,6 +18,10 @@ def isolation_of(
     root = places.homes(run)
     if not needs_homes(plan):
         return Isolation(plan, Homes(root))
+    from weft.runtime.sandbox.boxes import Boxes  # noqa: PLC0415 - most plans want no homes
+    from weft.runtime.sandbox.probe import PROGRAM  # noqa: PLC0415
+    from weft.runtime.sandbox.view import SandboxContext, users_homes  # noqa: PLC0415
+
     program = find_program(PROGRAM, environ)
     grounds = SandboxContext(
         homes=users_homes(environ), project=places.project, weft=places.weft, plan_dir=directory

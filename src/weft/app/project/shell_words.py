@@ -5,6 +5,7 @@ first word of such a command is its program. Any other text has no certain facts
 """
 
 import shlex
+from functools import lru_cache
 
 from weft.plan.model import Command
 
@@ -29,6 +30,8 @@ _REDIRECTIONS = frozenset({">", ">>", "<", ">&", "<&", "&>"})
 _AND = "&&"
 _OPERATORS = frozenset("();<>|&")
 """The characters of operators."""
+_MOST_COMMANDS = 4_096
+"""The number of commands whose words are remembered: several checks ask for the same ones."""
 
 
 def first_word(command: Command) -> str | None:
@@ -78,7 +81,8 @@ def _is_simple(command: str) -> bool:
     return tokens is not None and all(operator in _REDIRECTIONS or operator == _AND for operator in operators)
 
 
-def _tokens(command: str) -> list[str] | None:
+@lru_cache(maxsize=_MOST_COMMANDS)
+def _tokens(command: str) -> tuple[str, ...] | None:
     """Returns words and operators; None if the text contains nested commands or cannot be parsed."""
     if "$(" in command or "`" in command or "{{" in command:
         return None
@@ -86,6 +90,6 @@ def _tokens(command: str) -> list[str] | None:
     lexer.whitespace_split = True
     lexer.commenters = ""
     try:
-        return list(lexer)
+        return tuple(lexer)
     except ValueError:
         return None

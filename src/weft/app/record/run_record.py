@@ -45,8 +45,25 @@ class RecordedPlan:
         """Subplans by path, in plan order: a group comes before its contents."""
         return self._subplans
 
-    def is_leaf(self, path: str) -> bool:
-        return "subplans" not in self._subplans[path]
+    # These two may go through ten thousand slices, and call no function for each.
+
+    def slices(self, paths: Iterable[str]) -> list[str]:
+        """Returns those of the subplans that have no subplans of their own."""
+        subplans = self._subplans
+        return [path for path in paths if "subplans" not in subplans[path]]
+
+    def landing(self, paths: Iterable[str]) -> list[str]:
+        """Returns those of the subplans that have a branch whose result lands by itself."""
+        subplans, settings, landing = self._subplans, self._landing_settings, []
+        for path in paths:
+            own, group = subplans[path], path.rpartition("/")[0]
+            if group not in settings or "merge" in own or "isolation" in own:
+                when, isolation = self._settings_of(path)
+            else:
+                when, isolation = settings[group]
+            if isolation in _WITH_BRANCH and ("subplans" not in own if when == "slice" else not group):
+                landing.append(path)
+        return landing
 
     def subplan(self, path: str) -> RecordedSubplan:
         own = self._subplans[path]
@@ -64,15 +81,6 @@ class RecordedPlan:
             has_branch=isolation in _WITH_BRANCH,
             branch_prefix=str(_first(scopes, "branch_prefix") or "weft/"),
         )
-
-    def landing(self, paths: Iterable[str]) -> list[str]:
-        """Returns those of the subplans that have a branch whose result lands by itself."""
-        settings = ((path, *self._settings_of(path)) for path in paths)
-        return [
-            path
-            for path, when, isolation in settings
-            if isolation in _WITH_BRANCH and (self.is_leaf(path) if when == "slice" else "/" not in path)
-        ]
 
     def _settings_of(self, path: str) -> tuple[str, object]:
         """Returns `merge.when` and `isolation`. As in the plan language, the innermost scope decides."""
@@ -108,14 +116,14 @@ def _walk(plan: _Data) -> Iterator[tuple[str, _Data]]:
     stack = [("", iter(plan.get("subplans", ())))]
     while stack:
         prefix, children = stack[-1]
-        subplan = next(children, None)
-        if subplan is None:
+        for subplan in children:
+            path = f"{prefix}{subplan['id']}"
+            yield path, subplan
+            if "subplans" in subplan:
+                stack.append((f"{path}/", iter(subplan["subplans"])))
+                break
+        else:
             stack.pop()
-            continue
-        path = f"{prefix}{subplan['id']}"
-        yield path, subplan
-        if "subplans" in subplan:
-            stack.append((f"{path}/", iter(subplan["subplans"])))
 
 
 def _around(path: str) -> Iterator[str]:

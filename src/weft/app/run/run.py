@@ -16,13 +16,13 @@ from weft.app.history.earlier_runs import earlier_runs
 from weft.app.project import plans
 from weft.app.project.places import Places, project_of
 from weft.app.project.step_limits import refuse_inside_step
-from weft.app.run.replacement import settle
 from weft.app.run.selection import SubplanChoice, choose
 from weft.app.run.session import RunObserver, RunSession, first_cause
 from weft.app.run.setup import RunRequest, begin, refuse, replaced_run
 from weft.garbage import without_gc
 from weft.hosts.supervisor.spawn import close_memory
 from weft.plan.compile.compile import compile_plan
+from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.model import Plan
 from weft.store.sqlite import SqliteJournal, open_journal
 
@@ -32,7 +32,7 @@ def run_plan(request: RunRequest, observer: RunObserver, *, environ: Mapping[str
     refuse_inside_step(plans.folder_of(request.source), "weft run", environ)
     with without_gc():
         whole = plans.load(request.source, flags=request.flags, environ=environ)
-        refuse(compile_plan(choose(whole, request.ids)[0]))
+        checked = _compile_checked(request, whole)
     places = project_of(plans.folder_of(request.source))
     _require_approval(whole, places, environ)
     places.make()
@@ -43,12 +43,14 @@ def run_plan(request: RunRequest, observer: RunObserver, *, environ: Mapping[str
             plan, choice = _select(request, whole, journal)
             last = replaced_run(request, plan, journal, environ, choice)
         if last is not None:
+            from weft.app.run.replacement import settle  # noqa: PLC0415 - rarely needed
+
             state = settle(last, whole, places=places, journal=journal, observer=observer, environ=environ)
             if state:
                 return state
             plan, choice = _select(request, whole, journal)
         with without_gc():
-            compiled = compile_plan(plan)
+            compiled = checked if checked.plan is plan else compile_plan(plan)
             setup, engine, first = begin(request, compiled, places, journal, environ, choice)
         observer.begins(setup)
         if first is None:
@@ -59,6 +61,13 @@ def run_plan(request: RunRequest, observer: RunObserver, *, environ: Mapping[str
         raise first_cause(group) from None
     finally:
         journal.close()
+
+
+def _compile_checked(request: RunRequest, whole: Plan) -> CompiledPlan:
+    """Compiles the selected part of a plan. Raises `InputError` if it cannot run."""
+    compiled = compile_plan(choose(whole, request.ids)[0])
+    refuse(compiled)
+    return compiled
 
 
 def _select(request: RunRequest, whole: Plan, journal: SqliteJournal) -> tuple[Plan, SubplanChoice]:

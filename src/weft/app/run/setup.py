@@ -11,7 +11,6 @@ import anyio
 from msgspec import Struct
 
 from weft.agents.adapters import adapter_of
-from weft.app.control.control import control_requests_in
 from weft.app.history.completed_work import CompletedWork, kept_of
 from weft.app.history.earlier_runs import chosen_for, earlier_runs, started_of
 from weft.app.history.ledger import spent_by
@@ -244,6 +243,8 @@ def _paused_paths(request: RunRequest, journal: SqliteJournal, setup: RunSetup) 
     """Returns the paths that people have paused or frozen in the replaced run; an empty path is the whole plan."""
     if not setup.given_up or request.fresh or setup.chosen:
         return ()
+    from weft.app.control.control import control_requests_in  # noqa: PLC0415 - rarely needed
+
     paths = {"", *map(str, setup.plan.outline.paths)}
     restraints = control_requests_in(journal, setup.given_up).restraints()
     return tuple(

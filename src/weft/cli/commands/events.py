@@ -32,17 +32,19 @@ def events(*, follow: bool, run_id: str | None, after: int, as_json: bool) -> in
     Exit code: 0; 2 if there is no such run.
     """
     from weft.app.record.journal import open_book
-    from weft.app.record.run_plan import plan_of
-    from weft.app.views.event_json import event_json
-    from weft.app.views.run_view import RunView
-    from weft.cli.text.run_lines import lines_of
 
     with open_book(directory(), run_id) as recorded_run:
         alone = partial(note_inactive_run, recorded_run.run_command())
         if as_json:
+            from weft.app.views.event_json import event_json
+
             for recorded in recorded_run.events(after=after, follow=follow, alone=alone):
                 write_text(f"{json.dumps(event_json(recorded))}\n")
             return 0
+        from weft.app.record.run_plan import plan_of
+        from weft.app.views.run_view import RunView
+        from weft.cli.text.run_lines import lines_of
+
         view = RunView(plan_of(recorded_run))
         # Lines depend on the state that earlier events left, so `--after` cannot skip events here.
         for recorded in recorded_run.events(follow=follow, alone=alone):

@@ -17,7 +17,6 @@ from weft.app.record.output import last_line
 from weft.app.run.session import LEFT, RunSetup
 from weft.app.views.event_json import event_json
 from weft.app.views.run_view import RunView
-from weft.cli.live.screen import Screen
 from weft.cli.output import forget_broken_outputs, note, note_lines, write_text
 from weft.cli.text.landing import NOTHING
 from weft.cli.text.run_lines import lines_of
@@ -237,6 +236,8 @@ class Watcher(Observer):
         self, stream: TextIO, style: Style, *, plan: str | None = None, clock: Clock = time.time
     ) -> None:
         super().__init__(plan=plan, clock=clock)
+        from weft.cli.live.screen import Screen  # only on a terminal
+
         self._screen = Screen(stream, style)
 
     def on_stage(self) -> AbstractContextManager[object]:

@@ -5,10 +5,11 @@ Each function returns the value that was probably meant, as a plan writes it; No
 
 import re
 
+# Patterns as texts: they are compiled when the first value is wrong.
 _NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,6})?"
-_DOLLARS = re.compile(rf"(?:usd|us\$|\$)?\s*({_NUMBER})\s*(?:usd|us\$|\$|dollars?)?", re.IGNORECASE)
-_TOKENS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)\s*(k|m|b|)\s*(?:tokens?|tok)?", re.IGNORECASE)
-_TIME = re.compile(rf"({_NUMBER})\s*(ms|(?:sec|min|hour|day)[a-z]*|hrs?|[smhd])(?![a-z])", re.IGNORECASE)
+_DOLLARS = rf"(?i:(?:usd|us\$|\$)?\s*({_NUMBER})\s*(?:usd|us\$|\$|dollars?)?)"
+_TOKENS = r"(?i:([0-9]{1,9}(?:\.[0-9]{1,3})?)\s*(k|m|b|)\s*(?:tokens?|tok)?)"
+_TIME = rf"(?i:({_NUMBER})\s*(ms|(?:sec|min|hour|day)[a-z]*|hrs?|[smhd])(?![a-z]))"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _BOOLEANS = {
     **dict.fromkeys(("yes", "on", "y", "true"), "true"),
@@ -17,12 +18,12 @@ _BOOLEANS = {
 
 
 def dollars_meant(text: str) -> str | None:
-    match = _DOLLARS.fullmatch(text.strip())
+    match = re.fullmatch(_DOLLARS, text.strip())
     return match[1] if match and float(match[1]) else None
 
 
 def tokens_meant(text: str) -> str | None:
-    match = _TOKENS.fullmatch(text.strip())
+    match = re.fullmatch(_TOKENS, text.strip())
     if match is None or not float(match[1]) or ("." in match[1] and not match[2]):
         return None
     return match[1] + match[2].upper().replace("K", "k")
@@ -30,8 +31,8 @@ def tokens_meant(text: str) -> str | None:
 
 def duration_meant(text: str) -> str | None:
     """Returns a single unit as it is, and several in the smallest of them: 1h30m is 90m."""
-    parts = [(number, unit.lower()) for number, unit in _TIME.findall(text)]
-    if not parts or _TIME.sub("", text).strip(" ,"):
+    parts = [(number, unit.lower()) for number, unit in re.findall(_TIME, text)]
+    if not parts or re.sub(_TIME, "", text).strip(" ,"):
         return None
     units = ["ms" if unit == "ms" else unit[0] for _, unit in parts]
     if len(parts) == 1:

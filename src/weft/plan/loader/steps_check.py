@@ -16,7 +16,6 @@ from weft.plan.language.reader import Reader
 from weft.plan.language.tables import STEP
 from weft.plan.model import AgentWork, Join, Nested, Pipeline, Pool, Step
 from weft.plan.pipelines.flow import Flow, flow, loop_region
-from weft.plan.results.json_schemas import join_contradictions, schema_fault
 from weft.plan.results.result_types import ANYTHING, Results, Schema
 from weft.plan.text.document import Items, Node, Table
 from weft.plan.text.problems import nearest, suggestion
@@ -197,11 +196,17 @@ class _PipelineCheck:
         """Returns why the step's output_schema is not a JSON Schema; None if it is."""
         if number not in self.faults:
             schema = self.steps[number].output_schema
-            self.faults[number] = None if schema is None else schema_fault(schema)
+            if schema is None:
+                return None
+            from weft.plan.results.json_schemas import schema_fault  # noqa: PLC0415 - most plans have no schemas
+
+            self.faults[number] = schema_fault(schema)
         return self.faults[number]
 
     def joined(self, join: Step, join_schema: Schema) -> None:
         """Checks the schema of a join against those of the steps it joins."""
+        from weft.plan.results.json_schemas import join_contradictions  # noqa: PLC0415 - most plans have no schemas
+
         schemas: dict[str, Schema] = {}
         for node, name in zip(listed(join.source, "depends_on"), join.depends_on, strict=False):
             schema = self.member(name)

@@ -17,9 +17,6 @@ from itertools import islice
 from typing import Any, cast
 
 import msgspec
-import re2 as untyped_re2  # type: ignore[import-untyped]  # pyright: ignore[reportMissingTypeStubs]
-
-re2: Any = untyped_re2
 
 MOST_STEPS = 200_000
 """The most keywords that are applied to a value, about two seconds' worth."""
@@ -46,10 +43,11 @@ def validator(schema: object) -> Any:  # noqa: ANN401 - jsonschema's types are i
 
 def pattern_fault(pattern: str) -> str | None:
     """Returns why a pattern cannot be used; None if it can."""
+    error_class = _re2().error
     try:
         _compiled(pattern)
-    except (re2.error, UnicodeError) as error:
-        reason = error.args[0].decode(errors="replace") if isinstance(error, re2.error) else str(error)
+    except (error_class, UnicodeError) as error:
+        reason = error.args[0].decode(errors="replace") if isinstance(error, error_class) else str(error)
         return f"RE2 does not support the pattern {pattern!r} ({reason})"
     return None
 
@@ -66,8 +64,15 @@ def _take(steps: int) -> None:
         raise TooManyStepsError
 
 
+def _re2() -> Any:  # noqa: ANN401 - it has no types
+    import re2  # type: ignore[import-untyped]  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
+
+    return re2
+
+
 @lru_cache(maxsize=_MOST_PATTERNS)
 def _compiled(pattern: str) -> Any:  # noqa: ANN401 - re2 has no types
+    re2 = _re2()
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _MOST_MEMORY

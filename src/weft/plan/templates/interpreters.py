@@ -15,8 +15,9 @@ from itertools import dropwhile
 class _Interpreter:
     """A program that reads an argument as code."""
 
-    names: re.Pattern[str]
-    option: re.Pattern[str]
+    # Patterns as texts, since few plans need any of them.
+    names: str
+    option: str
     """The option before the code, alone or combined with others in one word."""
     with_value: frozenset[str] = frozenset()
     """Options that take the next word as their value."""
@@ -26,40 +27,40 @@ class _Interpreter:
 
 _INTERPRETERS = (
     _Interpreter(
-        names=re.compile(r"sh|bash|dash|ash|zsh|ksh|mksh|fish|\$\{?(?:SHELL|BASH)\}?"),
-        option=re.compile(r"-[A-Za-z]*c[A-Za-z]*"),
+        names=r"sh|bash|dash|ash|zsh|ksh|mksh|fish|\$\{?(?:SHELL|BASH)\}?",
+        option=r"-[A-Za-z]*c[A-Za-z]*",
         with_value=frozenset({"-o", "-O", "+o", "+O", "--rcfile", "--init-file"}),
     ),
     _Interpreter(
-        names=re.compile("su|runuser|script|flock"),
-        option=re.compile(r"-c|--command"),
+        names="su|runuser|script|flock",
+        option=r"-c|--command",
         operands_first=True,
     ),
     _Interpreter(
-        names=re.compile(r"(?:python|pypy)[0-9.]*"),
-        option=re.compile(r"-[A-Za-z]*c"),
+        names=r"(?:python|pypy)[0-9.]*",
+        option=r"-[A-Za-z]*c",
         with_value=frozenset({"-W", "-X"}),
     ),
     _Interpreter(
-        names=re.compile("perl|ruby"),
-        option=re.compile(r"-[A-Za-z]*[eE]"),
+        names="perl|ruby",
+        option=r"-[A-Za-z]*[eE]",
         with_value=frozenset({"-I", "-r", "-C"}),
     ),
     _Interpreter(
-        names=re.compile("node|nodejs|bun"),
-        option=re.compile(r"-[a-z]*[ep]|--eval|--print"),
+        names="node|nodejs|bun",
+        option=r"-[a-z]*[ep]|--eval|--print",
         with_value=frozenset({"-r", "--require", "--import"}),
     ),
     _Interpreter(
-        names=re.compile("pwsh|powershell"),
-        option=re.compile(r"-(?:c|command|commandwithargs|cwa)", re.IGNORECASE),
+        names="pwsh|powershell",
+        option=r"(?i:-(?:c|command|commandwithargs|cwa))",
         with_value=frozenset({"-WorkingDirectory", "-wd", "-ExecutionPolicy", "-ep"}),
     ),
-    _Interpreter(names=re.compile("nix-shell"), option=re.compile("--run|--command"), operands_first=True),
-    _Interpreter(names=re.compile("php"), option=re.compile(r"-r|--run"), with_value=frozenset({"-d", "-c"})),
+    _Interpreter(names="nix-shell", option="--run|--command", operands_first=True),
+    _Interpreter(names="php", option=r"-r|--run", with_value=frozenset({"-d", "-c"})),
 )
-_SSH_WITH_VALUE = re.compile(r"-[46AaCfGgKkMNnqsTtVvXxYy]*[bcDEeFIiJLlmOopQRSWw]")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_SSH_WITH_VALUE = r"-[46AaCfGgKkMNnqsTtVvXxYy]*[bcDEeFIiJLlmOopQRSWw]"
+_ASSIGNMENT = r"(?s:[A-Za-z_]\w*=.*)"
 _TRAPS = (["trap"], ["trap", "--"])
 """The first argument of `trap` is code, the others are signals."""
 _BEFORE_A_COMMAND = frozenset(
@@ -78,7 +79,7 @@ def code_reader(words: Sequence[str]) -> str | None:
         if name == "ssh" and _has_host(after):
             return "ssh"
         for interpreter in _INTERPRETERS:
-            option = _code_option(interpreter, after) if interpreter.names.fullmatch(name) else None
+            option = _code_option(interpreter, after) if re.fullmatch(interpreter.names, name) else None
             if option is not None:
                 return f"{name} {option}"
     return None
@@ -87,7 +88,9 @@ def code_reader(words: Sequence[str]) -> str | None:
 def _command_words(words: Sequence[str]) -> list[str]:
     """Returns the name of the command and its arguments, without keywords and assignments before it."""
     return [
-        *dropwhile(lambda word: word in _BEFORE_A_COMMAND or _ASSIGNMENT.fullmatch(word) is not None, words)
+        *dropwhile(
+            lambda word: word in _BEFORE_A_COMMAND or re.fullmatch(_ASSIGNMENT, word) is not None, words
+        )
     ]
 
 
@@ -98,7 +101,7 @@ def _code_option(interpreter: _Interpreter, words: Sequence[str]) -> str | None:
     for word in words:
         if is_value:
             is_value = False
-        elif interpreter.option.fullmatch(word):
+        elif re.fullmatch(interpreter.option, word):
             option = word
         elif word in interpreter.with_value:
             is_value = True
@@ -116,7 +119,7 @@ def _has_host(words: Sequence[str]) -> bool:
         if is_value:
             is_value = False
         elif word.startswith("-"):
-            is_value = _SSH_WITH_VALUE.fullmatch(word) is not None
+            is_value = re.fullmatch(_SSH_WITH_VALUE, word) is not None
         else:
             return True
     return False

@@ -7,7 +7,6 @@ which is strict.
 
 import re
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Literal, assert_never, cast
 
 from msgspec import Struct, field
@@ -339,6 +338,8 @@ def _check_end(path: Path, index: int, description: str) -> None:
 
 
 def _did_you_mean(key: str | int, names: Iterable[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only for mistakes
+
     near = get_close_matches(str(key)[:LONGEST_NAME], list(names), 1)
     return f"did you mean '{near[0]}'? " if near else ""
 

@@ -31,7 +31,6 @@ from yaml.events import (
 
 from weft.plan.text.problems import MOST_PROBLEMS, PlanError, Position, Problem
 from weft.plan.text.surrogates import join_surrogates
-from weft.plan.text.yaml_faults import fault_of, unquoted_template
 
 _NUMBER = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _WORDS = {
@@ -242,6 +241,8 @@ class _Builder:
         except UnicodeEncodeError as error:
             self.fail(*_line_and_column(self.text, error.start), "this is not text: a lone surrogate")
         except yaml.MarkedYAMLError as error:
+            from weft.plan.text.yaml_faults import fault_of  # noqa: PLC0415 - only for mistakes
+
             fault = fault_of(self.text, error)
             self.fail(fault.line, fault.column, f"this is not YAML: {fault.message}")
         except UnicodeDecodeError:
@@ -336,6 +337,8 @@ class _Builder:
         template = line[node.column - 2 :]
         # `key: {{ x }}` is a mapping as a key to YAML, which no message of libyaml explains.
         if isinstance(node, Table) and template.startswith("{{"):
+            from weft.plan.text.yaml_faults import unquoted_template  # noqa: PLC0415 - only for mistakes
+
             return unquoted_template(template)
         return "a key must be a single value, not a list or a mapping"
 

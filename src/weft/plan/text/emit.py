@@ -23,15 +23,15 @@ _STEP = "  "
 
 _NOT_PRINTABLE = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff"
 _ESCAPED = re.compile(f"[{_NOT_PRINTABLE}]")
-_UNFIT_FOR_A_LINE = re.compile(f"[{_NOT_PRINTABLE}\\n\\t]")
-_BARE = re.compile(r"[^\W\d]|/")
-_DURATION = re.compile(r"[0-9]+(?:ms|s|m|h|d)")
-_MEANS_MORE = re.compile(r": | #|[:\s]\Z")
-_MEANS_MORE_IN_BRACKETS = re.compile(r"[\[\]{},:?]")
+_UNFIT_FOR_A_LINE = f"[{_NOT_PRINTABLE}\\n\\t]"
+_BARE = r"[^\W\d]|/"
+_DURATION = r"[0-9]+(?:ms|s|m|h|d)"
+_MEANS_MORE = r": | #|[:\s]\Z"
+_MEANS_MORE_IN_BRACKETS = r"[\[\]{},:?]"
 _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})
 _LONG_KEY_IN_JSON = re.compile(rf'(?<!\\)"(?:[^"\\]|\\.){{{_LONGEST_KEY // 2},}}":')
 """Matches some keys that are not too long: an escape counts once here, but takes two characters."""
-_BLANK_OR_ODD_LINE = re.compile(r"^[ \t]+$", re.MULTILINE)
+_BLANK_OR_ODD_LINE = r"(?m:^[ \t]+$)"
 
 
 def to_yaml(data: Plain, *, comments: Mapping[Path, str] | None = None) -> str:
@@ -129,7 +129,7 @@ class _Writer:
         if comment is None:
             return []
         lines = [line for line in comment.split("\n") if line.strip()]
-        return [f"# {_UNFIT_FOR_A_LINE.sub(' ', line)}".rstrip() for line in lines]
+        return [f"# {re.sub(_UNFIT_FOR_A_LINE, ' ', line)}".rstrip() for line in lines]
 
 
 def _on_one_line(data: Plain, room: int) -> str | None:
@@ -188,13 +188,13 @@ def _scalar(text: str, *, in_brackets: bool = False) -> str:
 
 def _may_be_bare(text: str, *, in_brackets: bool) -> bool:
     # `30m` starts with a digit, but is text in every version of YAML.
-    if _DURATION.fullmatch(text):
+    if re.fullmatch(_DURATION, text):
         return True
-    if not _BARE.match(text) or text.lower() in _WORDS:
+    if not re.match(_BARE, text) or text.lower() in _WORDS:
         return False
-    if _UNFIT_FOR_A_LINE.search(text) or _MEANS_MORE.search(text):
+    if re.search(_UNFIT_FOR_A_LINE, text) or re.search(_MEANS_MORE, text):
         return False
-    return not (in_brackets and _MEANS_MORE_IN_BRACKETS.search(text))
+    return not (in_brackets and re.search(_MEANS_MORE_IN_BRACKETS, text))
 
 
 def _quoted(text: str) -> str:
@@ -215,7 +215,7 @@ def _fits_a_literal_block(text: str) -> bool:
         and not inner.endswith("\n")
         and inner != ""
         and _ESCAPED.search(text) is None
-        and _BLANK_OR_ODD_LINE.search(text) is None
+        and re.search(_BLANK_OR_ODD_LINE, text) is None
     )
 
 

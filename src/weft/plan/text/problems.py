@@ -5,7 +5,6 @@ least one of them is an error.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from enum import StrEnum
 
 from msgspec import Struct
@@ -105,6 +104,8 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     """Returns the name that was probably meant."""
     if len(name) > LONGEST_NAME:
         return None
+    from difflib import get_close_matches  # noqa: PLC0415 - only for mistakes
+
     matches = get_close_matches(name.lower(), list(names), 1)
     return matches[0] if matches else None
 

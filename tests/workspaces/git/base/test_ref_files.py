@@ -7,8 +7,16 @@ from pathlib import Path
 import pytest
 
 from weft.workspaces.git.base.program import Git, GitOutput
-from weft.workspaces.git.base.ref_files import UnusualRefError, may_have_refs_below, read_refs
-from weft.workspaces.git.base.refs import tip, tips, tips_below, tips_of
+from weft.workspaces.git.base.ref_files import UnusualRefError, may_have_refs_below, read_head, read_refs
+from weft.workspaces.git.base.refs import (
+    checked_out,
+    loose_commit_of,
+    resolved,
+    tip,
+    tips,
+    tips_below,
+    tips_of,
+)
 from workspaces.git.repositories import commit, repository, write
 
 NAMES = [f"refs/heads/weft/p/s{number}" for number in range(4)]
@@ -155,3 +163,48 @@ def test_where_there_is_no_checkout_git_says_what_is_shared(git: Git) -> None:
     assert git.at(inside).common == git.common
     (inside / ".git").mkdir()  # an empty one is no repository
     assert git.at(inside).common == git.common
+
+
+# What a run asks before its first step.
+
+
+def test_the_branch_that_is_checked_out_and_its_commit_are_read_without_git(git: Git) -> None:
+    head = git.line("rev-parse", "HEAD")
+    assert checked_out(silent(git)) == "refs/heads/main"
+    assert resolved(silent(git), "refs/heads/main") == "refs/heads/main"
+    assert resolved(silent(git), "refs/heads/other") is None
+    assert loose_commit_of(silent(git), "refs/heads/main") == head
+    git.do("worktree", "add", "--quiet", "-b", "other", str(git.directory / "tree"))
+    assert checked_out(silent(git.at(git.directory / "tree"))) == "refs/heads/other"
+
+
+def test_a_branch_without_a_commit_is_checked_out_all_the_same(git: Git) -> None:
+    git.do("symbolic-ref", "HEAD", "refs/heads/none")
+    assert checked_out(silent(git)) == "refs/heads/none"
+    assert resolved(silent(git), "refs/heads/none") is None
+
+
+def test_of_an_unusual_head_git_is_asked(git: Git) -> None:
+    git.do("branch", "grün")
+    git.do("symbolic-ref", "HEAD", "refs/heads/grün")
+    assert checked_out(git) == "refs/heads/grün"
+    assert checked_out(git.at(git.directory / ".git")) == "refs/heads/grün"  # no checkout
+    git.do("checkout", "--quiet", "--detach")
+    assert checked_out(git) is None
+    (git.directory / ".git" / "reftable").mkdir()
+    git.do("symbolic-ref", "HEAD", "refs/heads/main")
+    with pytest.raises(UnusualRefError):
+        read_head(git.common, git.common)
+
+
+def test_a_symbolic_branch_leads_to_the_one_that_it_stands_for(git: Git) -> None:
+    git.do("symbolic-ref", "refs/heads/alias", "refs/heads/main")
+    assert resolved(git, "refs/heads/alias") == "refs/heads/main"
+    assert loose_commit_of(git, "refs/heads/alias") is None
+
+
+def test_only_git_knows_a_commit_in_a_pack_and_what_is_no_commit(git: Git) -> None:
+    git.do("update-ref", "refs/weft/tree", "HEAD^{tree}")
+    assert loose_commit_of(git, "refs/weft/tree") is None
+    git.do("repack", "-a", "-d", "--quiet")
+    assert loose_commit_of(git, "refs/heads/main") is None

@@ -17,10 +17,11 @@ from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.worktree_links import text_of
 
 _BROKEN = re.compile(r"^warning: ignoring (?:broken|dangling) (?:sym)?ref (\S+)$", re.MULTILINE)
-_LOGGED = re.compile(r"^[0-9a-f]{40,64} ([0-9a-f]{40,64}) ", re.MULTILINE)
-_OBJECT = re.compile(r"[0-9a-f]{38}(?:[0-9a-f]{24})?")
-_PACKED = re.compile(
-    rb"# pack-refs with:[^\n]*\n|(?:[0-9a-f]{40}|[0-9a-f]{64}) refs/[^\s]+\n|\^(?:[0-9a-f]{40}|[0-9a-f]{64})\n"
+_LOGGED = r"(?m:^[0-9a-f]{40,64} ([0-9a-f]{40,64}) )"
+_OBJECT = r"[0-9a-f]{38}(?:[0-9a-f]{24})?"
+_PACKED = (
+    rb"# pack-refs with:[^\n]*\n|(?:[0-9a-f]{40}|[0-9a-f]{64}) refs/[^\s]+\n"
+    rb"|\^(?:[0-9a-f]{40}|[0-9a-f]{64})\n"
 )
 _KEPT = ("weft", "damaged")
 DOCTOR = "weft doctor --fix"
@@ -42,7 +43,7 @@ def broken_refs(git: Git, *prefixes: str) -> list[str]:
 
 def last_commit(git: Git, ref: str, others: Sequence[str] = ()) -> str:
     """Returns the newest commit in the branch's reflog, or else in `others`, that exists; empty if none does."""
-    logged = _LOGGED.findall(text_of(git.common / "logs" / ref) or "")
+    logged = re.findall(_LOGGED, text_of(git.common / "logs" / ref) or "")
     candidates = dict.fromkeys((*reversed(logged), *others))
     return next((oid for oid in candidates if oid.strip("0") and _is_whole(git, oid)), "")
 
@@ -85,7 +86,7 @@ def _put_aside(common: Path, name: str) -> None:
 def damaged_lines(common: Path) -> list[int]:
     """Returns the line numbers of `packed-refs` that git cannot parse. One such line makes git read no ref."""
     lines = _packed(common).splitlines(keepends=True)
-    return [number for number, line in enumerate(lines, 1) if not _PACKED.fullmatch(line)]
+    return [number for number, line in enumerate(lines, 1) if not re.fullmatch(_PACKED, line)]
 
 
 def _packed(common: Path) -> bytes:
@@ -98,7 +99,7 @@ def _packed(common: Path) -> bytes:
 def rebuild_packed_refs(git: Git) -> list[str]:
     """Rewrites `packed-refs` with its readable lines; returns the branches restored from reflogs."""
     common = git.common
-    lines = [line for line in _packed(common).splitlines(keepends=True) if _PACKED.fullmatch(line)]
+    lines = [line for line in _packed(common).splitlines(keepends=True) if re.fullmatch(_PACKED, line)]
     lock = common / "packed-refs.lock"
     try:
         with lock.open("xb") as file:
@@ -125,5 +126,5 @@ def empty_objects(common: Path) -> Iterator[Path]:
     """Yields empty object files. git takes such an object for present and never writes it again."""
     for folder in sorted((common / "objects").glob("[0-9a-f][0-9a-f]")):
         for file in sorted(folder.iterdir()):
-            if _OBJECT.fullmatch(file.name) and file.stat().st_size == 0:
+            if re.fullmatch(_OBJECT, file.name) and file.stat().st_size == 0:
                 yield file

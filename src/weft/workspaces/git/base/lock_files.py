@@ -21,13 +21,10 @@ MOMENT = 0.1
 _PROCESSES = Path("/proc")
 _GONE = (FileNotFoundError, ProcessLookupError, PermissionError, NotADirectoryError)
 """Errors for a process that has ended or belongs to another user."""
-_COMPLAINTS = tuple(
-    re.compile(complaint, re.DOTALL)
-    for complaint in (
-        r"Unable to create '(.+?\.lock)': File exists",
-        r"unable to create file (\S.*?/packed-refs\.new): File exists",
-        r"could not lock config file (.+?): File exists",
-    )
+_COMPLAINTS = (
+    r"Unable to create '(.+?\.lock)': File exists",
+    r"unable to create file (\S.*?/packed-refs\.new): File exists",
+    r"could not lock config file (.+?): File exists",
 )
 _NEVER_LOCK = frozenset(
     (
@@ -46,7 +43,7 @@ _SLACK = 2.0
 def lock_in_the_way(message: str) -> str | None:
     """Returns the lock file that git could not create, if the message is about one."""
     for complaint in _COMPLAINTS:
-        match = complaint.search(message)
+        match = re.search(complaint, message, re.DOTALL)
         if match:
             return match[1] if match[1].endswith((".lock", ".new")) else f"{match[1]}.lock"
     return None

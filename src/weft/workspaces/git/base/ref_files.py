@@ -17,6 +17,8 @@ from msgspec import Struct
 from weft.safe_files import read_file
 
 _OBJECT = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64})\n")
+_HEAD = re.compile(rb"ref: (refs/heads/[\w./+@-]+)\n")
+"""HEAD of a checkout with a branch that has a simple name."""
 _OWN = ("refs/bisect/", "refs/worktree/", "refs/rewritten/")
 """Refs that each worktree has for itself."""
 _PAIR = 2
@@ -44,6 +46,17 @@ def read_refs(common: Path, refs: Iterable[str]) -> dict[str, str]:
     return tips
 
 
+def read_head(common: Path, git_dir: Path) -> str:
+    """Returns the ref of the branch that is checked out, which may not exist yet.
+
+    Raises `UnusualRefError`, also if no branch is checked out.
+    """
+    match = _HEAD.fullmatch(_content(git_dir / "HEAD") or b"")
+    if match is None or (common / "reftable").exists():
+        raise UnusualRefError
+    return match[1].decode()
+
+
 def may_have_refs_below(common: Path, folder: str) -> bool:
     """Returns whether there may be refs in this folder."""
     if (common / "reftable").exists() or (common / folder).exists():
@@ -57,6 +70,16 @@ def may_have_refs_below(common: Path, folder: str) -> bool:
 
 
 def _loose(file: Path) -> str | None:
+    content = _content(file)
+    if content is None:
+        return None
+    match = _OBJECT.fullmatch(content)
+    if match is None:
+        raise UnusualRefError
+    return match[1].decode()
+
+
+def _content(file: Path) -> bytes | None:
     try:
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -64,15 +87,11 @@ def _loose(file: Path) -> str | None:
     except OSError as error:  # a link, or no permission
         raise UnusualRefError from error
     try:
-        content = os.read(handle, _MOST)
+        return os.read(handle, _MOST)
     except IsADirectoryError:  # empty after the removal of a ref, or with other refs in it
         return None
     finally:
         os.close(handle)
-    match = _OBJECT.fullmatch(content)
-    if match is None:
-        raise UnusualRefError
-    return match[1].decode()
 
 
 class _Packed(Struct, frozen=True):

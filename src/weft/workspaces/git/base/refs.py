@@ -16,7 +16,8 @@ from weft.engine.messages.facts import RefMove
 from weft.safe_files import UnsafeFileError, read_file
 from weft.workspaces.git.base.lock_files import about_lock, lock_in_the_way
 from weft.workspaces.git.base.program import Git, GitError, GitOutput
-from weft.workspaces.git.base.ref_files import UnusualRefError, may_have_refs_below, read_refs
+from weft.workspaces.git.base.ref_files import UnusualRefError, may_have_refs_below, read_head, read_refs
+from weft.workspaces.git.base.worktree_links import git_dir_at
 
 _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SHA1 = 40
@@ -112,6 +113,36 @@ def tips(git: Git, *prefixes: str) -> dict[str, str]:
 def is_ancestor(git: Git, ancestor: str, descendant: str) -> bool:
     """Returns whether `ancestor` is in the history of `descendant`, or the same commit."""
     return git.says_yes("merge-base", "--is-ancestor", ancestor, descendant)
+
+
+def checked_out(git: Git) -> str | None:
+    """Returns the ref of the branch that is checked out, which may not exist yet; None if HEAD is detached."""
+    git_dir = git_dir_at(git.directory)
+    if git_dir is not None:
+        try:
+            return read_head(git.common, git_dir)
+        except UnusualRefError:
+            pass
+    head = git.ask("symbolic-ref", "--quiet", "HEAD")
+    return None if head.exit_code else head.text
+
+
+def resolved(git: Git, ref: str) -> str | None:
+    """Returns the ref that a full ref stands for: itself, unless it is symbolic; None if it does not exist."""
+    try:
+        return ref if read_refs(git.common, (ref,)) else None
+    except UnusualRefError:
+        stands_for = git.ask("symbolic-ref", "--quiet", ref)
+        return stands_for.text if stands_for.exit_code == 0 else ref if is_ref(git, ref) else None
+
+
+def loose_commit_of(git: Git, ref: str) -> str | None:
+    """Returns the commit of a ref if that commit has a file of its own; None if only git can tell."""
+    try:
+        oid = read_refs(git.common, (ref,)).get(ref)
+    except UnusualRefError:
+        return None
+    return oid if oid is not None and _tree_of_loose(git.common / "objects", oid) else None
 
 
 def tree_of(git: Git, commit: str) -> str:

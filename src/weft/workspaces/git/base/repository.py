@@ -6,7 +6,6 @@ This module checks both before a run creates anything, and raises errors that sa
 import os
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 from typing import NoReturn
@@ -18,7 +17,7 @@ from weft.system_errors import describe, is_shortage
 from weft.workspaces.git.base.damage import DOCTOR, broken_refs, remedy
 from weft.workspaces.git.base.discovery import repository_around
 from weft.workspaces.git.base.program import Git
-from weft.workspaces.git.base.refs import is_ref
+from weft.workspaces.git.base.refs import checked_out, is_ref, loose_commit_of, resolved
 
 OLDEST = (2, 38)
 """The first git that merges without a checkout, with `merge-tree --write-tree`."""
@@ -155,8 +154,10 @@ def _why_not(folder: Path, message: str) -> str:
 
 
 def _require_commit(repository: Repository) -> None:
-    head = repository.git.ask("rev-parse", "--verify", "--quiet", "HEAD")
-    if head.exit_code and not _branches(repository):
+    git = repository.git
+    head = checked_out(git)
+    has_commit = (head is not None and loose_commit_of(git, head)) or _resolves(git, "HEAD")
+    if not has_commit and not _branches(repository):
         raise InputError(
             f"the repository {repository.top} has no commit yet, so slices have nothing to start from; "
             f"type: git add . && git commit -m 'first commit'"
@@ -214,21 +215,17 @@ def resolve_ends(
 
 def _ref_of(git: Git, name: str) -> str | None:
     """Returns the full ref of a local branch, with a symbolic ref resolved; None if there is none."""
-    ref = _HEADS + name.removeprefix(_HEADS)
-    stands_for = git.ask("symbolic-ref", "--quiet", ref)
-    if stands_for.exit_code == 0:
-        return stands_for.text
-    return ref if is_ref(git, ref) else None
+    return resolved(git, _HEADS + name.removeprefix(_HEADS))
 
 
 def _checked_out(repository: Repository) -> str:
-    head = repository.git.ask("symbolic-ref", "--quiet", "HEAD")
-    if head.exit_code:
+    head = checked_out(repository.git)
+    if head is None:
         raise InputError(
             f"no branch is checked out in {repository.top} (HEAD is detached), so results have no target; switch "
             f"to a branch, or write `target: BRANCH` in the plan"
         )
-    short = head.text.removeprefix(_HEADS)
+    short = head.removeprefix(_HEADS)
     ref = _ref_of(repository.git, short)
     if ref is None:
         raise InputError(
@@ -252,6 +249,9 @@ def _base(repository: Repository, base: str, ref: str | None) -> str:
 def _commit(repository: Repository, name: str, description: str) -> str:
     """Returns the commit that a name leads to; `description` names it in error messages."""
     git = repository.git
+    loose = loose_commit_of(git, name) if name.startswith(_HEADS) else None
+    if loose is not None:
+        return loose
     answer = git.ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     if not answer.exit_code:
         return answer.text
@@ -295,6 +295,8 @@ def _resolves(git: Git, name: str) -> bool:
 
 
 def _nearest(repository: Repository, name: str) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only for mistakes
+
     near = get_close_matches(name, _branches(repository), n=3)
     return f" (did you mean {' or '.join(repr(branch) for branch in near)}?)" if near else ""
 

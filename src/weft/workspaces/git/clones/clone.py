@@ -39,7 +39,7 @@ _SMALL = 64 * 1024
 _LOG = 8 * 1024 * 1024
 _PACKED = 64 * 1024 * 1024
 _SYMBOLIC = b"ref:"
-_COPIED = re.compile(
+_COPIED = (
     r"user\.(name|email)|author\..*|committer\..*|i18n\..*|core\.(autocrlf|eol|filemode|symlinks|ignorecase"
     r"|precomposeunicode|protecthfs|protectntfs|abbrev|quotepath)|extensions\.objectformat"
 )
@@ -107,7 +107,7 @@ def _configuration(git: Git, git_dir: Path) -> str:
     settings = dict(_OWN)
     for entry in git.fields("config", "--local", "--list", "-z"):
         name, _, value = entry.partition("\n")
-        if _COPIED.fullmatch(name):
+        if re.fullmatch(_COPIED, name):
             settings[name] = value
     if (git_dir / "info" / "sparse-checkout").exists():
         settings |= {"core.sparsecheckout": "true", "core.sparsecheckoutcone": "true"}

@@ -23,12 +23,12 @@ from weft.workspaces.git.plan_repository import PlanRepository
 TIME_LIMIT = 120.0
 """Seconds for one contact with the remote."""
 
-_BEHIND = re.compile(
+_BEHIND = (
     r"\[rejected\].*\((fetch first|non-fast-forward|stale info)\)"
     # the branch moved between git's question for its tip and the update
     r"|\[remote rejected\].*\((cannot lock ref .* but expected|incorrect old value)"
 )
-_REFUSED = re.compile(r"\[(?:remote )?rejected\].*")
+_REFUSED = r"\[(?:remote )?rejected\].*"
 _UNATTENDED = {"SSH_ASKPASS_REQUIRE": "never", "GCM_INTERACTIVE": "never"}
 _BATCH_SSH = "ssh -o BatchMode=yes"
 UPSTREAM = "true"
@@ -68,13 +68,13 @@ class Remote:
         if answer.exit_code == 0:
             return
         target = self._repository.ends.target
-        if _BEHIND.search(answer.text):
+        if re.search(_BEHIND, answer.text):
             raise RemoteMovedError(
                 f"{branch.remote} has commits that {target} lacks; type: git pull --no-rebase {branch.remote} "
                 f"{branch.name} && {branch.push_command(target)}"
             )
         # Git writes to standard output which refs the remote has refused, and why.
-        words = "\n".join(filter(None, (_words(answer), *_REFUSED.findall(answer.text))))
+        words = "\n".join(filter(None, (_words(answer), *re.findall(_REFUSED, answer.text))))
         raise PushError(
             words or f"git push ended with exit code {answer.exit_code}", command=branch.push_command(target)
         )
