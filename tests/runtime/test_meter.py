@@ -90,7 +90,7 @@ class Bench:
     def look(self, *, after: float = 1.0) -> list[tuple[int | None, int | None]]:
         """What the engine hears of it: cost and tokens."""
         self.at += after
-        self.meter.look()
+        self.meter.read_all()
         heard = self.inbox.take()
         for fact in heard:
             self.engine.apply(fact)

@@ -256,10 +256,10 @@ class NoWorkspaces:
     def take_commits(self, path: str) -> None:
         """There is no repository."""
 
-    def put_away(self, path: str) -> None:
+    def archive(self, path: str) -> None:
         self.removed.append(f"put away {path}")
 
-    def foresee(self, path: str) -> Mapping[str, Sequence[str]]:
+    def forecast(self, path: str) -> Mapping[str, Sequence[str]]:
         if "foresee" in self._failures:
             raise self._failures.pop("foresee")
         return self.foreseen

@@ -23,7 +23,7 @@ import msgspec
 from weft.engine.messages.facts import RefMove
 from weft.errors import WeftError
 from weft.ports.workspaces import Breach, ClosedConflict, MergeResult
-from weft.workspaces.git.base.children import can_lock
+from weft.workspaces.git.base.child_records import can_lock
 from workspaces.cloned_world import ClonedWorld
 from workspaces.landing_world import LandingWorld
 from workspaces.worlds import World

@@ -444,9 +444,9 @@ def test_conflicts_that_are_coming_are_foreseen_until_one_is_merged(world: World
     world.do("a", {"new": "one"})
     world.do("b", {"new": "two"})
     world.do("c", {"three": "3"})
-    assert world.workspaces.foresee("a") == {"b": ("new",)}
+    assert world.workspaces.forecast("a") == {"b": ("new",)}
     world.merge("b")
-    assert world.workspaces.foresee("a") == {}
+    assert world.workspaces.forecast("a") == {}
 
 
 # All anew
@@ -456,7 +456,7 @@ def test_branches_of_groups_are_put_aside_when_all_is_done_anew(world: World) ->
     world.done("group/a", {"one": "1"})
     world.merge("group")
     group, whole = world.tip("group"), world.tip("")
-    assert world.workspaces.start_anew() == [
+    assert world.workspaces.discard_groups() == [
         RefMove(ref=NAMES.head(""), before=whole, after=""),
         RefMove(ref=NAMES.head("group"), before=group, after=""),
     ]
@@ -466,7 +466,7 @@ def test_branches_of_groups_are_put_aside_when_all_is_done_anew(world: World) ->
 
 
 def test_to_begin_anew_where_nothing_was_is_nothing(world: World) -> None:
-    assert world.workspaces.start_anew() == []
+    assert world.workspaces.discard_groups() == []
     assert world.refs("refs/weft", "refs/heads/weft") == {}
 
 
@@ -477,7 +477,7 @@ def test_a_group_whose_conflict_somebody_is_settling_is_kept_as_it_is_there(worl
         world.merge("group")
     put(world.place("group"), {"new": "half"})
     group = world.tip("group")
-    world.workspaces.start_anew()
+    world.workspaces.discard_groups()
     assert not world.place("group").exists()
     assert {world.files(kept)["new"] for kept in world.kept("group")} == {"one", "half"}
     assert group in world.kept("group")
@@ -488,7 +488,7 @@ def test_a_group_s_branch_that_somebody_has_checked_out_does_not_go(world: World
     world.git.do("switch", "--quiet", "weft/notes/group")
     before = world.refs()
     with pytest.raises(WorkspaceError, match="weft/notes/group is checked out in"):
-        world.workspaces.start_anew()
+        world.workspaces.discard_groups()
     assert world.refs() == before
 
 

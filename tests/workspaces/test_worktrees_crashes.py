@@ -14,7 +14,7 @@ from msgspec import structs
 
 from weft.engine.messages.facts import RefMove
 from weft.ports.workspaces import HeldError
-from weft.workspaces.git.base.children import Leavings
+from weft.workspaces.git.base.child_records import LeftoverLocks
 from workspaces.cloned_world import ClonedWorld
 from workspaces.faults import quick_folder
 from workspaces.git.repositories import commit
@@ -205,7 +205,7 @@ CASES: dict[str, tuple[Callable[[World], None], Wish]] = {
         ("undo what a reader did", read_badly, "restore", ("a", "job"), {}),
         ("see that nothing was changed", idle, "has_changed", ("a", "job"), {}),
         ("follow the base", landed, "follow_base", (), {}),
-        ("start anew", to_begin_anew, "start_anew", (), {}),
+        ("start anew", to_begin_anew, "discard_groups", (), {}),
     )
 }
 
@@ -313,7 +313,7 @@ def is_kept(name: str, both: tuple[object, object]) -> bool:
 def locks_in(top: Path) -> list[str]:
     """Lock files that nobody needs any more, and that Weft does not know to be its own."""
     git_dir = top / ".git"
-    Leavings(git_dir).remove()
+    LeftoverLocks(git_dir).remove()
     own = ("weft-worktrees.lock", "weft-forward.lock")
     return [str(lock) for lock in git_dir.rglob("*.lock") if lock.name not in own]
 

@@ -266,7 +266,7 @@ class Machine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.green)
     @rule(data=st.data(), lands=st.booleans(), alone=st.booleans(), by=st.sampled_from(["message", "plan"]))
-    def bring(self, data: st.DataObject, lands: bool, alone: bool, by: str) -> None:
+    def copy_in(self, data: st.DataObject, lands: bool, alone: bool, by: str) -> None:
         """Merge it, or land it; `alone`: only if nothing else comes along."""
         groups = {path.rpartition("/")[0] for path in self.merged} - {""}
         done = self.brought_on["main" if lands else "around"]

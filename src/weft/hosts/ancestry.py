@@ -62,6 +62,8 @@ def find_enclosing_steps(pid: int | None = None) -> list[EnclosingStep]:
 
 def _line_of(pid: int) -> Iterator[Process]:
     """Yields the process, its parent, and so on."""
+    # Each look is separate, so a process can end and its pid be reused in between; a loop must not hang this
+    # walk.
     visited: set[int] = set()
     process = look(pid)
     while process is not None and process.pid not in visited:
@@ -72,6 +74,7 @@ def _line_of(pid: int) -> Iterator[Process]:
 
 def _supervisor_directory(pid: int) -> Path | None:
     """Returns the directory that a supervisor serves; None if the process is not a supervisor."""
+    # The supervisor's command line is its program and then its directory; see `hosts.reach`.
     words = os.fsdecode(read(f"/proc/{pid}/cmdline")).split("\0")
     for word, following in pairwise(words):
         if word.endswith(_PROGRAM):
@@ -84,6 +87,8 @@ def _step(processes: list[Process], host: Path | None) -> EnclosingStep:
     variables: Mapping[str, str] = {}
     for process in reversed(processes):
         variables = variables_of(process.pid)
+        # /proc/PID/environ shows the environment at exec. The process nearest to the supervisor was started by
+        # it, so its variables are set by the supervisor; later ones may be a step's.
         if "WEFT_JOB" in variables:
             break
     else:
@@ -107,7 +112,7 @@ def variables_of(pid: int) -> dict[str, str]:
 
 
 def _recorded_job(host: Path | None, processes: list[Process]) -> str:
-    """Returns the job whose mark these processes have, from the supervisor's log; empty if it has none."""
+    """Returns the job of these processes by their mark, from the supervisor's log; empty if it has none."""
     if host is None:
         return ""
     history = LogHistory()

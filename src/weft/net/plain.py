@@ -22,7 +22,7 @@ FIRED = OutcomeName("fired")
 
 
 class PlainNet(Struct, frozen=True, kw_only=True):
-    """A place/transition net by numbers: place *n* is the n-th id, and arcs name places so."""
+    """A place/transition net by numbers: place *n* is the n-th id, and arcs refer to places by number."""
 
     place_ids: tuple[PlaceId, ...]
     transition_ids: tuple[TransitionId, ...]
@@ -40,7 +40,7 @@ class PlainNet(Struct, frozen=True, kw_only=True):
             raise NetError(f"two nodes of the net have the id {duplicate!r}; ids must differ")
 
     def marking(self, tokens: Iterable[int]) -> Marking:
-        """The marking with these tokens, one number for each place."""
+        """Returns the marking with these tokens, one number for each place."""
         return Marking({p: n for p, n in zip(self.place_ids, tokens, strict=True) if n})
 
     def without_places(self, dropped: Iterable[int]) -> "PlainNet":
@@ -66,7 +66,7 @@ class PlainNet(Struct, frozen=True, kw_only=True):
         return self.without_places(p for p, kind in enumerate(self.place_kinds) if kind is PlaceKind.POOL)
 
     def to_net(self) -> Net:
-        """The same net as one to run: each transition has the single outcome `fired`."""
+        """Returns the same net in the form that runs: each transition has the single outcome `fired`."""
 
         def named(arcs: Arcs) -> tuple[Arc, ...]:
             return tuple(Arc(self.place_ids[p], w) for p, w in arcs)

@@ -89,7 +89,7 @@ class Glimpse(Struct, frozen=True):
 
 
 class JournalReader(Protocol):
-    """The part of the journal that any process may use at any time: read, and leave requests."""
+    """The part of the journal that any process may use at any time: it reads, and adds requests."""
 
     def runs(self, plan: str | None = None) -> Sequence[RunRecord]:
         """Returns the runs, the newest first."""
@@ -114,7 +114,7 @@ class JournalReader(Protocol):
     def glance(self, run: str, *, merged: bool = True) -> Sequence[Glimpse]:
         """Returns all other events, except steps without cost and tokens. Fast enough for a status display.
 
-        Without `merged` it also leaves out merges that went well.
+        Without `merged` it also leaves out successful merges.
         """
         ...
 
@@ -127,7 +127,7 @@ class JournalReader(Protocol):
         ...
 
     def landed(self, run: str) -> AbstractSet[str]:
-        """Returns the subplans whose last merge was a landing that went well."""
+        """Returns the subplans with a successful landing as their last merge."""
         ...
 
     def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:

@@ -51,7 +51,7 @@ class Changes:
 
     # Before a step
 
-    def begins(self, launch: Launch) -> bool:
+    def register(self, launch: Launch) -> bool:
         """Registers a step; returns whether its workspace must be checked before it starts: then call `prove`."""
         if not self._is_step(launch):
             return False
@@ -59,6 +59,7 @@ class Changes:
         together = self._under_way.setdefault(step.path, [])
         together.append(step)
         if len(together) > 1 and not all(member.reads and not member.is_mixed for member in together):
+            # Also for the steps that started earlier: from now on this one may be the author.
             for member in together:
                 member.is_mixed = True
         self._steps[launch.key] = step
@@ -87,6 +88,8 @@ class Changes:
 
     async def watch_commits(self) -> None:
         """Takes the commits of running steps over into the repository, with a short delay."""
+        # One at a time, and apart from the threads of the steps: this is a courtesy to people, and must not
+        # slow the run down.
         limiter = CapacityLimiter(1)
         while True:
             await sleep(EVERY)
@@ -116,6 +119,7 @@ class Changes:
         moves: Sequence[RefMove] = ()
         if self._workspaces.has_history(launch.path):
             try:
+                # Recorded even if the step failed: its work is paid for, and the next attempt builds on it.
                 moves, changed = await run_sync(self._recorded, launch, work)
             except (WeftError, OSError) as error:
                 fact = _failed(but(fact, "its changes could not be committed", error))

@@ -96,6 +96,8 @@ class ConflictResolution:
     async def close(self, launch: Launch, fact: Ended) -> Ended:
         """Keeps the work of the agent, whatever its outcome. Without a valid resolution the step has failed."""
         failed = "" if fact.how is StepOutcome.DONE else fact.message or f"it was {fact.how}"
+        # An agent that says it is done may have left conflict marks; then the workspace decides, and the step
+        # has failed.
         how = StepOutcome.FAILED if fact.how is StepOutcome.DONE else fact.how
         try:
             closed = await run_sync(partial(self._workspaces.close_conflict, _work(launch), failed=failed))

@@ -43,11 +43,11 @@ class MemoryStore(Struct):
 
 
 class MemoryReader:
-    """Reads, and leaves requests."""
+    """Reads the journal, and adds requests to it."""
 
     def __init__(self, store: MemoryStore) -> None:
         self.store = store
-        self._seen = store.writes
+        self._last_write = store.writes
 
     def runs(self, plan: str | None = None) -> Sequence[RunRecord]:
         return [record for record in reversed(self.store.runs.values()) if plan in {None, record.plan}]
@@ -123,8 +123,8 @@ class MemoryReader:
         return [request for request in self.store.requests.values() if request.run == run]
 
     def changed(self) -> bool:
-        before, self._seen = self._seen, self.store.writes
-        return self._seen != before
+        before, self._last_write = self._last_write, self.store.writes
+        return self._last_write != before
 
     def close(self) -> None:
         pass
@@ -142,7 +142,7 @@ class MemoryReader:
     def _count_write(self) -> None:
         """Counts a write; its own writes are no change for a reader."""
         self.store.writes += 1
-        self._seen += 1
+        self._last_write += 1
 
 
 class MemoryJournal(MemoryReader):

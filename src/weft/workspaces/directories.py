@@ -90,6 +90,8 @@ class DirectoryWorkspaces(NoHistory):
         name = _name(request.path)
         with self._opened() as rooms:
             folded = _fold(rooms, request.after)
+            # Without its start, a workspace counts as incomplete. The start is removed before the old directory
+            # and written after the new one.
             remove(rooms.starts, name)
             files = self._make(rooms, name, folded, (request.copy, request.link))
             built_on = _built_on(rooms, request.after)
@@ -191,6 +193,8 @@ class DirectoryWorkspaces(NoHistory):
         """Records the changes of a slice. An existing record of the same workspace creation stays."""
         name, start = _name(path), self._start(rooms, path)
         existing = _loaded(rooms.records, name, SliceChanges)
+        # A record of an earlier creation belongs to other files; the id tells them apart, even if both have the
+        # same name.
         if existing is not None and existing.preparation != start.preparation:
             existing = None
         record = existing or self._compared(rooms, path, start)
@@ -203,6 +207,7 @@ class DirectoryWorkspaces(NoHistory):
         contents = Contents(rooms.objects, _name(path))
         with Cursor(_entered(rooms, path)) as cursor:
             changes, left_out = changes_since(start, cursor, contents)
+        # The names of the contents become durable before the record that refers to them is written.
         contents.sync()
         return SliceChanges(
             preparation=start.preparation, after=start.after, changes=changes, left_out=left_out
@@ -218,6 +223,8 @@ class DirectoryWorkspaces(NoHistory):
         os.mkdir(new, dir_fd=rooms.root)
         top = os.open(new, FOLDER_FLAGS, dir_fd=rooms.root)
         versions = build(top, parts, Contents(rooms.objects, name), self._plan_dir)
+        # Two renames instead of a deletion: at no moment is there a half-filled directory under the proper
+        # name.
         wipe(rooms.root, old)
         with suppress(FileNotFoundError):
             os.rename(name, old, src_dir_fd=rooms.root, dst_dir_fd=rooms.root)

@@ -36,6 +36,7 @@ def prints_in(cursor: Cursor) -> Prints:
 
 def _print(name: bytes, folder: int) -> Print:
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    # The inode catches editors that write a new file and rename it with the old times.
     return status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns
 
 

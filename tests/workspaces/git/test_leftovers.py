@@ -40,7 +40,7 @@ class Place:
     def begin(self, path: str) -> Path:
         """As a slice begins: a branch, notes, a worktree."""
         start = self.git.line("rev-parse", "main")
-        refs = (NAMES.head(path), NAMES.start(path), NAMES.told(path), NAMES.tip(path))
+        refs = (NAMES.head(path), NAMES.start(path), NAMES.reported(path), NAMES.tip(path))
         self.git.do(
             "update-ref", "--stdin", stdin="".join(f"create {ref} {start}\n" for ref in refs).encode()
         )

@@ -22,10 +22,10 @@ def isolation_of(
     if not needs_homes(plan):
         return Isolation(plan, Homes(root))
     program = find_program(PROGRAM, environ)
-    grounds = SandboxContext(
+    context = SandboxContext(
         homes=users_homes(environ), project=places.project, weft=places.weft, plan_dir=directory
     )
-    boxes = None if program is None else Boxes(program=program, grounds=grounds)
+    boxes = None if program is None else Boxes(program=program, context=context)
     return Isolation(plan, Homes(root, git_config=_identity(directory, environ)), boxes)
 
 

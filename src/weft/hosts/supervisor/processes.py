@@ -60,7 +60,7 @@ def look(pid: int) -> Process | None:
     return Process(pid, stat) if stat else None
 
 
-def everyone() -> Iterator[Process]:
+def all_processes() -> Iterator[Process]:
     for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib is slow to load
         if name.isdecimal() and (process := look(int(name))):
             yield process
@@ -71,6 +71,7 @@ def own_children() -> list[int]:
 
     The list is exact: only the supervisor itself can remove a child from it, by waiting for it.
     """
+    # Kernels without CONFIG_PROC_CHILDREN: all processes are searched for their parents.
     if not _LISTS_CHILDREN:
         return children(os.getpid())
     return [int(child) for child in read("/proc/thread-self/children").split()]
@@ -78,8 +79,9 @@ def own_children() -> list[int]:
 
 def children(pid: int) -> list[int]:
     if not _LISTS_CHILDREN:
-        return [process.pid for process in everyone() if process.parent == pid]
+        return [process.pid for process in all_processes() if process.parent == pid]
     try:
+        # Children belong to the thread that forked them.
         tasks = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - pathlib is slow to load
     except _GONE:
         return []
@@ -170,6 +172,8 @@ class Marks:
     def owner(self, process: Process) -> str | None:
         """Returns the job of a process, by the strongest mark that it has."""
         return (
+            # The limit first: a process can set its environment to that of another job, and leave its session,
+            # but raises a limit of its own only on purpose.
             self._numbers.get(mark_of(process.pid))
             or self._by_environment(process.pid)
             or self._sessions.get(process.session)
@@ -188,6 +192,8 @@ class Marks:
 def send(process: Process, number: int) -> None:
     """Sends a signal to that very process, if it still exists and may be signalled."""
     try:
+        # From here on the descriptor stays with this process, even if it ends and its pid is reused. So the
+        # comparison of start times holds until the signal is sent.
         descriptor = os.pidfd_open(process.pid)
     except OSError as error:
         if error.errno == errno.ENOSYS:  # an old kernel, or a sandbox

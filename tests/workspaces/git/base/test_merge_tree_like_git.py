@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from weft.workspaces.git.base.merge_tree import Ancestry, try_merge
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.refs import tree_of
-from weft.workspaces.git.base.unlanded import UnlandedHistory
+from weft.workspaces.git.base.unlanded_history import UnlandedHistory
 from workspaces.faults import quick_folder
 from workspaces.git.histories import History, grown, histories
 from workspaces.git.repositories import repository

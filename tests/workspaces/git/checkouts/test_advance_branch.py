@@ -8,7 +8,8 @@ from weft.ports.workspaces import HeldError
 from weft.workspaces.git.base.program import Git, GitError, GitOutput
 from weft.workspaces.git.base.refs import tip
 from weft.workspaces.git.checkouts import advance_branch
-from weft.workspaces.git.checkouts.advance_branch import advance, checkout_of
+from weft.workspaces.git.checkouts.advance_branch import advance
+from weft.workspaces.git.checkouts.branch_checkouts import checkout_of
 from workspaces.git.repositories import DyingGit, KilledError, contents, grow, repository, write
 
 MAIN = "refs/heads/main"

@@ -16,7 +16,7 @@ from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.base.names import RefNames
 from weft.workspaces.git.base.program import Git, GitError, GitOutput
 from weft.workspaces.git.checkouts.commits import record
-from weft.workspaces.git.checkouts.untracked_files import bring
+from weft.workspaces.git.checkouts.untracked_files import copy_in
 from weft.workspaces.git.worktrees.worktrees import Worktrees
 from workspaces.faults import quick_folder
 from workspaces.git.repositories import DyingGit, KilledError, commit, repository, write
@@ -635,7 +635,7 @@ def test_whatever_was_committed_can_be_found_and_nothing_ignored_or_brought_is_i
         git = worktree(folder)
         write(git.directory.parents[1], {".env": "secret", "lib/x": "large"})
         top = git.directory.parents[1]
-        bring(top, git.directory, copy=(".env",), link=("lib",), top=top, worktree=git.directory)
+        copy_in(top, git.directory, copy=(".env",), link=("lib",), top=top, worktree=git.directory)
         for operation in performed:
             perform(git, operation)
         record_or_refuse(git)

@@ -20,6 +20,8 @@ _POINTS = b"gitdir: "
 _LONGEST = 64 * 1024
 OPERATIONS = {
     "rebase-merge": "rebase",
+    # The order matters: `git am` and an old-style rebase share a directory, and this file tells which of the
+    # two it is.
     "rebase-apply/applying": "am",
     "rebase-apply": "rebase",
     "MERGE_HEAD": "merge",
@@ -153,6 +155,7 @@ def git_dir_at(checkout: Path) -> Path | None:
 
 def _read_plain(file: Path) -> bytes:
     """Returns the contents of a small file without following links or waiting for a pipe."""
+    # This runs for every `Git` object, on a file that a step can replace at any time.
     descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         return os.read(descriptor, _LONGEST)
@@ -165,6 +168,8 @@ def _git_dir(directory: Path, content: bytes) -> Path:
     pointer = os.fsdecode(content.removeprefix(_POINTS).strip(b"\n"))
     # A relative link starts with `..`, so the path is normalised as text and no link in it is followed.
     git_dir = Path(os.path.normpath(os.path.join(os.path.realpath(directory), pointer)))  # noqa: PTH118 - a text
+    # Without a sandbox, `.git` leads to the clone while steps run. Weft's git must never read the clone's
+    # configuration, so it always works with the registration around it.
     return git_dir.parent.parent if git_dir.parent.name == CLONE else git_dir
 
 
