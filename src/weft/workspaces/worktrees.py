@@ -345,7 +345,6 @@ class WorktreeWorkspaces:
         return self._part_removal.suspects(request)
 
     def merge(self, request: MergeRequest) -> MergeResult:
-        # Before the lock of the workspace: this concerns the branch of a group, which has no workspace.
         moves = self._part_removal.leave_out(request) if request.without else []
         with self._at_workspace(request.path):
             self._clones.close(request.path)

@@ -15,7 +15,14 @@ COMMIT = "0123456789abcdef" * 4
 LONG = "a" * 64
 CUT_BEFORE_A_DOT = f"{LONG}/{LONG}/{'b' * 29}/{LONG}"
 LONGEST_OF_ONE_NAME = f"{LONG}/{LONG}/{'b' * 62}/lock"
-REFS = (NAMES.head, NAMES.start, NAMES.reported, NAMES.tip, NAMES.merging, lambda path: NAMES.kept(path, COMMIT))
+REFS = (
+    NAMES.head,
+    NAMES.start,
+    NAMES.reported,
+    NAMES.tip,
+    NAMES.merging,
+    lambda path: NAMES.kept(path, COMMIT),
+)
 
 ids = st.sampled_from(["a", "b", "lock", "a-", "0_", LONG]) | st.from_regex(ID_PATTERN, fullmatch=True)
 paths = st.lists(ids, max_size=6).map("/".join)
