@@ -83,7 +83,7 @@ def _supervisor_directory(pid: int) -> Path | None:
 
 
 def _step(processes: list[Process], host: Path | None) -> EnclosingStep:
-    """Returns the step of these processes, of which the last is the nearest to the supervisor."""
+    """Returns the step of these processes; the last one is the nearest to the supervisor."""
     variables: Mapping[str, str] = {}
     for process in reversed(processes):
         variables = variables_of(process.pid)

@@ -110,6 +110,7 @@ class FieldLayout:
         likely. A single word is not filled like this, because a second word costs more than moves do.
         """
         places = zip(self.spots, self.widths, strict=True)
+        # A set guard bit is the carry out of its field.
         widths = [width + (words[word] >> (shift + width) & 1) for (word, shift), width in places]
         widened = FieldLayout(tuple(widths), self.word_bits)
         if self.word_bits is None or widened.words == 1 or max(widths) + 2 > self.word_bits:

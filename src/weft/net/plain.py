@@ -91,6 +91,8 @@ def unfold(net: Net) -> PlainNet:
         outcomes = list(zip(net.outcomes[number], net.outputs[number], strict=True))
         inputs = net.inputs[number]
         if net.actions[number] is not None:
+            # The place is marked while the action runs, so that interleavings with other transitions are part
+            # of the analysis.
             running = rows.add_running_place(f"{id_}.running")
             rows.add_transition(f"{id_}.start", inputs, running)
             inputs = running

@@ -97,6 +97,8 @@ def free_choice(net: PlainNet) -> FreeChoice:
     heavy = _heavy_arc(net)
     if heavy is not None:
         return FreeChoice(holds=False, why=heavy)
+    # Comparing all pairs of transitions at a place would be quadratic. Comparing each with the first consumer
+    # of its input places is enough.
     first: dict[int, int] = {}
     for transition, arcs in enumerate(net.inputs):
         for place, _ in arcs:

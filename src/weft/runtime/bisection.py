@@ -2,7 +2,7 @@
 
 Each run is a job of the order for the verify, numbered by its question. The jobs that the host has stored are
 enough to continue a search after the death of a coordinator, so the host keeps them until the end is
-reported. A number without a job belongs to a question whose parts could not be merged.
+reported. A number without a job belongs to a question with parts that could not be merged.
 """
 
 from collections.abc import Mapping

@@ -30,7 +30,7 @@ EVERY = 1.0
 
 
 class _Step(Struct, eq=False):
-    """A step whose end is not in the journal yet."""
+    """A step without an end in the journal yet."""
 
     path: str
     job: str

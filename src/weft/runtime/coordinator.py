@@ -82,8 +82,8 @@ class Coordinator:
                 else:
                     self._effects.take_over(self._engine.in_flight, jobs)
                 self._take_requests(at_first=True)  # before the first turn, which may already end the run
-                # Ends that the host reported while it was opened are in the inbox already. The engine has to
-                # learn first that the run was resumed.
+                # Ends of jobs that were taken over may be in the inbox already. The engine has to learn first
+                # that the run was resumed.
                 self._inbox.put_first(first)
                 while self._inbox or not await self._has_left(listener, waits=waits):
                     await self._inbox.wait()
@@ -128,7 +128,7 @@ class Coordinator:
 
         A person may send a request at any moment. So the journal accepts the event that the coordinator
         leaves only if no request waits; otherwise the coordinator handles the requests first. A command that
-        adds a request later sees that event and tells the user that the run is not active.
+        adds a request later sees that event and reports that the run is not active.
         """
         if not self._is_over(waits=waits):
             return False

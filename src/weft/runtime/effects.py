@@ -150,6 +150,8 @@ class Effects(MergeEffects):
                 # counts.
                 taken.update(rounds if isinstance(order, Launch) else rounds[-1:])
                 self._take_over(order, {round_of(job): known[job] for job in rounds})
+        # The ends of all other jobs are in the journal; the previous coordinator died before it had them
+        # forgotten.
         self._host.forget([job for job in known if job not in taken])
 
     def take_over_work(self, orders: Sequence[Ordered], jobs: KnownJobs) -> None:

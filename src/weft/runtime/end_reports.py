@@ -47,6 +47,7 @@ class EndReports:
         key = fact.key
         moved, started_at = self._moved.pop(key, ()), self._started_at.pop(key, None)
         if moved:
+            # In the order in which they happened: moves of one ref follow on each other.
             fact = replace(fact, moves=(*moved, *fact.moves))
         if started_at is not None:
             fact = replace(fact, seconds=max(0.0, self.now() - started_at))

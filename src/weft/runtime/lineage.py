@@ -91,6 +91,8 @@ class Lineage:
     def verify_of(self, row: int) -> tuple[Command, ...]:
         """Returns the verify of a subplan, or else those of the subplans in it."""
         subplan = self._plan.subplans[row]
+        # A group without a verify of its own must still pass those of its parts, since their combination is
+        # new.
         if subplan.verify or self._outline.is_leaf(row):
             return subplan.verify
         commands = (command for child in self._outline.children(row) for command in self.verify_of(child))

@@ -43,6 +43,7 @@ class Upkeep:
         for row, path, reason in self._lineage.ended_slices():
             if reason is None and self.is_to_remove(row):
                 yield path, True
+            # A slice that ran out of money continues in its workspace when the budget is raised.
             elif reason not in {None, FailureReason.BUDGET} and self._is_never_kept(row):
                 yield path, False
 

@@ -15,7 +15,6 @@ _REST_BITS = 0xFFFFFFFF
 
 def row_checksum(values: tuple[object, ...]) -> int:
     """Returns the checksum of values as SQLite returns them; a damaged row may have values of any type."""
-    # `surrogatepass`: damage can turn a text into bytes that Python decodes to lone surrogates.
     return crc32("\0".join(map(str, values)).encode(errors="surrogatepass"))
 
 

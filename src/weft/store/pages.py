@@ -197,8 +197,7 @@ class ReadableRows:
         self.spoiled: dict[int, object] = {}
         """Entries that do not match their checksums, with the runs that they seem to belong to."""
         for rowid, columns, transaction in _records(pages):
-            # Tables are told apart by their number of columns; the smaller number is that of a version without
-            # checksums.
+            # The number of columns shows the table; the smaller number is that of a version without checksums.
             match len(columns):
                 case 2:
                     self._take_state(columns)

@@ -272,7 +272,7 @@ def open_journal(path: Path, *, now: float, command: str = "") -> SqliteJournal:
 
 
 def _lock(path: Path) -> int | None:
-    """Returns the lock; None if another process has it.
+    """Returns the lock; None if another process holds it.
 
     A process that was killed while it started a program holds the lock until that program has started.
     """

@@ -7,7 +7,7 @@ belongs to one generation and priority alone decides. In a net with cycles, no t
 is passed over for ever: it waits at most until all entries of its own and older generations have started.
 
 **Pools.** Transitions that claim the same amounts from the same pools are interchangeable with respect to
-room, so they share a *lane*: a heap of which only the head matters. A lane is *ready* (to be tried), *parked*
+room, so they share a *lane*: a heap in which only the head matters. A lane is *ready* (to be tried), *parked*
 at one pool that has too little for it, or *idle*. 100,000 steps behind `max_parallel` are one parked lane.
 
 Two mistakes are easy to make with parked waiters, and the rules here exclude them:
@@ -257,8 +257,10 @@ class Agenda:
             if reserved.where == pool and claim <= free:
                 self._make_ready(reserved)
                 return
+            # The room of the reservation is not offered to others.
             free -= claim
         best: _Lane | None = None
+        # One queue per width of claim: the heads of a few queues decide, however many lanes wait.
         for width, queue in self._waiting[pool].items():
             if width > free:
                 break

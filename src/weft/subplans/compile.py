@@ -95,6 +95,7 @@ class _Compiler:
         self.ends[ROOT] = [(add("/.end", kind=PlaceKind.END), 1)]
         self.opened = {row: [] for row in range(len(tree.paths)) if not tree.is_leaf(row)}
         self.arrived = {row: [] for row in self.opened}
+        # The end of such a row already reaches the group through the sibling that waits for it.
         awaited = {
             earlier
             for row, before in enumerate(tree.depends_on)
@@ -138,6 +139,8 @@ class _Compiler:
             if cap is not None:
                 id_ = f"{self.label(group)}.slots"
                 own = [(self.builder.add_place(id_, kind=PlaceKind.POOL, tokens=cap), 1)]
+            # Innermost first. A leaf claims all of them in one move, so no two leaves can hold what the other
+            # needs.
             self.claims[group] = [*own, *around]
 
     def add_join(self, row: int) -> tuple[int, int]:

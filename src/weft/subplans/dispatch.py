@@ -233,6 +233,8 @@ class Dispatch:
         for row in (*never_ran, *reversed(groups)):  # a group after what is in it
             self._fail(row, failure)
         missing = self._game.missing
+        # Leaves that are ready already are skipped at once, before the agenda can start them. The others are
+        # skipped when their tokens arrive.
         self._take_skips((self._skips[row] for row in never_ran if not missing[self._skips[row]]), orders)
 
     def _cancellation_cause(self, row: int) -> int | None:

@@ -8,8 +8,8 @@ order:
 
 - A slice that comes after another has seen the other's changes. Among all slices that changed a file, only those
   count that made a change which none of the others has seen.
-- The same change by two slices, neither of which comes after the other, is one change: a slice that has seen it
-  from one of them has seen it from both.
+- The same change by two slices that are independent of each other is one change: a slice that has seen it from one
+  of them has seen it from both.
 - If those that count leave the same version, that is the result; otherwise they are in conflict.
 
 A file cannot be where another slice's files form a directory: that is a conflict as well. Files that a slice
@@ -105,7 +105,6 @@ def _deciding(file: bytes, writers: Sequence[str], records: Mapping[str, SliceCh
     """
     if len(writers) == 1:
         return writers
-    # The common case: all latest writers agree, whatever came before them.
     latest = _latest(writers, records)
     if len({records[path].changes[file].after for path in latest}) == 1:
         return latest

@@ -93,7 +93,7 @@ def write_from(outside: Tree, aside: str, tree: Tree, name: str, data: bytes) ->
 
 
 def write_locked(tree: Tree, path: str, data: bytes) -> bool:
-    """Like `write_file`, under the lock that git would take; returns False if another process has it."""
+    """Like `write_file`, under the lock that git would take; returns False if another process holds it."""
     with _explained(path), _above(tree, path) as (folder, name):
         try:
             _put(folder, f"{name}.lock", name, data)

@@ -102,7 +102,7 @@ class DirectoryWorkspaces(NoHistory):
         return ()
 
     def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> ContinuationResult:  # noqa: ARG002
-        """Keeps the work of an interrupted step, because without a history it cannot be told apart."""
+        """Keeps the work of an interrupted step: without a history it cannot be separated from other work."""
         with self._opened() as rooms:
             start = _loaded(rooms.starts, _name(request.path), SliceOrigin)
             if start is None or start.after != request.after:

@@ -20,7 +20,7 @@ _NEVER_GIVEN = frozenset({b".weft"})
 
 
 class FileSource(Enum):
-    """A file whose content is to be copied from the plan's directory."""
+    """A file to copy from the plan's directory."""
 
     COPIED = "copied"
 

@@ -188,8 +188,8 @@ class WorktreeWorkspaces:
             *self._left_behind(path, start.commit, refs),
             plan_move(refs, names.head(path), start.commit),
             plan_move(refs, names.start(path), start.commit),
-            # `told` is the commit that the journal last knows about. A second attempt from the same start must
-            # not advance it, or the first move would never be reported.
+            # This note is the commit that the journal last knows about. A second attempt from the same start
+            # must not advance it, or the first move would never be reported.
             plan_move(refs, names.reported(path), reported if before == start.commit else before),
             plan_move(refs, names.tip(path), ""),
             plan_move(refs, names.passed(path), ""),
@@ -200,8 +200,8 @@ class WorktreeWorkspaces:
             *_of_branches(start.follows),
             RefMove(ref=names.head(path), before=before, after=start.commit),
         ]
-        # Moves are reported to the journal after they happen. The next coordinator therefore reports what it
-        # finds unreported, possibly twice; the journal's readers accept that.
+        # Moves are reported to the journal after they happen, so the next coordinator reports those that may be
+        # missing there.
         if before and before == refs.get(names.start(path)) != reported:
             # An earlier coordinator prepared it, and no step has started since: it may have died before its
             # report.

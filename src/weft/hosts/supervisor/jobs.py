@@ -104,8 +104,8 @@ class JobTable:
 
     def reap(self) -> None:
         """Handles children that have ended."""
-        # All children are collected first: while a command of another job waits to be reaped, it would pass for
-        # an orphan in `_has_orphans`.
+        # All children are reaped first: a dead orphan that is left would count as a living one in
+        # `_has_orphans`.
         over: list[RunningJob] = []
         while pid_and_status := _wait():
             job = self._by_pid.pop(pid_and_status[0], None)
@@ -129,7 +129,7 @@ class JobTable:
                 job.ending.check_now()
 
     def _settle(self, job: RunningJob) -> None:
-        """Ends a job whose commands have ended, or starts to end its remaining processes."""
+        """Ends a job after its last command, or starts to end its remaining processes."""
         try:
             leftovers = self._family(job) if job.pids else []
         except OSError:  # no free descriptor to read /proc; the next check may have one
@@ -182,8 +182,7 @@ class JobTable:
                 job.stop(TIMEOUT, job.request.grace)
             if job.ending is not None and job.ending.check_at <= now:
                 is_anyone_left = job.ending.signal_all(partial(self._family, job))
-                # Its own command is a child of the supervisor until it is reaped, even as a zombie, so the pid
-                # is cleared first.
+                # The command itself may be dead but not reaped yet; then its exit status is still to come.
                 if not is_anyone_left and not job.pid:
                     self._finish(job)
 

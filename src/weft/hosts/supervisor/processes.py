@@ -172,8 +172,8 @@ class Marks:
     def owner(self, process: Process) -> str | None:
         """Returns the job of a process, by the strongest mark that it has."""
         return (
-            # The limit first: a process can set its environment to that of another job, and leave its session,
-            # but raises a limit of its own only on purpose.
+            # The limit first: a process can take over the environment of another job, or leave its session, but
+            # changes this limit only on purpose.
             self._numbers.get(mark_of(process.pid))
             or self._by_environment(process.pid)
             or self._sessions.get(process.session)

@@ -7,7 +7,7 @@ appends each to the file `exits`, for the next supervisor, and ends when no chil
 lock nor the socket, so the next supervisor need not wait for it.
 
 A command continues to write when the supervisor has died. So the reaper opens the pipes of the commands that are
-alive at that time, and appends what comes to the files of their output, which the log of the supervisor names. It
+alive at that time, and appends their data to the files of their output, which the log of the supervisor names. It
 records the exit of a command only if all of its output is stored. A command counts as lost if it exits before its
 pipes are opened, or if an output is longer than the beginning that is kept: its end was with the supervisor.
 

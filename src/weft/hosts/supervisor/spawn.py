@@ -97,7 +97,7 @@ def become_subreaper(name: bytes) -> None:
 
     Its memory holds the environments of all jobs, including the keys of agents, and is closed to other processes.
     """
-    # Neither setting is inherited through fork, so each process makes its own call.
+    # The kernel does not pass this setting on through fork, so each process makes its own call.
     _prctl(_SET_CHILD_SUBREAPER, 1)
     _prctl(_SET_NAME, name)
     close_memory()

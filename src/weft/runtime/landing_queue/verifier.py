@@ -252,7 +252,8 @@ class Verifier:
         launch = self._launch(work, started)
         if self._pending is None:
             self._pending = started = replace(started, log=self._jobs.log_name(launch))
-            # The job must not start before its record is durable: its id depends on how many records there are.
+            # The job must not start before its record is durable: a successor that does not find the record
+            # would give the same id to another job.
             await self._record(started)
         ended = await self._job_end(launch)
         halted = StepOutcome.STOPPED if self._halted else None

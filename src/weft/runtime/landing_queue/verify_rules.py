@@ -61,8 +61,8 @@ class VerifyRules:
             fresh = [command for command in commands if command not in covered]
             covered.update(fresh)
             if fresh:
-                # The loader gives subplans with equal settings the same scope object, so its identity groups
-                # them.
+                # Subplans without settings of their own share the scope object of their group, so its identity
+                # groups them.
                 scope = id(self._plan.scopes[row])
                 works[scope] = self._with(works.get(scope), row, fresh)
         return [*works.values(), *personal]

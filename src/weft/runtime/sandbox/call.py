@@ -88,6 +88,8 @@ def bwrap_argv(box: SandboxCall, command: Sequence[str]) -> tuple[str, ...]:
 
 def _from_the_root(places: Iterable[SandboxPath]) -> list[SandboxPath]:
     """Returns one place for each path, outer places before inner ones."""
+    # Mounts are applied in order, and a mount hides what was mounted below its path before. So outer places
+    # come first.
     last = {place.path.rstrip("/"): place for place in places}
     return [last[path] for path in sorted(last, key=lambda path: (path.count("/"), path))]
 

@@ -37,7 +37,7 @@ _USAGE = 129
 TIMED_OUT = 124
 """The exit code of a git that was killed because it took too long, as of timeout(1)."""
 _PATIENCE = 30
-"""Seconds to wait for a git whose coordinator has died."""
+"""Seconds to wait for a git that has outlived its coordinator."""
 _HOUR = 3600.0
 _OWN_NOTE = "weft-"
 """The prefix of files that Weft itself keeps in a directory of git."""
@@ -90,8 +90,8 @@ class ChildRecord(Struct):
     def judge(self, exit_code: int) -> None:
         """Keeps the record if git was killed.
 
-        A wrapper around git reports a signal as a shell does: by an exit code above 128, of which git uses 128 and
-        129.
+        A wrapper around git reports a signal as a shell does: by an exit code above 128. git itself uses only 128
+        and 129.
         """
         self.is_kept = exit_code < 0 or exit_code > _USAGE or exit_code == TIMED_OUT
 

@@ -173,7 +173,7 @@ def _resigning_command(git: Git, first: str) -> str:
 
 
 def _remedy(git: Git) -> str:
-    """Returns the advice for a person whose signing program fails."""
+    """Returns the advice about a failing signing program."""
     trial = f"git -C {shlex.quote(str(git.directory))} commit-tree -S -m trial HEAD^{{tree}}"
     return f"to see it fail, type: {trial}; {_OFF}"
 

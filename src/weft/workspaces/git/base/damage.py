@@ -31,7 +31,7 @@ DOCTOR = "weft doctor --fix"
 
 
 def broken_refs(git: Git, *prefixes: str) -> list[str]:
-    """Returns the refs with these prefixes that are unreadable or whose objects are missing."""
+    """Returns the refs with these prefixes that are unreadable or lead to missing objects."""
     # git does not list a ref that it cannot parse; it only warns. A ref whose object is missing is listed like
     # any other. So both the warnings and the objects have to be checked.
     listed = git.ask("for-each-ref", "--format=%(objectname) %(refname)", *prefixes)

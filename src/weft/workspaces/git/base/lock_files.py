@@ -53,7 +53,7 @@ def lock_in_the_way(message: str) -> str | None:
 
 
 def about_lock(lock: str) -> str:
-    """Returns the message for a user whose git is blocked by a lock file."""
+    """Returns the message about a lock file that blocks git."""
     return (
         f"another git is running, or a killed one has left its lock {lock}; if no git runs in this repository, "
         f"type: rm {shlex.quote(lock)}"

@@ -1,6 +1,6 @@
 """The treatment of lock files that block git.
 
-In a worktree of Weft in which no step runs, such a lock is removed once no process can own it: no process has it
+In a worktree of Weft in which no step runs, such a lock is removed once no process can own it: no process holds it
 open, no git works in the worktree, and it has not changed for a moment. Elsewhere Weft removes only the locks of
 its own killed gits (see `child_records`); any other lock may belong to the user, and the user decides.
 """

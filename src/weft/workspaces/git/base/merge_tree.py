@@ -2,9 +2,9 @@
 
 It reports a conflict in two forms. First come index entries: up to three versions of each file that it could not
 merge. Then come messages, each with a kind of conflict and the files concerned. The entries give the versions to
-choose from, the messages the cause. Some conflicts have no entries, for example a directory whose files moved to
-several others while the other side added a file to it. Weft therefore trusts the exit code and never treats such a
-merge as clean.
+choose from, the messages the cause. Some conflicts have no entries, for example if one side moved the files of a
+directory to several others while the other side added a file to it. Weft therefore trusts the exit code and never
+treats such a merge as clean.
 
 Where both sides put different objects at one path, git moves one of them aside, to `path~name`. Weft reports both
 as one conflict at the path.
@@ -306,7 +306,7 @@ def _versions(git: Git, commit: str) -> dict[str, TreeVersion]:
 
 
 def _chosen(clash: _Clash, versions: Mapping[str, TreeVersion]) -> TreeVersion | None:
-    """Returns the version of theirs. If ours renamed the file, theirs has it under the old name."""
+    """Returns the version of theirs. If ours renamed the file, theirs still uses the old name."""
     return versions.get(clash.conflict.path, clash.conflict.theirs)
 
 

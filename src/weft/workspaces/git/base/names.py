@@ -42,6 +42,7 @@ class RefNames(Struct, frozen=True):
         return f"refs/weft/start/{self.plan}/{dotted(path)}"
 
     def reported(self, path: str) -> str:
+        # The ref keeps its first name, because existing repositories have it.
         return f"refs/weft/told/{self.plan}/{dotted(path)}"
 
     def tip(self, path: str) -> str:

@@ -43,8 +43,8 @@ _CONFIG = {
     "submodule.recurse": "false",
     "advice.detachedHead": "false",
 }
-# The index goes to the clone as a copy of one file, so it may not be split. The other two settings make git
-# compare all stat data of files that a step may have forged.
+# The index goes to the clone as a copy of one file, so it may not be split. With the other two settings git
+# trusts no directory times and compares all stat data of a file, which a step may have forged in part.
 _APART = ("-c", "core.splitIndex=false", "-c", "core.untrackedCache=false", "-c", "core.checkStat=default")
 PATIENCE = 300.0
 """The time limit in seconds for git on the files of a step with a clone.
@@ -101,8 +101,8 @@ def _answer(exit_code: int, out: bytes, err: bytes) -> GitOutput:
 class Git:
     """git in one directory.
 
-    In a workspace whose steps have a clone, variables name the git directory, because a step may have changed the
-    `.git` file that leads there. No filter runs on its files. git has a time limit, because the files may be of
+    In a workspace with a clone, variables name the git directory, because a step may have changed the `.git` file
+    that leads there. No filter runs on its files. git has a time limit, because the files may be of
     any kind.
     """
 
@@ -208,7 +208,7 @@ class Git:
         return _answer(completed.returncode, completed.stdout, completed.stderr)
 
     def _recorded(self, command: Sequence[str]) -> AbstractContextManager[ChildRecord]:
-        """Returns the record of a git that can take locks. If git is killed, its locks can be told apart."""
+        """Returns the record of a git that can take locks. If git is killed, its locks can be recognised."""
         if not can_lock(command) or self._shared is None:
             return nullcontext(ChildRecord())
         return recorded(self._shared, git_dir_at(self.directory) or self._shared, command)

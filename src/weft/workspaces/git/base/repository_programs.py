@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 LISTING = ("config", "--list", "--show-scope", "-z")
-"""The command whose output this module parses."""
+"""The command that prints the listing for this module."""
 NO_TRANSPORT = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 """Variables that keep git from contacting remotes, so that no helper, proxy or ssh command runs."""
 _OF_REPOSITORY = frozenset({"local", "worktree"})

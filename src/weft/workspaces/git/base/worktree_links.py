@@ -119,7 +119,7 @@ def clone_of(git_dir: Path) -> Path | None:
 
 
 def place_of(directory: Path) -> Path | None:
-    """Returns the git directory of a worktree whose steps have a clone; None for any other directory."""
+    """Returns the git directory of a worktree with a clone for its steps; None for any other directory."""
     try:
         content = _read_plain(directory / ".git")
     except OSError:

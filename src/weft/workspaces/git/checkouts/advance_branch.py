@@ -1,4 +1,4 @@
-"""Moving a branch forward, even where a person has it checked out.
+"""Moves a branch forward, even in a checkout of a person.
 
 In that case git moves it together with the files: by a fast-forward, which refuses if something is in the way.
 Uncommitted changes belong to the person, so Weft refuses more than git does. git would restore a file that was

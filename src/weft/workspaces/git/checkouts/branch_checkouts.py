@@ -64,7 +64,7 @@ def _symbolic_target(file: Path) -> str | None:
 
 
 def _claimed(common: Path, ref: str, first: Path) -> Iterator[Path]:
-    """Yields the worktrees whose branch waits for a rebase or a bisection; `first` is the main checkout."""
+    """Yields worktrees that return to the branch after a rebase or a bisection; `first` is the main checkout."""
     for folder in (common, *sorted(common.glob("worktrees/*"))):
         if _claims(folder, ref):
             linked = _lines(folder / "gitdir")

@@ -91,7 +91,7 @@ def record(
         refuse_repositories(git.directory, git_dir, slice_.status)
         _refuse_astray(slice_)
         # The answer must not depend on how often it is asked. After a crash behind `_advance` nothing is left
-        # to commit, and only the tip from the first call tells that this step copied_in something new.
+        # to commit, and only the tip from the first call shows that this step added something.
         before = _before(slice_)
         head = _commit(slice_, slice_.status.head, {}, SigningFailure.PREFERRED) or slice_.status.head
         _advance(slice_, head)
@@ -126,7 +126,7 @@ def keep(
 def keep_logged(
     git: Git, git_dir: Path, path: str, names: RefNames, *, seen: Sequence[str] = (), head: str = ""
 ) -> None:
-    """Does the same for a worktree whose directory is gone; `git_dir` is its git directory.
+    """Does the same for a worktree without a directory; `git_dir` is its git directory.
 
     `seen` are further commits that were checked out there; `head` is the commit to which the branch will move, if
     any.

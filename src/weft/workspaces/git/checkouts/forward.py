@@ -213,7 +213,7 @@ def _is_file(place: Path) -> bool:
 def _is_cut_off(git: Git, change: FileVersions) -> bool:
     """Returns whether git has removed the file to rewrite it and has not finished."""
     place = git.directory / change.path
-    # git unlinks a file before it writes the new one, so a missing file was in the old commit and is git's
+    # git unlinks a file before it writes the new one, so a missing file of the old commit counts as git's
     # doing.
     if not _is_file(place):
         return change.before.is_there

@@ -67,8 +67,8 @@ class Registrations:
             self._do(
                 "add",
                 "--quiet",
-                # Files come later, by read-tree, because that step can be repeated after a crash, and `worktree
-                # add` can not.
+                # Files come later, by read-tree, because that can be repeated after a crash; `worktree add`
+                # cannot.
                 "--no-checkout",
                 "--lock",
                 "--reason",
@@ -80,12 +80,12 @@ class Registrations:
             )
 
     def remove(self, directory: Path) -> None:
-        """Removes the entry of a worktree whose directory is gone."""
+        """Removes the entry of a worktree without a directory."""
         with self._locked():
             self._do("remove", "--force", "--force", "--", str(directory))
 
     def forget(self, entry: Path) -> None:
-        """Removes the entry of a worktree whose directory is gone, given its git directory.
+        """Removes the entry of a worktree without a directory, given its git directory.
 
         A crash in the middle leaves the same state as an interrupted creation.
         """

@@ -4,7 +4,7 @@
 <registration>/weft-clone/link    a file `.git` that leads there, to be mounted over the one of the workspace
 <registration>/weft-clone/handed  a note of the state at the last exchange with the repository
 
-Weft never runs git in a clone. It reads and writes the clone as files whose contents it does not trust.
+Weft never runs git in a clone. It reads and writes the clone as files that it does not trust.
 """
 
 import os

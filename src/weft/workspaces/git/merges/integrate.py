@@ -66,7 +66,7 @@ class Integration:
         return _Into(ref=self._names.head(group), name=self._names.branch(group), group=group)
 
     def _has_no_work(self, path: str) -> bool:
-        """Returns whether this is a group of which no slice has a branch."""
+        """Returns whether this is a group without a slice that has a branch."""
         refs = (self._names.head(path), self._names.start(path))
         return path in self._repository.groups and not tips_of(self._git, *refs)
 

@@ -31,7 +31,7 @@ class MergeInput(Struct, frozen=True, kw_only=True):
     into: str
     """The receiving branch, as people name it."""
     take_branch: tuple[str, ...] = ()
-    """Globs of files whose conflicts resolve to the subplan's version."""
+    """Globs of files that resolve to the subplan's version in a conflict."""
     files: tuple[str, ...] | None = None
     """Globs of the only files that the subplan may have changed; None allows all."""
     sparse: tuple[str, ...] = ()

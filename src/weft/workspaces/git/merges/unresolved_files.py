@@ -46,7 +46,7 @@ def versions_at(git: Git, tree: str, places: Sequence[bytes]) -> Versions:
 
 
 def _marks(git: Git, opened: ConflictNote, original: Versions) -> dict[bytes, set[bytes]]:
-    """Returns the marker lines of each file whose contents are none of its versions."""
+    """Returns the marker lines of each file that differs from all of its versions."""
     sides: dict[bytes, list[ConflictSide]] = {}
     for side in opened.sides:
         sides.setdefault(side.place, []).append(side)

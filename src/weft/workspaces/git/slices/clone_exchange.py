@@ -137,7 +137,7 @@ class Clones:
         with _explained(path):
             exchange = read_exchange(git_dir)
             state = read_state(clone, self._names.head(path))
-            # Without a note the clone was created but never exchange out, so no step has worked in it.
+            # Without a note the clone was created but never handed out, so no step has worked in it.
             if exchange.state is None or (state == exchange.state and not exchange.entered):
                 return
             self._admit(path, git_dir, clone, state)
@@ -231,7 +231,7 @@ class Clones:
         if not after or after == current or (after == previous and current not in exchange.entered):
             return
         # A person moved the branch in the repository while the step moved it in the clone. If one contains the
-        # other, the newer one wins; otherwise nobody's commits may be dropped.
+        # other, the newer one wins; otherwise the commits of both must be kept.
         if current not in {"", previous, *exchange.entered} and not is_ancestor(self._git, current, after):
             if is_ancestor(self._git, after, current):
                 return

@@ -47,7 +47,7 @@ class GroupBranches:
                 ]
             for note in (names.head(path), names.start(path), names.tip(path), names.passed(path)):
                 ref_moves.append(plan_move(refs, note, ""))
-            # If a crash came after the removal, the branch is gone already and only the note `told` has its
+            # If a crash came after the removal, the branch is gone already and only the note `reported` has its
             # commit; the journal must get the same move in either case.
             before = current or ("" if names.start(path) in refs else refs.get(names.reported(path), ""))
             moves.append(RefMove(ref=names.head(path), before=before, after=""))

@@ -4,8 +4,8 @@ The branch of a group follows the branch around it as long as it has no work of 
 that move. The branch moves together with the slice's own branch, so that nothing has changed if a slice cannot
 start.
 
-A slice may depend on one in another group whose work is not on the branch around both yet. That work is then
-merged in. The same merge after a crash gives the very same commit.
+A slice may depend on a slice in another group with work that is not on the branch around both yet. That work is
+then merged in. The same merge after a crash gives the very same commit.
 
 A result that fails its verify on the target is held there, together with everything built on it. A slice that does
 not depend on such a result therefore starts without it where possible.

@@ -91,8 +91,8 @@ class StepChanges:
         if note is None or note.changed is not None:
             return None if note is None else note.changed
         changed = tree_of(self._git, note.head) != tree_of(self._git, self._repository.head(path))
-        # A step that should have changed files fails by this answer. It is noted so that it stays the same when
-        # a restarted coordinator asks again, after the next step has changed files.
+        # The event of the step reports this answer. It is noted so that it stays the same when a restarted
+        # coordinator asks again, after the next step has changed files.
         if not changed:
             _replace_note(git_dir, replace(note, changed=False))
         return changed

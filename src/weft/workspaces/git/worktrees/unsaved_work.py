@@ -34,7 +34,7 @@ class UnsavedWork(Struct, frozen=True, kw_only=True):
 
 
 def unsaved(git: Git) -> UnsavedWork:
-    """Returns the uncommitted differences of the worktree at whose root `git` runs."""
+    """Returns the uncommitted differences of a worktree; `git` runs at its root."""
     git_dir = git_dir_of(git.directory)
     copied_in = copied_into(git_dir)
     with explain_lock_errors():
