@@ -16,12 +16,12 @@ from hosts.places import start_time
 from weft.errors import WeftError
 from weft.hosts import leftovers
 from weft.hosts.leftovers import (
+    clean_up,
     command_of,
     end_orphans,
     find_step_processes,
     find_supervisors,
     is_halted,
-    tidy_up,
 )
 from weft.hosts.supervisor.log import boot
 
@@ -115,7 +115,7 @@ def test_while_a_supervisor_lives_nothing_is_ended(tmp_path: Path) -> None:
     place.mkdir(parents=True)
     with (place / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for act in (end_orphans, tidy_up):
+        for act in (end_orphans, clean_up):
             with pytest.raises(WeftError, match="a live supervisor in"):
                 act(tmp_path / "runs", place)
 

@@ -8,7 +8,15 @@ from contextlib import contextmanager
 import pytest
 
 from weft.hosts.supervisor import processes
-from weft.hosts.supervisor.processes import Marks, Process, children, descendants, look, own_children, send
+from weft.hosts.supervisor.processes import (
+    Marks,
+    Process,
+    children,
+    descendants,
+    find_process,
+    own_children,
+    send,
+)
 
 
 @pytest.fixture
@@ -19,7 +27,7 @@ def sleeper() -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def seen(pid: int) -> Process:
-    process = look(pid)
+    process = find_process(pid)
     assert process is not None
     return process
 
@@ -40,7 +48,7 @@ def test_now_is_counted_as_the_starts_of_processes_are() -> None:
 def test_who_has_gone_is_not_there(sleeper: "subprocess.Popen[bytes]") -> None:
     sleeper.kill()
     sleeper.wait()
-    assert (look(sleeper.pid), children(sleeper.pid), descendants([sleeper.pid])) == (None, [], [])
+    assert (find_process(sleeper.pid), children(sleeper.pid), descendants([sleeper.pid])) == (None, [], [])
 
 
 @pytest.mark.parametrize("lists_children", [True, False])
@@ -99,7 +107,7 @@ def test_a_job_is_known_by_environment_when_there_are_no_limits_to_mark() -> Non
     for each in (marks, others):
         each.add("a", 1)
         each.add("b", 2)
-    with running(processes.token("a", "somewhere")) as process:
+    with running(processes.job_variables("a", "somewhere")) as process:
         assert (marks.owner(process), others.owner(process)) == ("a", None)
 
 

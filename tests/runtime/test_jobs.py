@@ -12,7 +12,7 @@ from weft.hosts.records import LocalRecords
 from weft.plan.loader.load import load_plan
 from weft.plan.model import Agent
 from weft.ports.host import EndReason, JobEnded
-from weft.runtime.jobs import JobFactory, could_not, output_name, reason
+from weft.runtime.jobs import JobFactory, not_started, output_name, reason
 
 PLAN = """
 weft: 1
@@ -179,13 +179,13 @@ FREE = "; free some space (df -h, df -i), then type the command again"
 
 
 def test_what_could_not_be_begun_says_why() -> None:
-    named = could_not(launch(), OSError(28, "No space left on device", "/x"), at=1.0)
+    named = not_started(launch(), OSError(28, "No space left on device", "/x"), at=1.0)
     assert (named.how, named.message) == (StepOutcome.INFRA, f"/x: No space left on device{FREE}")
     assert (
-        could_not(launch(), OSError(28, "No space left on device"), at=1.0).message
+        not_started(launch(), OSError(28, "No space left on device"), at=1.0).message
         == f"No space left on device{FREE}"
     )
-    assert could_not(launch(), WeftError("no such agent"), at=1.0).message == "no such agent"
+    assert not_started(launch(), WeftError("no such agent"), at=1.0).message == "no such agent"
 
 
 def test_a_reason_names_the_file_if_there_is_one() -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.hosts.supervisor.log import LogHistory
-from weft.hosts.supervisor.processes import Process, has_mark, look, mark_of, now, read
+from weft.hosts.supervisor.processes import Process, find_process, has_mark, mark_of, now, read
 
 _PROGRAM = "/weft/hosts/supervisor/__main__.py"
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -65,11 +65,11 @@ def _line_of(pid: int) -> Iterator[Process]:
     # Each look is separate, so a process can end and its pid be reused in between; a loop must not hang this
     # walk.
     visited: set[int] = set()
-    process = look(pid)
+    process = find_process(pid)
     while process is not None and process.pid not in visited:
         visited.add(process.pid)
         yield process
-        process = look(process.parent)
+        process = find_process(process.parent)
 
 
 def _supervisor_directory(pid: int) -> Path | None:

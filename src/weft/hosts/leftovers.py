@@ -23,7 +23,7 @@ from msgspec import Struct
 from weft.errors import WeftError
 from weft.hosts.supervisor.log import JobLog, LogHistory
 from weft.hosts.supervisor.orphans import left_by, settle
-from weft.hosts.supervisor.processes import Process, all_processes, look, read
+from weft.hosts.supervisor.processes import Process, all_processes, find_process, read
 from weft.hosts.supervisor.reaper import read_exits
 from weft.hosts.supervisor.termination import Termination
 from weft.safe_files import UnsafeFileError, locate, open_file, read_file
@@ -144,7 +144,7 @@ def _heartbeat(file: Path) -> tuple[float | None, tuple[int, int] | None]:
 
 
 def _living(pid: int, started: int) -> Process | None:
-    process = look(pid)
+    process = find_process(pid)
     return process if process is not None and process.alive and process.started == started else None
 
 
@@ -209,10 +209,10 @@ def _sees_our_files(pid: int) -> bool:
 
 def _ancestors() -> set[int]:
     pids: set[int] = set()
-    process = look(os.getpid())
+    process = find_process(os.getpid())
     while process is not None and process.pid not in pids:
         pids.add(process.pid)
-        process = look(process.parent)
+        process = find_process(process.parent)
     return pids
 
 
@@ -241,7 +241,7 @@ def end_orphans(runs: Path, directory: Path, *, grace: float = GRACE) -> None:
         _end_all(lambda: _orphans(runs, directory), Termination(grace))
 
 
-def tidy_up(runs: Path, directory: Path) -> None:
+def clean_up(runs: Path, directory: Path) -> None:
     """Cleans up after a dead supervisor: ends the processes of its jobs and records the jobs as lost."""
     with _alone(directory):
         # The reaper writes an exit status for each process that ends. After the first signal these would be the

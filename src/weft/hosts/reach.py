@@ -15,7 +15,7 @@ from pathlib import Path
 
 from weft.errors import WeftError
 from weft.hosts.supervisor import BUSY
-from weft.hosts.supervisor.processes import look
+from weft.hosts.supervisor.processes import find_process
 from weft.safe_files import UnsafeFileError, locate, open_file, open_folder
 from weft.system_errors import advice
 
@@ -110,7 +110,7 @@ def _check(greeting: bytes, connection: socket.socket, directory: Path) -> None:
     if not greeting.endswith(b"\n"):
         raise EOFError
     hello = json.loads(greeting)
-    process = look(hello["hello"])
+    process = find_process(hello["hello"])
     # The directory may be on a disk that another machine or container shares. Its pids mean nothing here, and
     # its processes could not be ended.
     if process is None or process.started != hello["started"]:

@@ -21,7 +21,7 @@ from weft.engine.messages.orders import Launch, LaunchKind
 from weft.engine.messages.step_refs import ExecutionKey
 from weft.errors import WeftError
 from weft.ports.workspaces import Breach, StepChanges, StepWatch, StepWork
-from weft.runtime.jobs import JobFactory, but
+from weft.runtime.jobs import JobFactory, with_error
 from weft.runtime.lineage import Lineage
 from weft.threads import run_sync
 
@@ -102,7 +102,7 @@ class Changes:
 
     # After it
 
-    def matter(self, launch: Launch) -> bool:
+    def are_relevant(self, launch: Launch) -> bool:
         """Returns whether the changes of an ended step must be handled: then call `ended`."""
         return self._is_step(launch) and (self._workspaces.has_history(launch.path) or _is_reader(launch))
 
@@ -113,7 +113,7 @@ class Changes:
             try:
                 breach = await run_sync(self._workspaces.restore, launch.path, self._jobs.id(launch))
             except (WeftError, OSError) as error:
-                return _failed(but(fact, "its changes could not be read, or not be undone", error)), ()
+                return _failed(with_error(fact, "its changes could not be read, or not be undone", error)), ()
         if breach is not None:
             fact = _broken(fact, breach)
         moves: Sequence[RefMove] = ()
@@ -122,7 +122,7 @@ class Changes:
                 # Recorded even if the step failed: its work is paid for, and the next attempt builds on it.
                 moves, changed = await run_sync(self._recorded, launch, work)
             except (WeftError, OSError) as error:
-                fact = _failed(but(fact, "its changes could not be committed", error))
+                fact = _failed(with_error(fact, "its changes could not be committed", error))
             else:
                 fact = replace(fact, changed=changed)
                 if fact.left is not None:

@@ -8,7 +8,7 @@ from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Launch, LaunchKind, Merge
 from weft.errors import WeftError
 from weft.ports.workspaces import OpenConflict, ResultMerges, StepWork
-from weft.runtime.jobs import but
+from weft.runtime.jobs import with_error
 from weft.runtime.lineage import Lineage
 from weft.threads import run_sync
 
@@ -102,7 +102,7 @@ class ConflictResolution:
         try:
             closed = await run_sync(partial(self._workspaces.close_conflict, _work(launch), failed=failed))
         except (WeftError, OSError) as error:
-            return replace(but(fact, "its work could not be kept", error), how=how)
+            return replace(with_error(fact, "its work could not be kept", error), how=how)
         if not closed.message:
             return replace(fact, moves=closed.moves)
         return replace(fact, how=how, message=closed.message, moves=closed.moves)
@@ -115,7 +115,7 @@ def _work(launch: Launch) -> StepWork:
     )
 
 
-def red(fact: Ended, order: Merge, place: str) -> Ended:
+def verify_failed(fact: Ended, order: Merge, place: str) -> Ended:
     """Returns the end of a merge with a failed verify. After a resolved conflict, it is held for the user."""
     if fact.how not in {StepOutcome.FAILED, StepOutcome.TIMEOUT}:
         return fact

@@ -40,7 +40,7 @@ from weft.runtime.changes import Changes
 from weft.runtime.conflict_resolution import ConflictResolution
 from weft.runtime.inbox import Inbox
 from weft.runtime.job_ids import round_of, without_round
-from weft.runtime.jobs import JobFactory, could_not
+from weft.runtime.jobs import JobFactory, not_started
 from weft.runtime.landing_queue.assembly import LandingAssembly
 from weft.runtime.lineage import Lineage
 from weft.runtime.merge_effects import MergeEffects
@@ -213,7 +213,7 @@ class Effects(MergeEffects):
         try:
             job = self._jobs.job(launch, self._cwd(launch))
         except (WeftError, OSError) as error:
-            self._not_started(launch, could_not(launch, error, at=self.now()))
+            self._not_started(launch, not_started(launch, error, at=self.now()))
             return
         self._launched[order] = launch
         self._host.start(job)
@@ -269,7 +269,7 @@ class Effects(MergeEffects):
             self._soon(self._close_conflict, launch, fact, ended.id)
         elif self._bisection.concerns(launch, fact):
             self._soon(self._bisect, launch, fact, ended.id)
-        elif self._changes.matter(launch):
+        elif self._changes.are_relevant(launch):
             self._soon(self._record, launch, fact, ended.id)
         else:
             self._report_end(fact, ended.id)
@@ -344,7 +344,7 @@ class Effects(MergeEffects):
             await self._changes.prove(launch)
             await self._outside.step_starts(launch)
         except (WeftError, OSError) as error:
-            self._report(could_not(launch, error, at=self.now()))
+            self._report(not_started(launch, error, at=self.now()))
         else:
             self._start(launch)
 
@@ -364,7 +364,7 @@ class Effects(MergeEffects):
             following = await self._resolution.open(launch)
         except (WeftError, OSError) as error:
             infra = isinstance(error, OSError | InfraError)
-            fact = could_not(launch, error, at=self.now())
+            fact = not_started(launch, error, at=self.now())
             self._report(fact if infra else replace(fact, how=StepOutcome.FAILED))
             return
         if following is None:

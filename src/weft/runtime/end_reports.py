@@ -13,7 +13,7 @@ from weft.ports.clock import Clock
 from weft.ports.workspaces import ConflictError, HeldError, InfraError, Workspaces
 from weft.runtime.conflict_outlook import Outlook
 from weft.runtime.inbox import Inbox
-from weft.runtime.jobs import could_not
+from weft.runtime.jobs import not_started
 from weft.threads import run_sync
 
 _T = TypeVar("_T")
@@ -74,7 +74,7 @@ class EndReports:
             case ConflictError():
                 return self._ended(order, StepOutcome.CONFLICT, str(error), error.files)
             case OSError() | InfraError():
-                return could_not(order, error, at=self.now())
+                return not_started(order, error, at=self.now())
             case _:
                 return self._ended(order, StepOutcome.FAILED, str(error))
 

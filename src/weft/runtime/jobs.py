@@ -266,14 +266,14 @@ def _argv(command: Command) -> tuple[str, ...]:
     return (SHELL, "-c", command) if isinstance(command, str) else command
 
 
-def could_not(order: Order, error: WeftError | OSError, *, at: float) -> Ended:
+def not_started(order: Order, error: WeftError | OSError, *, at: float) -> Ended:
     """Returns the end of an order that could not be started."""
     return Ended(
         at=at, firing=order.firing, execution=order.execution, how=StepOutcome.INFRA, message=reason(error)
     )
 
 
-def but(fact: Ended, trouble: str, error: WeftError | OSError) -> Ended:
+def with_error(fact: Ended, trouble: str, error: WeftError | OSError) -> Ended:
     """Returns the end with a message about an error that occurred after it."""
     return replace(fact, message="; ".join(filter(None, (fact.message, f"{trouble}: {reason(error)}"))))
 

@@ -13,10 +13,10 @@ from weft.errors import WeftError
 from weft.ports.clock import Clock
 from weft.ports.host import JobEnded, Running
 from weft.ports.workspaces import MergeResult, Workspaces
-from weft.runtime.conflict_resolution import red
+from weft.runtime.conflict_resolution import verify_failed
 from weft.runtime.end_reports import EndReports
 from weft.runtime.inbox import Inbox
-from weft.runtime.jobs import JobFactory, but
+from weft.runtime.jobs import JobFactory, with_error
 from weft.runtime.lineage import Lineage
 from weft.runtime.upkeep import Upkeep
 from weft.threads import run_sync
@@ -64,7 +64,7 @@ class MergeEffects(EndReports, ABC):
         order = self._merges.pop(job)
         if fact.how is not StepOutcome.DONE:
             fact = await self._discarded(order, fact)
-            self._report_end(red(fact, order, str(self._workspaces.place(order.path))), job)
+            self._report_end(verify_failed(fact, order, str(self._workspaces.place(order.path))), job)
             return
         try:
             merged = await self._publish(order, job)
@@ -99,5 +99,5 @@ class MergeEffects(EndReports, ABC):
         try:
             await run_sync(self._workspaces.discard, order.path)
         except (WeftError, OSError) as error:
-            return but(fact, "the worktree of the verify could not be removed", error)
+            return with_error(fact, "the worktree of the verify could not be removed", error)
         return fact

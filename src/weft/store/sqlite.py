@@ -16,7 +16,7 @@ from weft.engine.messages.events import AnyEvent, Recorded
 from weft.engine.messages.facts import AnyFact
 from weft.engine.states import SubplanExecutionState
 from weft.errors import InputError, WeftError
-from weft.ports.journal import ControlRequest, Glimpse, Holder, RunRecord
+from weft.ports.journal import ControlRequest, Holder, RawEvent, RunRecord
 from weft.safe_files import Tree
 from weft.store import rows
 from weft.store.checksums import event_checksum, fact_checksum, rest_checksum, row_checksum
@@ -98,18 +98,18 @@ class SqliteReader:
         records = self._database.checked_rows(QUERIES["record"], (run, run))
         return self._record(records[0]) if records else None
 
-    def glance(self, run: str, *, merged: bool = True) -> Sequence[Glimpse]:
-        query = QUERIES["glance" if merged else "unusual"]
-        return [Glimpse(*row[:-1]) for row in self._page(query, (run,))]
+    def notable_events(self, run: str, *, merged: bool = True) -> Sequence[RawEvent]:
+        query = QUERIES["notable_events" if merged else "unusual"]
+        return [RawEvent(*row[:-1]) for row in self._page(query, (run,))]
 
-    def merges(self, run: str, subplans: Sequence[str]) -> Sequence[Glimpse]:
+    def merges(self, run: str, subplans: Sequence[str]) -> Sequence[RawEvent]:
         if not subplans:
             return ()
         page = self._page(QUERIES["merges_of"], (run, rows.to_json(list(subplans))))
-        return [Glimpse(*row[:-1]) for row in page]
+        return [RawEvent(*row[:-1]) for row in page]
 
-    def merges_after(self, run: str, seq: int) -> Sequence[Glimpse]:
-        return [Glimpse(*row[:-1]) for row in self._page(QUERIES["merges_after"], (run, seq))]
+    def merges_after(self, run: str, seq: int) -> Sequence[RawEvent]:
+        return [RawEvent(*row[:-1]) for row in self._page(QUERIES["merges_after"], (run, seq))]
 
     def landed(self, run: str) -> AbstractSet[str]:
         ((names,),) = self._database.rows(QUERIES["landed"], (run,))
@@ -130,15 +130,15 @@ class SqliteReader:
             self._verify(False, f"the state of {wrong}")
         return states
 
-    def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:
-        page = self._page(QUERIES["plan_lives"], (run, after)) if "" in subplans else []
+    def step_events(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[RawEvent]:
+        page = self._page(QUERIES["plan_step_events"], (run, after)) if "" in subplans else []
         if named := [path for path in subplans if path]:
             names = rows.to_json(named)
             # Nothing happens in a subplan before its first state.
             ((first,),) = self._database.rows(QUERIES["first_states"], (run, names))
             if first is not None:
-                page += self._page(QUERIES["lives"], (run, max(after, first - 1), names))
-        return [Glimpse(*row[:-1]) for row in sorted(page)]
+                page += self._page(QUERIES["step_events"], (run, max(after, first - 1), names))
+        return [RawEvent(*row[:-1]) for row in sorted(page)]
 
     def holder(self) -> Holder | None:
         return current_holder(self._database)

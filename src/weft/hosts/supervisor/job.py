@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 
 from .log import encode
-from .processes import Process, set_mark, token
+from .processes import Process, job_variables, set_mark
 from .spawn import NotStartedError, open_input, spawn
 from .streams import NEVER, OutputLimits, Stream, words
 from .termination import LEFTOVER_GRACE, Termination
@@ -70,7 +70,7 @@ class RunningJob:
         # The mark is inherited through fork and exec, and by every descendant, whatever it does to its
         # environment.
         set_mark(self.mark)
-        env = request.env | token(self.id, directory)
+        env = request.env | job_variables(self.id, directory)
         argv = request.commands[self._command] if request.commands else []
         stdin = None if request.stdin is None else open_input(request.stdin)
         try:

@@ -13,7 +13,7 @@ from time import monotonic
 
 from .job import STOPPED, TIMEOUT, JobRequest, RunningJob
 from .log import JobLog
-from .processes import FIRST_MARK, Marks, Process, descendants, look, own_children
+from .processes import FIRST_MARK, Marks, Process, descendants, find_process, own_children
 from .spawn import NotStartedError
 from .streams import NEVER, OutputLimits
 from .termination import send_all
@@ -162,7 +162,7 @@ class JobTable:
         return descendants(roots)
 
     def _owner(self, orphan: int) -> RunningJob | None:
-        process = look(orphan)
+        process = find_process(orphan)
         name = self._marks.owner(process) if process else None
         if name is None and len(self.running) == 1:  # no mark, but there is only one job it can belong to
             (name,) = self.running
@@ -181,9 +181,9 @@ class JobTable:
             if job.ending is None and job.deadline <= now:
                 job.stop(TIMEOUT, job.request.grace)
             if job.ending is not None and job.ending.check_at <= now:
-                is_anyone_left = job.ending.signal_all(partial(self._family, job))
+                remaining = job.ending.signal_all(partial(self._family, job))
                 # The command itself may be dead but not reaped yet; then its exit status is still to come.
-                if not is_anyone_left and not job.pid:
+                if not remaining and not job.pid:
                     self._finish(job)
 
 

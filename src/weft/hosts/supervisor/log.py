@@ -154,7 +154,7 @@ class JobLog:
 
 def start_time(pid: int) -> int:
     """Returns the start time of a process; 0 if it has gone."""
-    process = processes.look(pid)
+    process = processes.find_process(pid)
     return process.started if process else 0
 
 

@@ -11,7 +11,7 @@ import sys
 import time
 
 from .log import JobLog, LogHistory, StartedJob, boot, encode
-from .processes import Marks, Process, all_processes, look
+from .processes import Marks, Process, all_processes, find_process
 from .reaper import Exits
 from .termination import LEFTOVER_GRACE, Termination
 
@@ -53,7 +53,7 @@ def _marks(suspects: dict[str, StartedJob], directory: str) -> Marks:
     for job, started_job in suspects.items():
         marks.add(job, started_job.mark)
         for pid, had_started in started_job.pids:
-            process = look(pid)
+            process = find_process(pid)
             # Once its leader has gone, a session of that number may belong to another program.
             if process is not None and process.started <= had_started:
                 marks.add_session(job, pid)

@@ -55,14 +55,14 @@ def now() -> int:
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // _TICK
 
 
-def look(pid: int) -> Process | None:
+def find_process(pid: int) -> Process | None:
     stat = read(f"/proc/{pid}/stat")
     return Process(pid, stat) if stat else None
 
 
 def all_processes() -> Iterator[Process]:
     for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib is slow to load
-        if name.isdecimal() and (process := look(int(name))):
+        if name.isdecimal() and (process := find_process(int(name))):
             yield process
 
 
@@ -93,7 +93,7 @@ def descendants(roots: Iterable[int]) -> list[Process]:
     processes: list[Process] = []
     pending = list(roots)
     while pending:
-        process = look(pending.pop())
+        process = find_process(pending.pop())
         if process is not None and process.alive:
             processes.append(process)
             pending += children(process.pid)
@@ -143,7 +143,7 @@ def has_mark(pid: int) -> bool:
     return mark_of(pid) >= FIRST_MARK
 
 
-def token(job: str, directory: str) -> dict[str, str]:
+def job_variables(job: str, directory: str) -> dict[str, str]:
     return {"WEFT_JOB": job, "WEFT_HOST": directory}
 
 
@@ -214,5 +214,5 @@ def _send_by_pid(process: Process, number: int) -> None:
 
 
 def _is_still(process: Process) -> bool:
-    current = look(process.pid)
+    current = find_process(process.pid)
     return current is not None and current.started == process.started

@@ -70,7 +70,7 @@ WHERE step = '@land' AND outcome = 'merged';
 SELECT min(seq) FROM events
 WHERE run = ? AND kind = 'subplan_state' AND subplan IN (SELECT value FROM json_each(?));
 
--- name: glance
+-- name: notable_events
 -- What else a picture of a run needs, without the daily life of steps. The condition is that of an index.
 SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data, checksum
 FROM events
@@ -103,7 +103,7 @@ FROM events
 WHERE run = ? AND seq > ? AND kind = 'merge'
 ORDER BY seq;
 
--- name: lives
+-- name: step_events
 -- All of some subplans, which are given as JSON, after a sequence number.
 SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data, checksum
 FROM events
@@ -111,7 +111,7 @@ WHERE run = ? AND seq > ? AND kind IN ('step_started', 'step_finished', 'subplan
     AND subplan IN (SELECT value FROM json_each(?))
 ORDER BY seq;
 
--- name: plan_lives
+-- name: plan_step_events
 -- The same of the whole plan, by an index of its own.
 SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data, checksum
 FROM events

@@ -28,7 +28,7 @@ from weft.safe_files import open_file, read_file
 from weft.workspaces.git.base.lock_files import Checkouts, Pause, holders_of, identity_of
 
 _FOLDER = ("weft", "children")
-_SWEEPING = "sweeping"
+_SWEEP_LOCK = "sweeping"
 _RECORD = ".child"
 _WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
 """Seconds between checks of a lock that a living git may own."""
@@ -185,8 +185,8 @@ class LeftoverLocks:
             return
         # Only one process sweeps at a time. Two sweeps could both judge a lock stale; the slower one would then
         # remove the lock that a new git has created at the same path since.
-        with os.fdopen(open_file(self._folder / _SWEEPING, os.O_RDWR | os.O_CREAT), "rb") as sweeping:
-            fcntl.flock(sweeping, fcntl.LOCK_EX)
+        with os.fdopen(open_file(self._folder / _SWEEP_LOCK, os.O_RDWR | os.O_CREAT), "rb") as lock_file:
+            fcntl.flock(lock_file, fcntl.LOCK_EX)
             for wait in _WAITS:
                 if self._sweep():
                     return

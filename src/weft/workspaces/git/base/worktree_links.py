@@ -16,7 +16,7 @@ MAKING = "Weft is making it"
 """The reason with which an incomplete worktree is locked."""
 
 _LARGEST = 1 << 20
-_POINTS = b"gitdir: "
+_LINK_PREFIX = b"gitdir: "
 _LONGEST = 64 * 1024
 OPERATIONS = {
     "rebase-merge": "rebase",
@@ -51,7 +51,7 @@ def git_dir_of(directory: Path) -> Path:
             f"{directory} is a repository of its own, as if made by `git init`: its `.git` is a directory; "
             f"move {link} away and type `git worktree repair`"
         ) from None
-    if not content.startswith(_POINTS):
+    if not content.startswith(_LINK_PREFIX):
         raise WorkspaceError(f"{link} does not name its repository; type `git worktree repair`")
     git_dir = _git_dir(directory, content)
     if not git_dir.is_dir():
@@ -124,7 +124,7 @@ def place_of(directory: Path) -> Path | None:
         content = _read_plain(directory / ".git")
     except OSError:
         return None
-    git_dir = _git_dir(directory, content) if content.startswith(_POINTS) else None
+    git_dir = _git_dir(directory, content) if content.startswith(_LINK_PREFIX) else None
     return None if git_dir is None or clone_of(git_dir) is None else git_dir
 
 
@@ -150,7 +150,7 @@ def git_dir_at(checkout: Path) -> Path | None:
         content = _read_plain(link)
     except OSError:
         return None
-    return _git_dir(checkout, content) if content.startswith(_POINTS) else None
+    return _git_dir(checkout, content) if content.startswith(_LINK_PREFIX) else None
 
 
 def _read_plain(file: Path) -> bytes:
@@ -165,7 +165,7 @@ def _read_plain(file: Path) -> bytes:
 
 def _git_dir(directory: Path, content: bytes) -> Path:
     """Returns the git directory that a `.git` file names; for a clone, the git directory that contains it."""
-    pointer = os.fsdecode(content.removeprefix(_POINTS).strip(b"\n"))
+    pointer = os.fsdecode(content.removeprefix(_LINK_PREFIX).strip(b"\n"))
     # A relative link starts with `..`, so the path is normalised as text and no link in it is followed.
     git_dir = Path(os.path.normpath(os.path.join(os.path.realpath(directory), pointer)))  # noqa: PTH118 - a text
     # Without a sandbox, `.git` leads to the clone while steps run. Weft's git must never read the clone's

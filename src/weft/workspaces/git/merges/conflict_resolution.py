@@ -159,7 +159,7 @@ class WorktreeConflicts:
         hidden = [shown(path) for path in put if not os.path.lexists(top / os.fsdecode(path))]
         if hidden:
             message = f"these files are not in the sparse worktree: {listed(hidden)}"
-            self._undo(place, self._look(place), message)
+            self._undo(place, self._snapshot(place), message)
             raise WorkspaceError(message)
 
     def _subjects(self, side: str, other_side: str, files: Sequence[str]) -> tuple[str, ...]:
@@ -186,9 +186,9 @@ class WorktreeConflicts:
             case ConflictState.CLOSED:
                 return self._result(place)
             case ConflictState.UNDOING:
-                return self._result(self._restore(place, self._look(place)))
+                return self._result(self._restore(place, self._snapshot(place)))
             case ConflictState.OPEN:
-                snapshot = self._look(place)
+                snapshot = self._snapshot(place)
                 refusal = failed or self._refusal(place, snapshot)
                 return self._result(
                     self._undo(place, snapshot, refusal) if refusal else self._settle(place, snapshot, work)
@@ -198,7 +198,7 @@ class WorktreeConflicts:
         """Undoes a conflict that no agent works on any more."""
         place = self._place(path)
         if place is not None and place.opened.state is not ConflictState.CLOSED:
-            self._undo(place, self._look(place), "it was abandoned")
+            self._undo(place, self._snapshot(place), "it was abandoned")
 
     def leave(self, path: str) -> None:
         """Undoes the rest of a conflict in a slice's workspace before the slice is merged."""
@@ -243,7 +243,7 @@ class WorktreeConflicts:
             return None
         return _Place(path=path, git=self._git.at(worktree), git_dir=git_dir, opened=opened)
 
-    def _look(self, place: _Place) -> WorktreeSnapshot:
+    def _snapshot(self, place: _Place) -> WorktreeSnapshot:
         return snapshot_worktree(place.git, place.git_dir, fallback_head=place.opened.head)
 
     def _refusal(self, place: _Place, snapshot: WorktreeSnapshot) -> str:

@@ -15,7 +15,7 @@ def branch_name(ref: str) -> str:
     return ref.removeprefix(_HEADS)
 
 
-def elsewhere(worktree: ListedWorktree, branch: str) -> WorkspaceError:
+def checked_out_elsewhere(worktree: ListedWorktree, branch: str) -> WorkspaceError:
     name = branch_name(branch)
     problem = f"the branch {name} is checked out in {worktree.path}, and cannot be in two worktrees"
     if worktree.prunable is not None:
@@ -33,7 +33,7 @@ def refuse_locked(worktree: ListedWorktree) -> None:
     )
 
 
-def astray(directory: Path, branch: str, answer: GitOutput, git_dir: Path) -> WorkspaceError:
+def wrong_branch_error(directory: Path, branch: str, answer: GitOutput, git_dir: Path) -> WorkspaceError:
     top, _, head = answer.text.rpartition("\n")
     name = branch_name(branch)
     if top != os.path.realpath(directory):

@@ -40,12 +40,12 @@ from weft.workspaces.git.checkouts.registrations import ListedWorktree, Registra
 from weft.workspaces.git.checkouts.untracked_files import copied_into, is_in
 from weft.workspaces.git.clones.clone import hand_out, make_clone
 from weft.workspaces.git.worktrees.refusals import (
-    astray,
     branch_name,
-    elsewhere,
+    checked_out_elsewhere,
     is_empty,
     refuse_locked,
     refuse_unknown,
+    wrong_branch_error,
 )
 from weft.workspaces.safe_walk import wipe
 
@@ -82,7 +82,7 @@ class Worktrees:
 
     def find(self, directory: Path, branch: str) -> ListedWorktree | None:
         """Returns git's entry for the worktree. Raises `WorkspaceError` if the branch is checked out elsewhere."""
-        return self._look_for(directory.absolute(), branch)
+        return self._find_entry(directory.absolute(), branch)
 
     def entry_of(self, directory: Path) -> Path | None:
         """Returns the git directory of a worktree, even if the worktree itself is missing or damaged."""
@@ -110,7 +110,7 @@ class Worktrees:
         directory = directory.absolute()
         request = WorktreeRequest(branch=branch, commit=commit, sparse=sparse, clone=clone)
         with explain_lock_errors():
-            worktree = self._look_for(directory, branch)
+            worktree = self._find_entry(directory, branch)
             if branch is not None:
                 self._require_branch(branch, commit)
             if self._is_made(directory, worktree, request):
@@ -122,7 +122,7 @@ class Worktrees:
             self._registrations.add(directory, branch=branch, commit=commit)
             self._check_out(directory, request)
 
-    def _look_for(self, directory: Path, branch: str | None) -> ListedWorktree | None:
+    def _find_entry(self, directory: Path, branch: str | None) -> ListedWorktree | None:
         # A removal that was cut off left the directory under its other name. It must go before a new directory
         # can be renamed to that name.
         _wipe_aside(directory)
@@ -132,7 +132,7 @@ class Worktrees:
         listed = self.listed()
         for worktree in listed:
             if branch is not None and worktree.branch == branch and worktree.path != path:
-                raise elsewhere(worktree, branch)
+                raise checked_out_elsewhere(worktree, branch)
         return next((worktree for worktree in listed if worktree.path == path), None)
 
     def _require_branch(self, branch: str, commit: str) -> None:
@@ -210,7 +210,7 @@ class Worktrees:
         # sees, and which branch. A step may have set core.worktree, for example.
         answer = git.ask("rev-parse", "--show-toplevel", "--symbolic-full-name", "HEAD")
         if answer.text != f"{os.path.realpath(directory)}\n{branch}":
-            raise astray(directory, branch, answer, git_dir)
+            raise wrong_branch_error(directory, branch, answer, git_dir)
         if _is_bare_of_work(directory, git_dir) and _should_have_files(git):
             remedy = f"type: git -C {directory} reset --hard"
             raise WorkspaceError(f"the worktree {directory} is empty, though its commit is not; {remedy}")
@@ -225,7 +225,7 @@ class Worktrees:
         """Removes the worktree. With `force`, also removes uncommitted work and commits without a ref."""
         directory = directory.absolute()
         with explain_lock_errors():
-            worktree = self._look_for(directory, None)
+            worktree = self._find_entry(directory, None)
             if worktree is None:
                 raise WorkspaceError(
                     f"{directory} is not registered as a worktree, so Weft does not remove it; check its content"
@@ -270,7 +270,7 @@ class Worktrees:
         """Removes the worktree with its contents, or the rest of an interrupted removal. It need not exist."""
         directory = directory.absolute()
         with explain_lock_errors():
-            if self._look_for(directory, None) is not None:
+            if self._find_entry(directory, None) is not None:
                 self._drop(directory)
 
     def _drop(self, directory: Path) -> None:
