@@ -173,7 +173,7 @@ def test_a_check_that_cannot_be_run_is_no_failure_of_the_work(told: Told) -> Non
     assert "no-such-program" in told.outcome.message("unchecked")
 
 
-def test_an_answer_of_a_judge_that_does_not_fit_its_schema_is_told_and_counts_as_a_no(told: Told) -> None:
+def test_an_answer_of_a_judge_that_does_not_fit_its_schema_is_reported_and_counts_as_a_no(told: Told) -> None:
     said = "judge: the result is not JSON"
     assert told.state("vague") == "failed exhausted"
     assert told.outcome.message("vague").startswith(said)

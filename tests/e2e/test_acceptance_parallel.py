@@ -88,7 +88,7 @@ subplans:
     assert turnstile.peak == 2
 
 
-def test_there_is_no_barrier_between_those_that_began_together(project: Project) -> None:
+def test_there_is_no_barrier_between_those_that_started_together(project: Project) -> None:
     """The slow one ends only when the successor of a successor of a fast one has been there."""
     project.plan("""
 subplans:
@@ -173,7 +173,7 @@ def test_with_fail_fast_a_failure_ends_its_siblings_processes(project: Project) 
     assert opened == closed
 
 
-def test_with_continue_on_error_all_are_done_and_all_failures_told(project: Project) -> None:
+def test_with_continue_on_error_all_are_done_and_all_failures_reported(project: Project) -> None:
     project.plan("""
 failure_mode: continue_on_error
 subplans:
@@ -225,7 +225,7 @@ subplans:
 # --- stopping ---
 
 
-def test_stopping_the_run_ends_everything_and_it_can_go_on(project: Project) -> None:
+def test_stopping_the_run_ends_everything_and_it_can_continue(project: Project) -> None:
     def stop(event: StoredEvent) -> None:
         if event.kind == "step_started" and event.step == "x":
             os.kill(os.getpid(), signal.SIGINT)

@@ -68,7 +68,9 @@ subplans: [{id: a, prompt: x}, {id: b, prompt: x}, {id: c, prompt: x}]
     assert outcome.events[-1].cost == 2 * COST
 
 
-def test_output_that_tells_no_cost_that_could_be_read_costs_nothing_and_is_told(project: Project) -> None:
+def test_output_that_reports_no_cost_that_could_be_read_costs_nothing_and_is_reported(
+    project: Project,
+) -> None:
     claude(project, f'sed \'s/"total_cost_usd":[^,]*/"total_cost_usd":"much"/\' {GOOD}; echo x > x')
     outcome = project.plan("""
 agents: {coder: {use: claude}}

@@ -41,7 +41,7 @@ def test_hooks_do_not_run(repository: Repository) -> None:
     assert repository.lines("hooks") == []
 
 
-def test_where_nobody_has_a_name_commits_have_one_nevertheless(repository: Repository) -> None:
+def test_without_a_configured_identity_commits_have_one_nevertheless(repository: Repository) -> None:
     repository.git("config", "--remove-section", "user")
     repository.git("config", "user.useConfigOnly", "true")
     assert repository.plan(SMALL).run().state == "completed"

@@ -85,7 +85,7 @@ subplans:
 """
 
 
-def test_an_agent_that_changed_nothing_is_told_to_people_programs_and_its_next_attempt(
+def test_an_agent_that_changed_nothing_is_reported_to_people_programs_and_its_next_attempt(
     repository: Repository,
 ) -> None:
     repository.plan(IDLE)

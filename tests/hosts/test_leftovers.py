@@ -150,5 +150,5 @@ def test_a_step_that_sees_another_directory_of_that_name_is_none_of_ours(tmp_pat
         assert find_step_processes(tmp_path / "runs") == []
 
 
-def test_whoever_runs_is_not_halted() -> None:
+def test_a_running_process_is_not_halted() -> None:
     assert not is_halted(os.getpid())

@@ -111,7 +111,7 @@ def test_a_job_is_known_by_environment_when_there_are_no_limits_to_mark() -> Non
         assert (marks.owner(process), others.owner(process)) == ("a", None)
 
 
-def test_that_one_cannot_look_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_proc_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_more(path: str, flags: int) -> int:
         raise OSError(errno.EMFILE, "too many open files")
 

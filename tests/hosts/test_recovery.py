@@ -116,7 +116,7 @@ async def test_a_connection_that_breaks_is_made_again(place: Place) -> None:
     assert place.supervisors() == [supervisor]
 
 
-async def test_ends_that_were_heard_of_are_not_told_again_by_the_next(place: Place) -> None:
+async def test_ends_that_were_received_are_not_sent_again_by_the_next_supervisor(place: Place) -> None:
     host = place.host()
     await host.open()
     host.start(place.shell("a", "exit 0"))
@@ -221,7 +221,7 @@ def coordinator(place: Place) -> Iterator["subprocess.Popen[bytes]"]:
         process.kill()
 
 
-async def test_a_killed_coordinator_s_jobs_go_on(
+async def test_a_killed_coordinator_s_jobs_continue(
     place: Place, coordinator: "subprocess.Popen[bytes]"
 ) -> None:
     await place.reached("a")

@@ -203,7 +203,7 @@ def test_a_damaged_journal_is_kept_and_said_to_be_damaged(path: Path) -> None:
 
 
 @pytest.mark.parametrize("column", ["at", "kind", "subplan", "step", "attempt", "outcome", "cost", "data"])
-def test_an_entry_that_has_changed_is_refused_by_all_who_read_it(path: Path, column: str) -> None:
+def test_an_entry_that_has_changed_is_refused_by_all_readers(path: Path, column: str) -> None:
     with opened(path, with_run=True) as journal:
         event = make_event(kind="subplan_state", subplan="a", outcome="running", cost=3, fact=Woke(at=1.0))
         journal.append("r1", [(1.0, event)])
@@ -308,7 +308,7 @@ def test_a_journal_that_is_closed_is_a_mistake_of_ours(path: Path) -> None:
             add(journal, ["a"])
 
 
-def test_somebody_who_does_not_stop_writing_is_not_waited_for_for_ever(path: Path) -> None:
+def test_the_wait_for_another_writer_is_limited(path: Path) -> None:
     with opened(path, with_run=True) as journal, closing(open_reader(path)) as reader:
         reader._database.rows("PRAGMA busy_timeout = 0")
         with (

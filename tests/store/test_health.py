@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_tells_how_a_run_began_and_when_something_last_happened(path: Path) -> None:
+def test_the_first_fact_and_the_time_of_the_last_event_can_be_read(path: Path) -> None:
     with closing(open_to_examine(path)) as journal:
         first = journal.first_fact("r")
         assert isinstance(first, RunStarted)
@@ -48,7 +48,7 @@ def test_a_sound_journal_has_no_ailments(path: Path) -> None:
     assert find_problems(path, patience=60.0) == []
 
 
-def test_what_sqlite_finds_is_told_in_its_words(path: Path) -> None:
+def test_what_sqlite_finds_is_reported_in_its_words(path: Path) -> None:
     """A row that the index does not know."""
     with closing(sqlite3.connect(path)) as database, database:
         (root,) = database.execute(

@@ -36,7 +36,7 @@ def test_of_several_that_come_at_once_exactly_one_may_write(path: Path) -> None:
         assert sorted(each.says() for each in everybody) == ["busy", "busy", "epoch 1"]
 
 
-def test_who_comes_second_hears_who_came_first_and_what_to_do(path: Path) -> None:
+def test_the_second_process_gets_the_holder_and_what_to_do(path: Path) -> None:
     with Coordinator("hold", path) as first:
         first.go()
         assert first.says() == "epoch 1"
@@ -79,7 +79,7 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def test_a_holder_that_has_only_just_begun_has_no_name_yet(path: Path) -> None:
+def test_a_holder_that_has_only_just_started_has_no_name_yet(path: Path) -> None:
     with (
         locked(path),
         pytest.raises(BusyError, match=r"has just started in .*; wait a moment") as raised,
@@ -97,7 +97,7 @@ def died(path: Path) -> None:
         first.kill()
 
 
-def test_the_dead_holder_of_before_is_not_taken_for_the_one_that_has_just_begun(
+def test_the_dead_holder_of_before_is_not_taken_for_the_one_that_has_just_started(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     died(path)
@@ -205,7 +205,7 @@ def test_the_holder_is_written_down_for_all_to_see(path: Path) -> None:
     assert is_alive(holder)
 
 
-def test_a_lease_that_is_gone_is_nobodys(path: Path) -> None:
+def test_a_lease_that_is_gone_has_no_holder(path: Path) -> None:
     with opened(path, with_run=True) as journal:
         journal._database.rows("DELETE FROM lease")
         assert journal.holder() is None
@@ -222,7 +222,7 @@ def test_a_process_with_the_same_number_is_not_the_same_process() -> None:
     assert not is_alive(replace(holder, started=holder.started + 1))
 
 
-def test_a_process_that_has_ended_is_not_alive_even_if_nobody_waited_for_it() -> None:
+def test_a_zombie_is_not_alive() -> None:
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
         stat = Path(f"/proc/{process.pid}/stat").read_text()
         started = int(stat.rpartition(")")[2].split()[19])

@@ -45,7 +45,7 @@ ONE: Prints = {b"same": (1, 1, 1, 1), b"gone": (2, 2, 2, 2)}
 OTHER: Prints = {b"same": (1, 1, 1, 1), b"new": (3, 3, 3, 3)}
 
 
-def test_who_ends_answers_for_all_that_is_different_and_nobody_else_does() -> None:
+def test_the_reader_that_ends_is_responsible_for_all_differences() -> None:
     readers = Readers().with_job("a", ONE).with_job("b", ONE).after_end("a", OTHER)
     assert readers.changed == {"a": ("gone", "new"), "b": ()}
     assert readers.after_end("b", OTHER).changed["b"] == ()

@@ -169,7 +169,9 @@ def answer(question: Callable[[Workspaces, str], object], asked: Workspaces, pat
 
 
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
-def test_whoever_a_subplan_s_workspace_is_of_is_asked(question: Callable[[Workspaces, str], object]) -> None:
+def test_each_call_goes_to_the_kind_of_workspace_that_the_subplan_has(
+    question: Callable[[Workspaces, str], object],
+) -> None:
     own, shared = Speaker("own"), Speaker("shared")
     chosen = MixedWorkspaces(own, shared, {"group/a"})
     assert answer(question, chosen, "group/a") == answer(question, shared, "group/a")

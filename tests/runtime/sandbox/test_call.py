@@ -17,7 +17,7 @@ def argv(*places: SandboxPath, network: bool = True) -> tuple[str, ...]:
     return bwrap_argv(SandboxCall(program="bwrap", places=places, network=network, cwd="/w"), ("ls", "-l"))
 
 
-def test_without_places_all_is_to_be_read_and_nobody_has_privileges() -> None:
+def test_without_places_everything_is_readable_and_there_are_no_privileges() -> None:
     assert argv() == (*HEAD, *BASE_MOUNTS, "--chdir", "/w", "--", "ls", "-l")
     assert {"--unshare-user", "--unshare-pid"} <= set(NAMESPACES)
     assert " ".join(BASE_MOUNTS).startswith("--cap-drop ALL --die-with-parent --ro-bind / /")

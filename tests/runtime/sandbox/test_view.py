@@ -228,7 +228,7 @@ def test_without_a_network_there_is_only_the_machine_s_own(ground: Ground, bwrap
     assert done.stdout.split() == ["lo"]
 
 
-def test_exit_codes_come_out_and_nobody_has_privileges(ground: Ground, bwrap: str) -> None:
+def test_exit_codes_are_passed_on_and_there_are_no_privileges(ground: Ground, bwrap: str) -> None:
     assert ground.run(bwrap, "exit 7").returncode == 7
     assert ground.run(bwrap, "kill -9 $$").returncode == 128 + 9
     assert ground.run(bwrap, "grep CapEff /proc/self/status").stdout.split() == ["CapEff:", "0" * 16]

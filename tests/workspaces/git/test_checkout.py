@@ -68,7 +68,7 @@ def test_a_look_does_not_write_the_index(git: Git) -> None:
     assert index.stat().st_mtime_ns == before
 
 
-def test_where_git_cannot_tell_there_is_no_look(git: Git, tmp_path: Path) -> None:
+def test_without_an_answer_of_git_there_is_no_state(git: Git, tmp_path: Path) -> None:
     assert read_checkout(git, tmp_path / "none") is None
     assert read_checkout(Git(tmp_path, environ={"PATH": str(tmp_path)}), git.directory) is None
     hangs = tmp_path / "hangs" / "git"

@@ -228,7 +228,7 @@ def test_a_kept_commit_that_is_nowhere_else_stays(place: Place) -> None:
     assert place.refs() == [ref]
 
 
-def test_a_note_of_a_branch_that_somebody_deleted_stays(place: Place) -> None:
+def test_a_note_of_a_branch_that_a_person_deleted_stays(place: Place) -> None:
     place.work("a")
     place.git.do("worktree", "remove", "--force", str(place.at("a")))
     place.git.do("branch", "-D", NAMES.branch("a"))

@@ -119,7 +119,7 @@ def test_a_folder_in_place_of_a_tracked_file_is_not_brought(git: Git, top: Path,
     assert tree(worktree)["big"] == "a file here"
 
 
-def test_what_somebody_else_put_there_is_left(top: Path, worktree: Path) -> None:
+def test_what_another_program_put_there_is_left(top: Path, worktree: Path) -> None:
     write(worktree, {".env": "an agent's", "node_modules/x": "an agent's"})
     (worktree / "big").symlink_to(str(top.parent / "nowhere"))
     told = brought(worktree, ".env", "big/**", link=("node_modules",))
