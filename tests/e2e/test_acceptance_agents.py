@@ -76,7 +76,7 @@ SLICES = "".join(
 
 
 class Told(Struct):
-    """What the journal tells of a run, and what the model does."""
+    """The journal of a run, and the requests to the model."""
 
     outcome: Outcome
     asked: tuple[RecordedRequest, ...]
@@ -158,7 +158,7 @@ def test_an_agent_that_breaks_down_fails_its_slice_and_no_other(told: Told) -> N
 
 
 def test_a_model_that_is_out_of_order_is_no_failure_of_the_work(told: Told) -> None:
-    """It has its own bound and reason, and no coder hears of it."""
+    """It has its own bound and reason, and is not reported to a coder."""
     assert told.state("broken") == "failed infra"
     assert told.ends("broken") == [("work", "infra")] * 2
     assert "the model has a cold" in told.outcome.message("broken")

@@ -1,4 +1,4 @@
-"""Plans are run: in which order, what is told, what is tried again. All of it under both policies."""
+"""Runs of plans: the order, the reports, the retries. All of it under both policies."""
 
 import pytest
 
@@ -186,7 +186,7 @@ subplans:
 
 
 def test_a_program_that_is_not_there_is_no_failure_of_the_work(project: Project, policy: str) -> None:
-    """It has its own bound and reason, and the coder does not hear of it."""
+    """It has its own bound and reason, and is not reported to the coder."""
     project.plan(
         f"policy: {policy}\ninfra_retries: 1{TDD.replace('VERIFY', 'no-such-program')}", script__json=script()
     )

@@ -1,4 +1,4 @@
-"""What agents cost, told while they run: counted once, alerted, and an end to them at the ceiling."""
+"""Costs that agents report while they run: counted once, with alerts, and stopped at the ceiling."""
 
 import os
 import signal

@@ -208,7 +208,7 @@ def test_the_next_coordinator_continues_the_conversation_that_was_started(reposi
 
 
 def sessions(said: Said, step: str) -> list[str]:
-    """What is told at the end of a step."""
+    """The report at the end of a step."""
     records = [json.loads(line) for line in said.stdout.splitlines()]
     ends = [one for one in records if one["event"] == "step_finished" and one["step"] == step]
     return [one["session"] for one in ends]

@@ -6,7 +6,7 @@ import signal
 from e2e.repositories import Repository
 
 TOGETHER = "for one in model disk cache; do until test -e OUTSIDE/at-$one; do sleep 0.02; done; done"
-"""All have begun, so that none starts with the work of another."""
+"""All have started, so that none starts with the work of another."""
 PLAN = f"""
 merge: {{mode: auto}}
 failure_mode: MODE

@@ -1,4 +1,4 @@
-"""A step whose supervisor and coordinator are killed: what it did counts, or the next execution is told."""
+"""A step that loses its supervisor and coordinator: its work counts, or the next execution is informed."""
 
 import os
 

@@ -103,7 +103,7 @@ subplans:
 
 
 def test_a_worktree_is_proven_before_each_step(repository: Repository) -> None:
-    """While a question is open, somebody does this to them."""
+    """A person does this to them while a question is open."""
     assert repository.plan(ASKED).run(waits=False).state == "waiting"
     place = {name: repository.worktree(name) for name in ("ghost", "plain", "nameless", "foreign", "fine")}
     (place["ghost"] / ".git").unlink()
@@ -166,7 +166,7 @@ def test_what_a_person_did_to_branches_and_worktrees_is_said_and_can_be_fixed(
 
 
 def test_nothing_that_has_not_landed_is_lost_by_another_run(repository: Repository) -> None:
-    """A changed plan, what a person left in a worktree, and all anew."""
+    """A changed plan, a person's files in a worktree, and a fresh run."""
     repository.plan(TO_LAND).run()
     first = repository.works()
     repository.write(at=repository.worktree("a"), unsaved="u\n")

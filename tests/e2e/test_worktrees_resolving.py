@@ -146,7 +146,7 @@ def run_when_free(repository: Repository, react: React | None) -> Outcome:
 
 
 def check(repository: Repository, react: React | None = None) -> None:
-    """After whoever was killed has been replaced."""
+    """After the killed process has been replaced."""
     assert run_when_free(repository, react).state == "completed"
     assert repository.files() == {"README": "hello", "same": "one\na\nb\nthree", "b": "b"}
     marks = [mark.split()[:2] for mark in repository.marks()]

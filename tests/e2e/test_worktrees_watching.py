@@ -1,4 +1,4 @@
-"""What agents change in their worktrees: readers nothing, and those who are to change something are told of."""
+"""Changes of agents in their worktrees: readers make none, and an agent that makes none by mistake is reported."""
 
 import json
 import signal

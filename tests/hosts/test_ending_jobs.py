@@ -1,4 +1,4 @@
-"""When the end of a job is told, nothing of it is alive, whatever it did to stay."""
+"""When the end of a job is reported, none of its processes is alive, whatever they did to survive."""
 
 import os
 import signal

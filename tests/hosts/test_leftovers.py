@@ -48,7 +48,7 @@ def started(*argv: str, **env: str) -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def directory(tmp_path: Path, *, pid: int, started: int, life: str = "", beats: bool = True) -> Path:
-    """Of a supervisor that has begun a job, and has written so."""
+    """The log of a supervisor that has started a job and recorded it."""
     place = tmp_path / "runs" / "r" / "host"
     place.mkdir(parents=True)
     records: list[dict[str, object]] = [

@@ -82,7 +82,7 @@ def test_a_signal_goes_to_that_process_only(
 
 @contextmanager
 def running(env: dict[str, str]) -> Iterator[Process]:
-    """A process in a session of its own, which has begun: only then can its environment be seen."""
+    """A started process in its own session; its environment is visible only after the start."""
     script = ["/bin/sh", "-c", "echo; read _"]
     pipe = subprocess.PIPE
     with subprocess.Popen(script, env=env, start_new_session=True, stdin=pipe, stdout=pipe) as process:

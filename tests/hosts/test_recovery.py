@@ -1,4 +1,4 @@
-"""Whoever dies: no job runs twice, none is forgotten, nothing is left alive, and nobody else is hurt."""
+"""Whichever process dies: no job runs twice or is forgotten, no process is left, and no other program is harmed."""
 
 import json
 import os

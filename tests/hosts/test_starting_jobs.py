@@ -35,7 +35,7 @@ async def test_its_environment_is_the_given_one_plus_the_marks_of_its_job(
 
 
 async def test_what_jobs_share_comes_after_what_is_their_own(place: Place, host: LocalHost) -> None:
-    """Each finds its own share, though of each share the host hears once."""
+    """Each job gets its own shared variables, though the host receives each set once."""
     few, many = {"A": "few", "B": "few"}, {"A": "many"}
     script = 'echo "$A $B"'
     said = [

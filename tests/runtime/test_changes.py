@@ -1,4 +1,4 @@
-"""What steps change: who is watched in a workspace, who answers for a change, and what is told of it."""
+"""The changes of steps: which steps are watched, which one is responsible, and what is reported."""
 
 from collections.abc import Callable
 from itertools import count
@@ -175,7 +175,7 @@ COMMAND = "run: [mark, wait], async: true"
 
 
 def together(theatre: Theatre) -> None:
-    """Each of two steps that wait goes on when both are under way; the first one first."""
+    """Each of two waiting steps continues when both are running; the first one first."""
 
     def release(deed: Deed) -> None:
         waiting = theatre.machine.waiting() if deed.kind == "start" else []
@@ -226,7 +226,7 @@ async def test_a_step_that_comes_after_others_have_ended_is_watched_again(tmp_pa
 
 
 LATER = ("{id: two, prompt: look, read_only: true}", "{id: x, run: [mark]}")
-"""A command that begins when a reader has ended."""
+"""A command that starts when a reader has ended."""
 JOIN = "{id: both, action: join, depends_on: [one]}"
 
 

@@ -1,4 +1,4 @@
-"""Conflicts that are coming are told once, and so is that they are over."""
+"""Expected conflicts are reported once, and so is their end."""
 
 from weft.engine.messages.facts import Foreseen
 from weft.runtime.conflict_outlook import Outlook

@@ -1,4 +1,4 @@
-"""Where steps are recorded: what is asked of a workspace before a step and after it, and what is told of it."""
+"""Workspaces with history: the calls before and after a step, and what is reported."""
 
 from collections.abc import Callable
 from pathlib import Path

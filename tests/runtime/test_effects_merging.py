@@ -1,4 +1,4 @@
-"""Merges: what is verified before it moves, how often, and what is told of it."""
+"""Merges: what is verified before it moves, how often, and what is reported."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -253,7 +253,7 @@ async def test_a_repeated_end_of_an_earlier_round_is_not_that_of_the_next(tmp_pa
 
 
 async def test_a_round_is_not_forgotten_before_the_next_is_on_its_way(tmp_path: Path) -> None:
-    """Else whoever comes after a death between the two would begin with the first, which has been started."""
+    """Otherwise a coordinator after a death between the two would use the first id again."""
     theatre, _ = merging(tmp_path, plan(), "merge a", overtaken={"merge a": 1})
     await theatre.run()
     first, second = [job.id for job in jobs(theatre, "@merge")]
@@ -319,7 +319,7 @@ async def test_what_moved_before_it_could_be_stopped_is_done(tmp_path: Path) -> 
 
 
 async def test_a_conflict_ahead_is_reported_once(tmp_path: Path) -> None:
-    """The second step ends when somebody has heard of it."""
+    """The second step ends when its start has been reported."""
     text = plan().replace("{id: x, run: [mark]}", "{id: w, run: [mark]}, {id: x, run: [wait]}")
     theatre, workspaces = merging(tmp_path, text)
     workspaces.foreseen = {"b": ["f"]}

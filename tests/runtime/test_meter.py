@@ -1,4 +1,4 @@
-"""What agents tell of what they spend, while they are under way."""
+"""Reports of agents about their spending while they run."""
 
 import json
 import os
@@ -30,11 +30,11 @@ subplans: [{id: a, prompt: x, steps: [{id: work, prompt: x}, {id: more, prompt: 
 
 
 SILENT = replace(adapter_of("command"), progress=None)
-"""An adapter that is none of those that tell."""
+"""An adapter without progress reports."""
 
 
 def speaking(heard: list[str]) -> AgentAdapter:
-    """One whose agents tell it on their standard output."""
+    """An adapter with progress reports on standard output."""
 
     def progress(_call: object, text: str) -> Progress | None:
         heard.append(text)
@@ -88,7 +88,7 @@ class Bench:
         self.write(json.dumps(values))
 
     def look(self, *, after: float = 1.0) -> list[tuple[int | None, int | None]]:
-        """What the engine hears of it: cost and tokens."""
+        """Reads once; returns the cost and tokens that the engine receives."""
         self.at += after
         self.meter.read_all()
         heard = self.inbox.take()

@@ -391,7 +391,7 @@ async def test_a_job_that_was_stopped_by_an_unknown_program_is_lost(tmp_path: Pa
 
 
 async def test_a_job_that_a_dead_coordinator_stopped_is_stopped_and_not_lost(tmp_path: Path) -> None:
-    """And that another has taken over is told before all that it finds."""
+    """The fact that another coordinator has taken over comes before all that it finds."""
     theatre = Theatre(tmp_path, "infra_retries: 0\nsubplans: [{id: a, steps: [{id: x, run: [wait]}]}]")
 
     def stop(deed: Deed) -> None:

@@ -18,7 +18,7 @@ def names(folder: Path) -> list[str]:
 
 @contextmanager
 def slow_disk(before: str = "fsync") -> Iterator[tuple[threading.Event, threading.Event, list[str]]]:
-    """A disk that tells when it is first asked, waits until it may go on, and notes what got its name."""
+    """A disk that reports its first use, waits until it may continue, and records what was renamed."""
     asked, may_go_on = threading.Event(), threading.Event()
     named: list[str] = []
     operations: dict[str, Callable[..., None]] = {"fsync": os.fsync, "replace": os.replace}

@@ -25,7 +25,7 @@ Heard = Callable[[Sequence[Recorded]], None]
 
 
 def on(theatre: Theatre, what: dict[tuple[str, str], Callable[[], None]]) -> Heard:
-    """What is done when something has been told: of a kind, with an outcome."""
+    """An action after an event of this kind and outcome."""
 
     def hears(events: Sequence[Recorded]) -> None:
         for one in events:

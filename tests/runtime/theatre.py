@@ -53,7 +53,7 @@ class KilledError(BaseException):
 
 
 class VirtualClock:
-    """Time passes when somebody waits for it."""
+    """A clock on which time passes when a task waits for it."""
 
     def __init__(self) -> None:
         self._now = 100.0
@@ -304,12 +304,12 @@ class Theatre:
         return [one.outcome for one in self.events() if (one.kind, one.step) == ("step_finished", step)]
 
     def ends(self, step: str, subplan: str = "") -> list[dict[str, Any]]:
-        """What is told about its ends."""
+        """Returns the reported ends."""
         found = [one for one in self.events() if (one.kind, one.step) == ("step_finished", step)]
         return [one.data for one in found if not subplan or one.subplan == subplan]
 
     def moves(self, step: str, subplan: str = "") -> list[str]:
-        """The names of all that is told to have moved by it."""
+        """Returns the names of all refs that it is reported to have moved."""
         return [move["ref"] for data in self.ends(step, subplan) for move in data.get("moves", ())]
 
     # --- what is done ---

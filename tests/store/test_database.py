@@ -341,7 +341,7 @@ def test_an_old_sqlite_is_refused(
 
 @pytest.fixture
 def guarded() -> Iterator[Path]:
-    """A journal in a directory that all may enter and nobody may write to."""
+    """A journal in a directory that all users may enter and none may write to."""
     with tempfile.TemporaryDirectory(prefix="weft-") as made:
         folder = Path(made)
         with opened(folder / "weft.db", with_run=True) as journal:

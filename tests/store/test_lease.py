@@ -72,7 +72,7 @@ def test_a_program_that_the_holder_started_does_not_keep_the_lock(path: Path) ->
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """By somebody who has not come any further."""
+    """The lock is held by a process that has done nothing else yet."""
     path.parent.mkdir(exist_ok=True)
     with (path.parent / LOCK_FILE).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -90,7 +90,7 @@ def test_a_holder_that_has_only_just_started_has_no_name_yet(path: Path) -> None
 
 
 def died(path: Path) -> None:
-    """Somebody had the lease, and is dead."""
+    """A process had the lease and is dead."""
     with Coordinator("hold", path) as first:
         first.go()
         assert first.says() == "epoch 1"
@@ -113,7 +113,7 @@ def test_a_holder_without_a_command_is_named_by_its_number(path: Path) -> None:
 
 
 def test_the_lock_of_a_dead_holder_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was about to start a program when it was killed, and that has not begun."""
+    """It was killed while it started a program, which has not started yet."""
     died(path)
     descriptor = os.open(path.parent / LOCK_FILE, os.O_RDWR)
     fcntl.flock(descriptor, fcntl.LOCK_EX)

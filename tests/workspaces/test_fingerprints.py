@@ -1,4 +1,4 @@
-"""What tells in a moment whether files were changed, and who answers for it where nothing can be undone."""
+"""Fingerprints show quickly whether files were changed, and which reader is responsible."""
 
 import os
 from pathlib import Path

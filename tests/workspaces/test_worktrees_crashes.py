@@ -299,19 +299,19 @@ def test_killed_anywhere_and_done_again_all_is_as_if_nothing_had_happened(
 
 
 def moves_of(outcome: Outcome, *, is_within: bool) -> list[RefMove]:
-    """What was told, without what is kept if that may differ."""
+    """Returns the reported moves, without kept work if that may differ."""
     return [move for move in outcome.moves if not (is_within and move.ref.startswith("refs/weft/kept/"))]
 
 
 def is_kept(name: str, both: tuple[object, object]) -> bool:
-    """Whether the difference is no more than that something is kept, and told."""
+    """Returns whether the only difference is additional kept work and its report."""
     if name == "answer":
         return all("is kept as" in str(answer) for answer in both)
     return name.startswith("refs/weft/kept/") and both[1] is None
 
 
 def locks_in(top: Path) -> list[str]:
-    """Lock files that nobody needs any more, and that Weft does not know to be its own."""
+    """Returns stale lock files that Weft does not know to be its own."""
     git_dir = top / ".git"
     LeftoverLocks(git_dir).remove()
     own = ("weft-worktrees.lock", "weft-forward.lock")

@@ -1,4 +1,4 @@
-"""A group without some of what is in it: told apart, brought together again, and moved on so."""
+"""A group without some of its parts: which parts are suspects, and how the others are merged again."""
 
 from pathlib import Path
 

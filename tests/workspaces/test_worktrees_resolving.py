@@ -1,4 +1,4 @@
-"""`isolation: worktree`: a conflict is opened in the worktree of a slice, somebody works on it, it is closed."""
+"""`isolation: worktree`: conflicts are opened in the worktree of a slice for an agent, and closed again."""
 
 import shutil
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def resolve(world: World, text: str = "both") -> None:
 
 
 def state(world: World) -> dict[str, object]:
-    """All there is, but for notes of what is told."""
+    """Returns all refs except notes about reports."""
     return {name: made for name, made in world.everything().items() if "refs/weft/told" not in name}
 
 

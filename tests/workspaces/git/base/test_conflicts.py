@@ -29,7 +29,7 @@ def told(git: Git, conflicts: tuple[Conflict, ...]) -> str:
 
 
 def clash(git: Git, ours: dict[str, Made], theirs: dict[str, Made], *, said: str = "theirs") -> str:
-    """What is told of these changes, of which `theirs` are those of the subplan."""
+    """Returns the message about these changes; `theirs` are those of the subplan."""
     base = grow(git, "main", {})
     into = grow(git, "main", ours, base, message="by hand")
     commit = grow(git, BRANCH, theirs, base, message=said)

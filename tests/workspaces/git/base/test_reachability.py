@@ -15,7 +15,7 @@ def git(tmp_path: Path) -> Git:
 
 
 def merged(git: Git, branch: str, ours: str, theirs: str, **files: str) -> str:
-    """What a merge in memory comes to, but for these files."""
+    """Returns the result of a merge in memory, except these files."""
     tree = git.ask("merge-tree", "--write-tree", ours, theirs).text.splitlines()[0]
     commit = git.line("commit-tree", "-p", ours, "-p", theirs, "-m", branch, tree)
     if files:

@@ -35,7 +35,7 @@ FILES = {"README": "hello\n", "src/main.py": "main\n", ".gitignore": "*.log\n"}
 
 
 def worktree(folder: Path, *, sparse: tuple[str, ...] = ()) -> Git:
-    """A slice that has just begun; git is at its worktree."""
+    """A slice that has just started; git is in its worktree."""
     git = repository(folder / "top", FILES)
     head = git.line("rev-parse", "HEAD")
     place = git.directory / ".weft" / "a.b"
@@ -465,7 +465,7 @@ def test_what_is_no_worktree_is_not_taken_for_a_part_of_the_user_s_checkout(git:
 
 
 class RacingGit(Git):
-    """Somebody else moves the branch while a commit is made."""
+    """Another program moves the branch while a commit is made."""
 
     def ask(
         self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
