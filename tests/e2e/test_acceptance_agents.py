@@ -1,6 +1,6 @@
-"""The built-in pipelines, done by the agent that is built in: what it is asked, how often, and what it hears.
+"""The built-in pipelines with the built-in agent: what it is asked, how often, and which feedback it gets.
 
-One run of a plan for each policy, with a slice for each story; the model's record tells what was asked.
+One run of a plan for each policy, with a slice for each story; the model's record shows what was asked.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""Conversations that go on: in branches, after failures and limits, and after the death of who had begun them.
+"""Conversations that continue: in branches, after failures and limits, and after the death of a coordinator.
 
-What a step knows is what the model was sent: the record of the model tells it.
+A step knows what was sent to the model; the model's record shows it.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Whichever process dies: no job runs twice or is forgotten, no process is left, and no other program is harmed."""
+"""Whichever process dies: no job runs twice or is forgotten, no process is left, no other program is harmed."""
 
 import json
 import os

@@ -75,11 +75,11 @@ class Deed(Struct, frozen=True):
 
 
 class NoWorkspaces:
-    """Of all that is asked for nothing is done, but on the record. What has moved stays moved, as on a disk.
+    """Workspaces that only record calls. A ref that has moved stays moved, as on a disk.
 
-    Each of the failures is raised once, by the method of its name. With `history` there are moves to tell of. What
-    is in `verifies`, as `merge a` or `land a`, is to be verified before it moves; and what is in `overtaken` finds
-    so often that its branch has moved meanwhile.
+    Each of the failures is raised once, by the method of its name. With `history` there are moves to report. The
+    operations in `verifies`, such as `merge a` or `land a`, need a verify before they move; those in `overtaken` find
+    that many times that their branch has moved meanwhile.
     """
 
     def __init__(

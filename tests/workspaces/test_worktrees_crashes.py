@@ -1,6 +1,6 @@
-"""Killed between any two commands of git, or within one, and done again: all is as if nothing had happened.
+"""A kill between any two git commands, or within one, and a repetition: the result is as without the kill.
 
-And all is told.
+All moves are reported.
 """
 
 import os
