@@ -336,6 +336,6 @@ async def test_a_conflict_ahead_is_reported_once(tmp_path: Path) -> None:
 
 
 async def test_that_nothing_can_be_foreseen_is_no_harm(tmp_path: Path) -> None:
-    theatre, _ = merging(tmp_path, plan(), failures={"foresee": WeftError("no")})
+    theatre, _ = merging(tmp_path, plan(), failures={"forecast": WeftError("no")})
     assert await theatre.run() == "completed"
     assert told(theatre, "conflict_ahead") == []

@@ -78,8 +78,8 @@ class NoWorkspaces:
     """Workspaces that only record calls. A ref that has moved stays moved, as on a disk.
 
     Each of the failures is raised once, by the method of its name. With `history` there are moves to report. The
-    operations in `verifies`, such as `merge a` or `land a`, need a verify before they move; those in `overtaken` find
-    that many times that their branch has moved meanwhile.
+    operations in `verifies`, such as `merge a` or `land a`, need a verify before they move; those in `overtaken`
+    find that many times that their branch has moved meanwhile.
     """
 
     def __init__(
@@ -260,8 +260,8 @@ class NoWorkspaces:
         self.removed.append(f"put away {path}")
 
     def forecast(self, path: str) -> Mapping[str, Sequence[str]]:
-        if "foresee" in self._failures:
-            raise self._failures.pop("foresee")
+        if "forecast" in self._failures:
+            raise self._failures.pop("forecast")
         return self.foreseen
 
 
