@@ -131,26 +131,26 @@ class DirectoryWorkspaces(NoHistory):
     def watch(self, watch: StepWatch) -> None:
         """Watches readers only; changes by other steps are found when the slice is merged."""
         path = watch.work.path
-        with self._reading(path) as (folders, folder, stored):
+        with self._reading(path) as (folders, notes, stored):
             readers = stored.limited_to(watch.beside, others_read=watch.reads)
             if watch.reads:
                 before = _prints(folders, path) if readers.are_none else readers.before
                 readers = readers.with_job(watch.job, before)
-            _save_readers(folder, path, readers, stored)
+            _save_readers(notes, path, readers, stored)
 
     def unwatch(self, path: str, jobs: Collection[str]) -> None:
-        with self._reading(path) as (_, folder, stored):
-            _save_readers(folder, path, stored.limited_to(jobs), stored)
+        with self._reading(path) as (_, notes, stored):
+            _save_readers(notes, path, stored.limited_to(jobs), stored)
 
     def restore(self, path: str, job: str) -> Breach | None:
         """Reports the breach of a reader. Its changes cannot be undone here."""
-        with self._reading(path) as (folders, folder, stored):
+        with self._reading(path) as (folders, notes, stored):
             readers = stored
             if job not in readers.changed:
                 return None
             if not readers.changed[job]:
                 readers = readers.after_end(job, _prints(folders, path))
-                _save_readers(folder, path, readers, stored)
+                _save_readers(notes, path, readers, stored)
         files = readers.changed[job]
         breach = f"it may only read, and changed {listed(files)}"
         why = "that is not undone, because `isolation: dir` keeps no earlier versions"
@@ -160,8 +160,8 @@ class DirectoryWorkspaces(NoHistory):
     def _reading(self, path: str) -> Generator[tuple[_Folders, int, Readers]]:
         """Yields the open directories, that of the notes, and the note of this slice."""
         with self._at_steps[path], self._opened() as folders, ExitStack() as stack:
-            folder = _open_subfolder(folders.root, "_watched", stack)
-            yield folders, folder, _loaded(folder, _name(path), Readers) or Readers()
+            notes = _open_subfolder(folders.root, "_watched", stack)
+            yield folders, notes, _loaded(notes, _name(path), Readers) or Readers()
 
     # Combined results
 
@@ -282,9 +282,9 @@ def _prints(folders: _Folders, path: str) -> Prints:
         return prints_in(cursor)
 
 
-def _save_readers(folder: int, path: str, readers: Readers, stored: Readers) -> None:
+def _save_readers(notes: int, path: str, readers: Readers, stored: Readers) -> None:
     if readers != stored:
-        save(folder, _name(path), msgspec.msgpack.encode(readers))
+        save(notes, _name(path), msgspec.msgpack.encode(readers))
 
 
 def _refuse_others(path: str, changed: Iterable[bytes], allowed: Sequence[str]) -> None:
