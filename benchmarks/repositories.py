@@ -79,7 +79,7 @@ class Project:
         ends = {"": main, **dict(zip(changes, tips, strict=True))}
         lines = [f"update {names.head('')} {main}"]
         for path, tip in ends.items():
-            lines += [f"update {note} {main}" for note in (names.start(path), names.told(path))]
+            lines += [f"update {note} {main}" for note in (names.start(path), names.reported(path))]
             lines.append(f"update {names.tip(path)} {tip}")
         self.git.do("update-ref", "--stdin", stdin="\n".join((*lines, "")).encode())
         return tips

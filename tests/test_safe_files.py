@@ -498,7 +498,7 @@ ELSEWHERE = {
     "store/sqlite.py": "a directory that is brought to the disk, and not read",
     "testing/models/__main__.py": "files that the user names",
     "workspaces/git/checkouts/untracked_files.py": "the top of a worktree, from which it walks by descriptors",
-    "workspaces/git/base/children.py": "with O_NOFOLLOW",
+    "workspaces/git/base/child_records.py": "with O_NOFOLLOW",
     "workspaces/git/clones/clone.py": "a clone's own git directory, before its step runs",
     "workspaces/git/clones/foreign.py": "a quarantine that has just been made",
     "workspaces/git/base/damage.py": "a new lock, which must not be there yet",

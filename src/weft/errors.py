@@ -46,16 +46,16 @@ class InputError(WeftError):
 
 
 class NetError(InputError):
-    """The places, transitions and arcs given do not make a net."""
+    """The given places, transitions and arcs do not form a net."""
 
 
 class FileFormatError(InputError):
-    """A file does not hold what it should."""
+    """A file has invalid content."""
 
     def __init__(
         self, message: str, *, file: str, line: int | None = None, column: int | None = None
     ) -> None:
-        self.said = message
+        self.bare_message = message
         """The message without the position."""
         self.file = file
         self.line = line
@@ -69,7 +69,7 @@ class ConfigError(InputError):
 
 
 class SubplanTreeError(InputError):
-    """The subplans given cannot be run: cycle, unknown dependency, duplicate id, not callable."""
+    """The given subplans cannot be run: cycle, unknown dependency, duplicate id, not callable."""
 
 
 class MoveError(WeftError):
@@ -89,4 +89,4 @@ class UnknownOutcomeError(MoveError):
 
 
 class StateError(WeftError):
-    """A subplan cannot go from its state to the one asked for."""
+    """A subplan cannot change from its state to the requested one."""

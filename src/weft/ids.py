@@ -1,4 +1,4 @@
-"""Names of things. Each is a string that the type checker keeps apart from the others."""
+"""Kinds of ids. Each is a string that the type checker distinguishes from the others."""
 
 from typing import NewType
 
@@ -6,16 +6,16 @@ PlaceId = NewType("PlaceId", str)
 TransitionId = NewType("TransitionId", str)
 OutcomeName = NewType("OutcomeName", str)
 SubplanPath = NewType("SubplanPath", str)
-"""Where a subplan stands in its tree: the ids from the root, joined by `/`."""
+"""The place of a subplan in its tree: the ids from the root, joined by `/`."""
 
-_LONGEST_FILE_NAME = 200  # of 255 bytes that file systems allow: there are endings, too
+_LONGEST_FILE_NAME = 200  # of the 255 bytes that file systems allow, with room for suffixes
 
 
 def file_name(path: str) -> str:
-    """What files and directories of a subplan are called: its path with dots, which no two subplans share.
+    """Returns the name for files and directories of a subplan: its path with dots. No two subplans share it.
 
-    The whole plan is `_plan`, and no other name begins with `_`. What would be too long for a file system is cut
-    and ends in a digest; it comes after `._`, which is in no path.
+    The whole plan is `_plan`, and no other name begins with `_`. A name that is too long for a file system is cut,
+    and a digest is appended after `._`, which is in no path.
     """
     if not path:
         return "_plan"

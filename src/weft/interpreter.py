@@ -1,8 +1,8 @@
 """The command line of a Python process that runs a module of Weft, and nothing that the project brings.
 
 `python -m weft` puts the current directory first on its path, so a repository with a file `types.py` or `anyio.py`
-would run it. PYTHONPATH does the same if an entry is empty or relative, and a plan may set it for its steps. So
-each Python of ours is isolated (`-I`): it takes neither the current directory nor variables of Python.
+would run it. PYTHONPATH does the same if an entry is empty or relative, and a plan may set it for its steps. Each
+Python process of Weft is therefore isolated (`-I`): it uses neither the current directory nor PYTHON* variables.
 
 Isolated, it finds what is installed for the interpreter or in its virtual environment. If this process found Weft
 or its dependencies elsewhere (on PYTHONPATH, in the user's own packages, in an archive), the new process gets the
@@ -20,7 +20,7 @@ _INSTALLED = tuple(
 
 
 def isolated_python(module: str) -> tuple[str, ...]:
-    """The words of the command; the module's arguments follow them."""
+    """Returns the command; the arguments of the module follow it."""
     options = ("-I", "-B") if sys.dont_write_bytecode else ("-I",)
     path = _search_path()
     if all(entry.startswith(_INSTALLED) for entry in path):
@@ -30,7 +30,8 @@ def isolated_python(module: str) -> tuple[str, ...]:
 
 
 def _search_path() -> list[str]:
-    """Where this process finds modules, without the current directory and the one of the program."""
+    """Returns the module path of this process, without the current directory and that of the program."""
+    # Unless -P or -I is given, the first entry is the directory of the script, or the current one.
     entries = sys.path if sys.flags.safe_path else sys.path[1:]
     kept = [entry for entry in entries if os.path.isabs(entry) and entry != _current_directory()]  # noqa: PTH117 - slow to load
     return kept if _OWN in kept else [_OWN, *kept]

@@ -22,7 +22,7 @@ FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 _OTHERS = 0o077
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Without O_NONBLOCK, to open a FIFO waits for its other end.
+# Without O_NONBLOCK, opening a FIFO waits for its other end.
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NOT_PLAIN = (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO)
 _KINDS = {
@@ -65,7 +65,7 @@ class Folder:
         os.close(self.descriptor)
 
     def path(self, name: str) -> str:
-        """The path of an entry, for messages."""
+        """Returns the path of an entry, for messages."""
         return f"{self._shown}/{name}"
 
     def inner(self, name: str, *, make: bool = False) -> "Folder":
@@ -88,12 +88,11 @@ class Folder:
             os.mkdir(name, FOLDER_MODE, dir_fd=self.descriptor)
         except FileExistsError:
             return
-        self._set_mode(
-            name, FOLDER_MODE, FOLDER_MODE
-        )  # a umask such as 0777 takes away even the owner's rights
+        # A umask such as 0777 removes even the owner's rights.
+        self._set_mode(name, FOLDER_MODE, FOLDER_MODE)
 
     def restrict(self, name: str) -> None:
-        """Takes the rights of others to a directory in this one; those of its owner stay."""
+        """Removes the rights of others from a directory in this one; those of its owner stay."""
         self._set_mode(name, FOLDER_MODE, 0)
 
     def _set_mode(self, name: str, kept: int, added: int) -> None:
@@ -160,7 +159,7 @@ class Folder:
 
 
 class Tree:
-    """A trusted directory, and operations on what is below it; paths are relative to it."""
+    """A trusted directory, and operations on entries below it; paths are relative to it."""
 
     def __init__(self, top: str | os.PathLike[str]) -> None:
         self._top = os.fspath(top)
@@ -185,7 +184,7 @@ class Tree:
             folder.restrict(name)
 
     def names(self, path: str = "") -> list[str]:
-        """The names in a directory, sorted; none if the directory is missing."""
+        """Returns the sorted names in a directory; none if the directory is missing."""
         try:
             with self.folder(path) as folder:
                 return sorted(os.listdir(folder.descriptor))  # noqa: PTH208 - pathlib is slow to load
@@ -206,24 +205,24 @@ class Tree:
     # --- files ---
 
     def open(self, path: str, flags: int = os.O_RDONLY, *, make: bool = False) -> int:
-        """The descriptor of a regular file; `make`: creates the directories above it."""
+        """Returns the descriptor of a regular file; `make`: creates the directories above it."""
         above, name = _split(path)
         with self.folder(above, make=make) as folder:
             return folder.file(name, flags)
 
     def append(self, path: str) -> int:
-        """A descriptor that writes at the end of the file; creates it if it is missing."""
+        """Returns a descriptor that writes at the end of the file; creates it if it is missing."""
         return self.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def create(self, path: str, *, make: bool = False) -> int:
-        """A descriptor of a new file, in place of what had that name; `make`: creates the directories above it."""
+        """Creates a file, replacing any other, and returns its descriptor; `make`: also the directories above."""
         above, name = _split(path)
         with self.folder(above, make=make) as folder:
             _unlink(folder, name)
             return folder.file(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
 
     def read(self, path: str, *, most: int) -> bytes:
-        """All of a file; raises `UnsafeFileError` if it is longer than `most` bytes."""
+        """Returns the contents of a file; raises `UnsafeFileError` if they have more than `most` bytes."""
         descriptor = self.open(path)
         try:
             data = b"".join(_pieces(descriptor, most + 1))
@@ -279,7 +278,7 @@ class Tree:
             os.rename(name, _split(new)[1], src_dir_fd=folder.descriptor, dst_dir_fd=folder.descriptor)
 
     def exists(self, path: str) -> bool:
-        """Whether something has this name: a link counts, also one that leads nowhere."""
+        """Returns whether an entry has this name. A link counts, even one that leads nowhere."""
         try:
             self.status(path)
         except FileNotFoundError:
@@ -287,7 +286,7 @@ class Tree:
         return True
 
     def status(self, path: str) -> os.stat_result:
-        """The status of an entry, as lstat(2) gives it: a link's own, not that of its target."""
+        """Returns the status of an entry as lstat(2) does: a link's own, not that of its target."""
         above, name = _split(path)
         with self.folder(above) as folder:
             return os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)
@@ -301,11 +300,11 @@ class Tree:
 
 
 def locate(path: str | os.PathLike[str]) -> tuple[Tree, str]:
-    """A tree and the path below its top for a file that Weft keeps.
+    """Returns a tree, and the path below its top, for a file that Weft keeps.
 
-    What Weft keeps lies in the directory `.weft` of a project, and the project is the top: no link is followed
-    from there on. For notes in a repository its `.git` is the top. Of another file, the top is the directory
-    that it is in, or the nearest one that exists.
+    Weft keeps files in the directory `.weft` of a project. The project is the top: no link is followed from there
+    on. For notes in a repository, its `.git` is the top. For any other file, the top is its directory, or the
+    nearest one above it that exists.
     """
     text = os.fspath(path)
     project, kept, rest = text.partition("/.weft/")
@@ -322,19 +321,19 @@ def locate(path: str | os.PathLike[str]) -> tuple[Tree, str]:
 
 
 def open_file(path: str | os.PathLike[str], flags: int = os.O_RDONLY, *, make: bool = False) -> int:
-    """The descriptor of a file that Weft keeps; `make`: creates the directories above it."""
+    """Returns the descriptor of a file that Weft keeps; `make`: creates the directories above it."""
     tree, file = locate(path)
     return tree.open(file, flags, make=make)
 
 
 def read_file(path: str | os.PathLike[str], *, most: int) -> bytes:
-    """All of a file that Weft keeps; raises `UnsafeFileError` if it is longer than `most` bytes."""
+    """Returns the contents of a file that Weft keeps. Raises `UnsafeFileError` beyond `most` bytes."""
     tree, file = locate(path)
     return tree.read(file, most=most)
 
 
 def read_text(path: str | os.PathLike[str], *, most: int = 1 << 24) -> str:
-    """The text of a file that Weft or git keeps. Raises `UnicodeDecodeError` if it is not UTF-8."""
+    """Returns the text of a file that Weft or git keeps. Raises `UnicodeDecodeError` if it is not UTF-8."""
     return read_file(path, most=most).decode()
 
 
@@ -352,7 +351,7 @@ def remove_file(path: str | os.PathLike[str]) -> bool:
 
 
 def open_folder(path: str | os.PathLike[str], *, make: bool = False) -> Folder:
-    """A directory that Weft keeps; `make`: creates it, with mode 0700."""
+    """Opens a directory that Weft keeps; `make`: creates it, with mode 0700."""
     tree, folder = locate(path)
     if make:
         tree.make(folder)

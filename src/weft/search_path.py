@@ -1,8 +1,8 @@
-"""The PATH by which Weft finds programs (git, bubblewrap, those of agents), and which steps inherit.
+"""The PATH in which Weft looks for programs (git, bubblewrap, agents), and which steps inherit.
 
-An entry such as `.`, or an empty one, depends on the current directory, and that is often the project's. A program
-of that name which the project brings would run in place of the installed one. So these entries do not count.
-A plan that wants its own programs found says so: `env: {PATH: ...}` is taken as it stands.
+An entry such as `.`, or an empty one, depends on the current directory, which is often that of the project. A file
+of the project could then run in place of an installed program, so relative entries are ignored. A plan that needs
+programs of its own sets `env: {PATH: ...}`, which is used unchanged.
 """
 
 import os
@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 
 def search_path(environ: Mapping[str, str]) -> str:
-    """The absolute directories of the PATH; the system's usual ones if there is none of them."""
-    # An empty PATH would not do: to a shell it is the current directory.
+    """Returns the absolute directories of the PATH; the system's default if it has none."""
+    # Never an empty PATH: for a shell that means the current directory.
     return _absolute(environ) or os.defpath
 
 
@@ -21,7 +21,7 @@ def _absolute(environ: Mapping[str, str]) -> str:
 
 
 def find_program(name: str, environ: Mapping[str, str]) -> str | None:
-    """Where the program is; None if it is in no absolute directory of the PATH."""
+    """Returns the path of a program; None if it is in no absolute directory of the PATH."""
     from shutil import which  # noqa: PLC0415 - it loads the modules of three compressions
 
     return which(name, path=_absolute(environ))

@@ -1,7 +1,7 @@
-"""What the operating system refuses, in a sentence that says what to do.
+"""Messages for errors of the operating system, with advice.
 
-The system's own words never say what to do, and those of a failed fork do not even say what failed. Whatever is
-refused, nothing that Weft has recorded is lost: the same command continues once the shortage is over.
+The system's own messages give no advice, and that of a failed fork does not even say what failed. In every case
+nothing that Weft has recorded is lost: the same command continues once the shortage is over.
 """
 
 import errno
@@ -22,13 +22,13 @@ _ADVICE = {
 
 
 def describe(error: OSError) -> str:
-    """What failed, at which file, and what to do if a shortage is the reason."""
+    """Returns what failed, for which file, and what to do if a shortage is the reason."""
     if type(error).__str__ is not OSError.__str__:
         return str(error)
     text = error.strerror or str(error)
     if isinstance(error.filename, str | bytes):
         text = f"{os.fsdecode(error.filename)}: {text}"
-    # Errors that Weft raises itself have words of their own.
+    # Errors that Weft raises itself have messages of their own.
     if error.errno is None or error.strerror != os.strerror(error.errno):
         return text
     if error.errno in _MEANINGS:
@@ -37,10 +37,10 @@ def describe(error: OSError) -> str:
 
 
 def advice(error: OSError) -> str:
-    """The end of a sentence about the error: what to do if a shortage is the reason, else nothing."""
+    """Returns the end of a sentence with what to do about a shortage; empty for other errors."""
     return f"; {_ADVICE[error.errno]}, then type the command again" if error.errno in _ADVICE else ""
 
 
 def is_shortage(error: OSError) -> bool:
-    """Whether the machine lacks something, so that the same command works later."""
+    """Returns whether the machine lacks a resource, so that the same command may work later."""
     return error.errno in _ADVICE

@@ -1,8 +1,8 @@
-"""Threads of Weft, with an `OSError` where the system has no room for another one.
+"""Threads, with an `OSError` if the system cannot start another one.
 
-Python raises a bare `RuntimeError` then, which looks like a bug. For the callers it is a shortage like a fork that
-fails, or a full disk. So it becomes the error of a failed fork, and every place that handles a failed call of the
-system handles it too. No other module starts a thread; a test sees to it.
+Python raises a bare `RuntimeError` in that case, which looks like a bug. For the callers it is a shortage, like a
+failed fork or a full disk. It becomes the error of a failed fork, so that every place that handles a failed system
+call handles it, too. No other module starts a thread; a test enforces that.
 """
 
 import errno
@@ -58,6 +58,7 @@ def _as_os_error() -> Generator[None]:
     try:
         yield
     except RuntimeError as error:
+        # CPython has no class of its own for this error, so its message decides.
         if str(error) != _NO_ROOM:
             raise
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from None

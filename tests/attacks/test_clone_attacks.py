@@ -53,7 +53,7 @@ class Scene:
         (self.weft / "weft.db").write_text("a journal")
         (self.top / ".git" / "weft" / "incoming").mkdir(parents=True)
         grounds = SandboxContext(homes=(self.home,), project=self.top, weft=self.weft, plan_dir=self.top)
-        self.boxes = Boxes(program=bwrap, grounds=grounds)
+        self.boxes = Boxes(program=bwrap, context=grounds)
 
     def argv(self, name: str, script: str) -> tuple[tuple[str, ...], dict[str, str]]:
         home, output = self.weft / "homes" / name, self.weft / "output" / name

@@ -27,7 +27,7 @@ from weft.engine.messages.facts import (
     Woke,
 )
 from weft.errors import InputError
-from weft.ports.journal import Glimpse, Journal, JournalReader, RunRecord
+from weft.ports.journal import Journal, JournalReader, RawEvent, RunRecord
 from weft.store.errors import BusyError, LeaseLostError
 from weft.store.rows import to_json
 
@@ -256,10 +256,10 @@ class JournalContract:
             make_event(kind="ask", subplan="a", step="u", data=ask),
         ]
         journal.append("r1", [(2.0, event) for event in events])
-        assert list(reader.glance("r1")) == [
-            Glimpse(4, 2.0, "step_finished", "a", "s", 1, "done", 7, 9, "{}"),
-            Glimpse(6, 2.0, "step_finished", "a", "t", 1, "done", None, 9, "{}"),
-            Glimpse(7, 2.0, "ask", "a", "u", 0, "", None, None, to_json(ask)),
+        assert list(reader.notable_events("r1")) == [
+            RawEvent(4, 2.0, "step_finished", "a", "s", 1, "done", 7, 9, "{}"),
+            RawEvent(6, 2.0, "step_finished", "a", "t", 1, "done", None, 9, "{}"),
+            RawEvent(7, 2.0, "ask", "a", "u", 0, "", None, None, to_json(ask)),
         ]
 
     def test_states_are_the_last_ones(self, journal: JournalWithFacts, reader: ReaderWithFacts) -> None:
@@ -278,7 +278,7 @@ class JournalContract:
         kinds = ("subplan_state", "step_started", "step_finished", "step_skipped")
         events = [make_event(kind=kind, subplan=path) for path in "abc" for kind in kinds]
         journal.append("r1", [(1.0, event) for event in events])
-        found = reader.lives("r1", ["a", "c", "d"], after=1)
+        found = reader.step_events("r1", ["a", "c", "d"], after=1)
         assert [(one.seq, one.kind, one.subplan) for one in found] == [
             (2, "step_started", "a"),
             (3, "step_finished", "a"),
@@ -293,9 +293,9 @@ class JournalContract:
         steps = [("subplan_state", "a"), ("step_started", "a"), ("step_started", ""), ("step_finished", "a")]
         events = [make_event(kind=kind, subplan=path) for kind, path in [("step_finished", ""), *steps]]
         journal.append("r1", [(1.0, event) for event in events])
-        assert [one.seq for one in reader.lives("r1", [""])] == [1, 4]
-        assert [one.seq for one in reader.lives("r1", ["a", ""])] == [1, 2, 3, 4, 5]
-        assert [one.seq for one in reader.lives("r1", ["b"])] == []
+        assert [one.seq for one in reader.step_events("r1", [""])] == [1, 4]
+        assert [one.seq for one in reader.step_events("r1", ["a", ""])] == [1, 2, 3, 4, 5]
+        assert [one.seq for one in reader.step_events("r1", ["b"])] == []
 
     def test_merges_that_went_well_can_be_left_out_and_read_by_themselves(
         self, journal: JournalWithFacts, reader: ReaderWithFacts
@@ -304,8 +304,8 @@ class JournalContract:
         ends += [("b", "@land", "merged"), ("c", "@land", "merged"), ("c", "@land", "held")]
         events = [make_event(kind="merge", subplan=path, step=step, outcome=end) for path, step, end in ends]
         journal.append("r1", [(1.0, event) for event in (*events, make_event(kind="push"))])
-        assert [one.seq for one in reader.glance("r1")] == [1, 2, 3, 4, 5, 6, 7]
-        assert [one.seq for one in reader.glance("r1", merged=False)] == [1, 6, 7]
+        assert [one.seq for one in reader.notable_events("r1")] == [1, 2, 3, 4, 5, 6, 7]
+        assert [one.seq for one in reader.notable_events("r1", merged=False)] == [1, 6, 7]
         assert [one.seq for one in reader.merges("r1", ["a", "c", "d"])] == [1, 2, 5, 6]
         assert [one.seq for one in reader.merges("r1", [])] == []
         assert [one.seq for one in reader.merges_after("r1", 4)] == [5, 6]

@@ -1,9 +1,9 @@
-"""Runs of plans that are killed at a given point. A process that does nothing else, so that it may fork.
+"""Runs plans that are killed at a given point. The process does nothing else, so that it may fork.
 
-Each line of its input is one run: the directory of a project, who is to be killed, at what, and at the how-manieth
-time of it. The answer is a line: `ended` or `killed`.
+Each line of its input is one run: the directory of a project, the process to kill, the point, and the number of
+its occurrence. The answer is a line: `ended` or `killed`.
 
-The points are calls of real objects, before or after: what the disk, the supervisor and the workspaces are told.
+The points are before or after calls of real objects: the disk, the supervisor and the workspaces.
 """
 
 import os
@@ -29,7 +29,7 @@ POINTS: dict[str, list[tuple[Any, str]]] = {
     "append": [(SqliteJournal, "append"), (SqliteJournal, "add_run")],
     "send": [(SupervisorLink, "send")],
     "flush": [(SupervisorLink, "_flush")],
-    "obey": [(Effects, "obey")],
+    "obey": [(Effects, "carry_out")],
     "hear": [(Effects, "job_ended"), (LocalHost, "open")],
     "close": [(StatusMirror, "close")],
     "work": [(DirectoryWorkspaces, name) for name in ("prepare", "accept", "merge", "gather")],

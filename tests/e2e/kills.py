@@ -63,7 +63,7 @@ def traces(repository: Repository) -> Traces:
 
 
 def check(repository: Repository, whole: Traces) -> None:
-    """After whoever was killed has been replaced."""
+    """After the killed process has been replaced."""
     repository.run()
     assert traces(repository) == whole
     assert repository.lost() == []

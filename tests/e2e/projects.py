@@ -30,7 +30,7 @@ React = Callable[[StoredEvent], None]
 
 
 class Heard(Struct):
-    """An audience that keeps all it hears, and does something about it if it is told to."""
+    """An observer that stores all events and may run an action on them."""
 
     react: React | None = None
     begun: RunSetup | None = None
@@ -82,7 +82,7 @@ class Outcome(Struct):
         return [f"{one.subplan}:{one.step}" for one in started if not one.step.startswith("@")]
 
     def states(self) -> dict[str, str]:
-        """Of each subplan the last that was told, with the reason if it failed."""
+        """The last reported state of each subplan, with the reason if it failed."""
         told = self.of("subplan_state")
         return {one.subplan: " ".join(filter(None, (one.outcome, one.data.get("reason")))) for one in told}
 
@@ -92,9 +92,9 @@ class Outcome(Struct):
 
 class Project:
     environ: Mapping[str, str] = ENVIRON
-    """Of whoever runs it."""
+    """The environment of the process that runs it."""
     head = "weft: 1\nplan: tried\nisolation: dir\n"
-    """What its plans begin with."""
+    """The text at the start of its plans."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -137,7 +137,7 @@ class Project:
             answer(recorded_run, name, accepted=accepted, text=text)
 
     def story(self) -> Outcome:
-        """What the journal tells, of all runs; the state is that of the last."""
+        """The contents of the journal for all runs; the state is that of the last."""
         with closing(open_reader(Places(self.root).journal)) as journal:
             runs = journal.runs()
             events = [stored(one.event) for run in reversed(runs) for one in journal.events(run.run)]

@@ -1,4 +1,4 @@
-"""A project that is a git repository, with a plan whose slices work in worktrees. And what git can tell of it."""
+"""A project in a git repository, with a plan that uses worktrees, and queries of its git."""
 
 import os
 import subprocess
@@ -80,7 +80,7 @@ class Repository(Project):
         return self.tip("HEAD", at=at)
 
     def resolve(self, subplan: str, other_side: str, /, **files: str) -> None:
-        """As the message about a conflict says: merge the other side in the worktree, mend, commit."""
+        """Follows the message about a conflict: merges the other side in the worktree, fixes it, commits."""
         place = self.worktree(subplan)
         assert self.ask_git("merge", other_side, at=place).returncode == 1
         self.commit(at=place, **files)
@@ -96,7 +96,7 @@ class Repository(Project):
     # --- what is told ---
 
     def told(self, kind: str, subplan: str | None = None, step: str | None = None) -> list[StoredEvent]:
-        """Also while somebody is about to make the journal."""
+        """Works also while another process creates the journal."""
         try:
             return self.story().of(kind, subplan, step)
         except (InputError, IndexError):
@@ -205,10 +205,10 @@ AS_ADA = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
 
 
 def merges(outcome: Outcome, what: str = "merged") -> list[tuple[str, str]]:
-    """Subplan and step of each merge and landing that came to this, in order."""
+    """Returns subplan and step of each merge and landing with this outcome, in order."""
     return [(event.subplan, event.step) for event in outcome.of("merge") if event.outcome == what]
 
 
 def merge_of(outcome: Outcome, what: str, subplan: str) -> StoredEvent:
-    """The last one of a subplan that came to this."""
+    """Returns the last one of a subplan with this outcome."""
     return [event for event in outcome.of("merge", subplan) if event.outcome == what][-1]

@@ -1,6 +1,6 @@
-"""The built-in pipelines, done by the agent that is built in: what it is asked, how often, and what it hears.
+"""The built-in pipelines with the built-in agent: what it is asked, how often, and which feedback it gets.
 
-One run of a plan for each policy, with a slice for each story; the model's record tells what was asked.
+One run of a plan for each policy, with a slice for each story; the model's record shows what was asked.
 """
 
 from collections.abc import Iterator
@@ -76,7 +76,7 @@ SLICES = "".join(
 
 
 class Told(Struct):
-    """What the journal tells of a run, and what the model does."""
+    """The journal of a run, and the requests to the model."""
 
     outcome: Outcome
     asked: tuple[RecordedRequest, ...]
@@ -158,7 +158,7 @@ def test_an_agent_that_breaks_down_fails_its_slice_and_no_other(told: Told) -> N
 
 
 def test_a_model_that_is_out_of_order_is_no_failure_of_the_work(told: Told) -> None:
-    """It has its own bound and reason, and no coder hears of it."""
+    """It has its own bound and reason, and is not reported to a coder."""
     assert told.state("broken") == "failed infra"
     assert told.ends("broken") == [("work", "infra")] * 2
     assert "the model has a cold" in told.outcome.message("broken")
@@ -173,7 +173,7 @@ def test_a_check_that_cannot_be_run_is_no_failure_of_the_work(told: Told) -> Non
     assert "no-such-program" in told.outcome.message("unchecked")
 
 
-def test_an_answer_of_a_judge_that_does_not_fit_its_schema_is_told_and_counts_as_a_no(told: Told) -> None:
+def test_an_answer_of_a_judge_that_does_not_fit_its_schema_is_reported_and_counts_as_a_no(told: Told) -> None:
     said = "judge: the result is not JSON"
     assert told.state("vague") == "failed exhausted"
     assert told.outcome.message("vague").startswith(said)

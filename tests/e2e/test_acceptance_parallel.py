@@ -20,7 +20,7 @@ def slices(count: int, run: str, *, more: str = "") -> str:
 
 
 def peak_claimed(outcome: Outcome) -> int:
-    """The most steps of the plan that were begun and not over, as the journal tells it."""
+    """Returns the most steps of the plan that ran at once, according to the journal."""
     open_now: Counter[str] = Counter()
     peak = 0
     for event in outcome.events:
@@ -31,7 +31,7 @@ def peak_claimed(outcome: Outcome) -> int:
 
 
 def run_through(project: Project, text: str, count: int, expected: int, **wish: object) -> Turnstile:
-    """Nobody leaves before so many as expected are inside; so it is reached, or the test never ends."""
+    """No step ends before the expected number is inside; so it is reached, or the test never ends."""
     with Turnstile(project.outside / "turnstile", hold_until=expected) as turnstile:
         outcome = project.plan(text.replace("THROUGH", turnstile.command)).run(**wish)  # type: ignore[arg-type]
     assert outcome.state == "completed"
@@ -74,7 +74,7 @@ def test_two_hundred_with_thirty_two_at_once_and_nothing_is_left(project: Projec
 
 
 def test_a_step_that_needs_two_pools_holds_none_while_it_waits(project: Project) -> None:
-    """The one that needs both waits for `a`; so `b` is free, and whoever needs only that goes on."""
+    """The step that needs both waits for `a`; so `b` is free, and a step that needs only `b` continues."""
     with Turnstile(project.outside / "t", hold_until=2) as turnstile:
         project.plan(f"""
 pools: {{a: 1, b: 1}}
@@ -88,7 +88,7 @@ subplans:
     assert turnstile.peak == 2
 
 
-def test_there_is_no_barrier_between_those_that_began_together(project: Project) -> None:
+def test_there_is_no_barrier_between_those_that_started_together(project: Project) -> None:
     """The slow one ends only when the successor of a successor of a fast one has been there."""
     project.plan("""
 subplans:
@@ -173,7 +173,7 @@ def test_with_fail_fast_a_failure_ends_its_siblings_processes(project: Project) 
     assert opened == closed
 
 
-def test_with_continue_on_error_all_are_done_and_all_failures_told(project: Project) -> None:
+def test_with_continue_on_error_all_are_done_and_all_failures_reported(project: Project) -> None:
     project.plan("""
 failure_mode: continue_on_error
 subplans:
@@ -225,7 +225,7 @@ subplans:
 # --- stopping ---
 
 
-def test_stopping_the_run_ends_everything_and_it_can_go_on(project: Project) -> None:
+def test_stopping_the_run_ends_everything_and_it_can_continue(project: Project) -> None:
     def stop(event: StoredEvent) -> None:
         if event.kind == "step_started" and event.step == "x":
             os.kill(os.getpid(), signal.SIGINT)

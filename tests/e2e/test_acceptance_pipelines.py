@@ -56,7 +56,7 @@ subplans:
     assert "say what [a]:\none\n\n[b]:\ntwo means" in result_of(project)
 
 
-def test_a_branch_that_is_not_wanted_is_not_run_and_the_join_goes_on(project: Project) -> None:
+def test_a_branch_that_is_not_wanted_is_not_run_and_the_join_continues(project: Project) -> None:
     outcome = run_steps(
         project,
         "{id: a, async: true, run: MARK, condition: never}",
@@ -248,7 +248,7 @@ def test_a_branch_is_tried_again_by_itself(project: Project) -> None:
     assert sorted(mark.split()[1] for mark in project.marks()) == ["a", "a", "b"]
 
 
-def test_a_branch_that_cannot_even_begin_leaks_no_slot(project: Project) -> None:
+def test_a_branch_that_cannot_even_start_leaks_no_slot(project: Project) -> None:
     outcome = run_steps(
         project,
         "{id: a, async: true, run: [/no/such/program], on_error: continue}",
@@ -306,7 +306,7 @@ def test_a_question_holds_up_one_slice_and_nothing_else(project: Project) -> Non
     assert project.marks()[-1].split()[:2] == ["asks", "after"]
 
 
-def test_without_waiting_the_run_ends_with_the_question_open_and_goes_on_with_its_answer(
+def test_without_waiting_the_run_ends_with_the_question_open_and_continues_with_its_answer(
     project: Project,
 ) -> None:
     first = project.plan(ASKING).run(waits=False)

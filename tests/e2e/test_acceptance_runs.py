@@ -1,4 +1,4 @@
-"""Plans are run: in which order, what is told, what is tried again. All of it under both policies."""
+"""Runs of plans: the order, the reports, the retries. All of it under both policies."""
 
 import pytest
 
@@ -98,7 +98,7 @@ subplans:
     assert [mark.split("/")[0].split()[0] for mark in project.marks()] == ["early"] * 3 + ["late"] * 3
 
 
-def test_a_group_whose_verify_fails_has_failed_and_blocks_who_depends_on_it(
+def test_a_group_with_a_failed_verify_has_failed_and_blocks_its_dependants(
     project: Project, policy: str
 ) -> None:
     project.plan(f"""
@@ -186,7 +186,7 @@ subplans:
 
 
 def test_a_program_that_is_not_there_is_no_failure_of_the_work(project: Project, policy: str) -> None:
-    """It has its own bound and reason, and the coder does not hear of it."""
+    """It has its own bound and reason, and is not reported to the coder."""
     project.plan(
         f"policy: {policy}\ninfra_retries: 1{TDD.replace('VERIFY', 'no-such-program')}", script__json=script()
     )
@@ -213,7 +213,7 @@ subplans: [{{id: one, prompt: x}}]
     assert len(outcome.of("step_finished", "one", "work")) == 3
 
 
-def test_two_that_wait_for_the_same_third_both_begin(project: Project, policy: str) -> None:
+def test_two_that_wait_for_the_same_third_both_start(project: Project, policy: str) -> None:
     project.plan(f"""
 policy: {policy}
 subplans:

@@ -1,4 +1,4 @@
-"""What programs of agents have told of their cost, through whole runs: added up, held to ceilings, or unknown."""
+"""Costs that agent programs report, through whole runs: added up, compared with ceilings, or unknown."""
 
 import signal
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from e2e.test_budget import gate
 
 GOOD = OUTPUTS / "claude" / "good.jsonl"
 COST, TOKENS = 12_300, 2_100
-"""That it tells."""
+"""The cost that it reports."""
 
 
 def claude(project: Project, script: str) -> None:
@@ -54,7 +54,7 @@ subplans: [{id: a, prompt: x}, {id: b, prompt: x}, {id: c, prompt: x}]
 
 
 def test_with_what_is_reserved_for_each_the_ceiling_is_not_passed(project: Project) -> None:
-    """All could begin at once, and what each may cost is what it does cost."""
+    """All could start at once, and each costs exactly what it may cost."""
     claude(project, f"cat {GOOD}; echo x > x; echo called >> {project.outside}/calls")
     outcome = project.plan("""
 agents: {coder: {use: claude, max_cost: 0.0123}}
@@ -68,7 +68,9 @@ subplans: [{id: a, prompt: x}, {id: b, prompt: x}, {id: c, prompt: x}]
     assert outcome.events[-1].cost == 2 * COST
 
 
-def test_output_that_tells_no_cost_that_could_be_read_costs_nothing_and_is_told(project: Project) -> None:
+def test_output_that_reports_no_cost_that_could_be_read_costs_nothing_and_is_reported(
+    project: Project,
+) -> None:
     claude(project, f'sed \'s/"total_cost_usd":[^,]*/"total_cost_usd":"much"/\' {GOOD}; echo x > x')
     outcome = project.plan("""
 agents: {coder: {use: claude}}

@@ -1,4 +1,4 @@
-"""What agents cost, told while they run: counted once, alerted, and an end to them at the ceiling."""
+"""Costs that agents report while they run: counted once, with alerts, and stopped at the ceiling."""
 
 import os
 import signal
@@ -112,7 +112,7 @@ def test_drain_lets_the_agents_under_way_finish(project: Project) -> None:
     assert outcome.events[-1].tokens == 120
 
 
-def test_what_cannot_be_read_costs_nothing_breaks_nothing_and_is_told(project: Project) -> None:
+def test_what_cannot_be_read_costs_nothing_breaks_nothing_and_is_reported(project: Project) -> None:
     project.plan(f"{TELLS}\nbudget: 1\nsubplans: [{{id: a, prompt: x}}]")
     agent(project, "printf '{\"cost_usd\": 0.5' > $WEFT_RESULT; printf 'done'")
     outcome = project.run()

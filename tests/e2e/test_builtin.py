@@ -47,7 +47,7 @@ def planned(repository: Repository, server: ModelServer, scenario: str, subplans
     return repository.plan(PLAN.format(url=server.scenario(scenario)) + subplans)
 
 
-def test_what_failed_goes_back_to_the_agent_and_what_it_mended_lands(
+def test_what_failed_goes_back_to_the_agent_and_what_it_fixed_lands(
     repository: Repository, server: ModelServer
 ) -> None:
     outcome = planned(repository, server, "mends").run()
@@ -72,7 +72,9 @@ def test_model_tokens_and_cost_are_in_the_journal(repository: Repository, server
     assert [(one.data["agent"], one.data["model"]) for one in starts] == [("coder", "scripted")] * 2
 
 
-def test_a_step_goes_on_with_the_conversation_of_another(repository: Repository, server: ModelServer) -> None:
+def test_a_step_continues_with_the_conversation_of_another(
+    repository: Repository, server: ModelServer
+) -> None:
     steps = """
   - id: answer
     steps:
@@ -95,7 +97,7 @@ def test_a_usage_limit_is_waited_for_and_counts_as_no_attempt(
     assert outcome.of("cost_unknown") == []
 
 
-def test_a_key_that_is_refused_is_told_and_not_tried_again(
+def test_a_key_that_is_refused_is_reported_and_not_tried_again(
     repository: Repository, server: ModelServer
 ) -> None:
     outcome = planned(repository, server, "err401").run()

@@ -55,7 +55,7 @@ def test_completed_is_0_and_again_does_nothing(project: Project) -> None:
     assert len(project.marks()) == 2
 
 
-def test_failed_is_1_and_the_mended_part_is_done_again(project: Project) -> None:
+def test_failed_is_1_and_the_fixed_part_is_done_again(project: Project) -> None:
     broken = """
 subplans:
   - {id: a, steps: [{id: x, run: MARK}]}
@@ -75,7 +75,7 @@ def test_an_invalid_plan_is_2(project: Project) -> None:
     assert weft(project, "run").returncode == 2
 
 
-def test_an_open_question_is_4_and_its_answer_goes_on(project: Project) -> None:
+def test_an_open_question_is_4_and_its_answer_continues(project: Project) -> None:
     project.plan("subplans: [{id: a, steps: [{id: ok, action: ask, question: Really?}, {id: x, run: MARK}]}]")
     asked = weft(project, "run", "--no-wait")
     assert asked.returncode == 4
@@ -85,7 +85,7 @@ def test_an_open_question_is_4_and_its_answer_goes_on(project: Project) -> None:
     assert len(project.marks()) == 1
 
 
-def test_a_second_one_is_told_who_is_at_work(project: Project) -> None:
+def test_a_second_one_gets_the_name_of_the_first(project: Project) -> None:
     with Turnstile(project.outside / "t") as turnstile:
         project.plan(
             "subplans: [{id: a, steps: "
@@ -101,7 +101,7 @@ def test_a_second_one_is_told_who_is_at_work(project: Project) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_stops_it_with_130_and_it_goes_on(project: Project, number: signal.Signals) -> None:
+def test_a_signal_stops_it_with_130_and_it_continues(project: Project, number: signal.Signals) -> None:
     with Turnstile(project.outside / "t") as turnstile:
         project.plan(
             "subplans: [{id: a, steps: "
@@ -117,7 +117,7 @@ def test_a_signal_stops_it_with_130_and_it_goes_on(project: Project, number: sig
     assert turnstile.entered == 2
 
 
-def test_kill_9_and_again_goes_on_where_it_was(project: Project) -> None:
+def test_kill_9_and_again_continues_where_it_was(project: Project) -> None:
     with Turnstile(project.outside / "t") as turnstile:
         project.plan(f"""
 subplans:

@@ -1,6 +1,6 @@
-"""Conversations that go on: in branches, after failures and limits, and after the death of who had begun them.
+"""Conversations that continue: in branches, after failures and limits, and after the death of a coordinator.
 
-What a step knows is what the model was sent: the record of the model tells it.
+A step knows what was sent to the model; the model's record shows it.
 """
 
 import json
@@ -128,7 +128,7 @@ def told() -> Iterator[Told]:
 # --- branches ---
 
 
-def test_branches_go_on_with_one_conversation_at_once_and_do_not_hear_of_each_other(told: Told) -> None:
+def test_branches_continue_one_conversation_at_once_and_do_not_see_each_other(told: Told) -> None:
     """The model answers neither before it was asked by both."""
     assert told.known("forks", "left") == ["begin", "go to the left"]
     assert told.known("forks", "right") == ["begin", "go to the right"]
@@ -138,7 +138,7 @@ def test_a_step_that_does_not_resume_knows_nothing_of_the_others(told: Told) -> 
     assert told.known("forks", "something else") == ["something else"]
 
 
-def test_after_branches_the_last_in_the_plan_is_gone_on_with(told: Told) -> None:
+def test_after_branches_the_last_in_the_plan_is_continued(told: Told) -> None:
     assert told.known("forks", "the end") == ["begin", "go to the right", "the end"]
     assert told.outcome.states()["forks"] == "completed"
 
@@ -152,20 +152,20 @@ def test_what_branches_cost_that_failed_or_were_cancelled_counts(told: Told) -> 
 # --- tried again ---
 
 
-def test_after_a_usage_limit_a_step_goes_on_where_it_was(told: Told) -> None:
+def test_after_a_usage_limit_a_step_continues_where_it_was(told: Told) -> None:
     assert told.known("limited", "go on") == ["begin", "go on", "go on"]
     ends = told.outcome.of("step_finished", "limited", "further")
     assert [(one.outcome, one.attempt) for one in ends] == [("limited", 1), ("done", 1)]
 
 
-def test_a_step_that_is_sent_back_goes_on_with_its_own_conversation(told: Told) -> None:
+def test_a_step_that_is_sent_back_continues_with_its_own_conversation(told: Told) -> None:
     first, second = told.known("tried")
     assert first.startswith("write it.")
     assert "42 is missing" in second
     assert told.outcome.states()["tried"] == "completed"
 
 
-def test_a_conversation_that_is_gone_is_told_with_what_to_do(told: Told) -> None:
+def test_a_conversation_that_is_gone_is_reported_with_what_to_do(told: Told) -> None:
     assert told.outcome.states()["gone"] == "failed error"
     assert "cannot be resumed" in told.outcome.message("gone")
     assert "take `resume` out of the step" in told.outcome.message("gone")
@@ -189,7 +189,7 @@ def ask(server: ModelServer) -> None:
         answer.read()
 
 
-def test_who_takes_over_goes_on_with_what_was_begun_before(repository: Repository) -> None:
+def test_the_next_coordinator_continues_the_conversation_that_was_started(repository: Repository) -> None:
     with ModelServer(RULES) as server, ThreadPoolExecutor() as threads:
         repository.plan(AGENTS.format(url=server.url) + KILLED)
         with repository.started("run") as process:
@@ -208,7 +208,7 @@ def test_who_takes_over_goes_on_with_what_was_begun_before(repository: Repositor
 
 
 def sessions(said: Said, step: str) -> list[str]:
-    """What is told at the end of a step."""
+    """The report at the end of a step."""
     records = [json.loads(line) for line in said.stdout.splitlines()]
     ends = [one for one in records if one["event"] == "step_finished" and one["step"] == step]
     return [one["session"] for one in ends]

@@ -51,7 +51,7 @@ def test_every_file_is_worked_on_once_after_what_it_uses_and_lands(repository: R
     assert repository.is_whole()
 
 
-def test_a_slice_begins_with_what_it_uses_of_another_group(repository: Repository) -> None:
+def test_a_slice_starts_with_what_it_uses_of_another_group(repository: Repository) -> None:
     """Of nine in three groups, one uses one; it waits for that, and not for its group."""
     for group, part, name in product(("high", "low", "other"), ("one", "two", "three"), "abc"):
         uses = "import low.two.a" if (group, part) == ("high", "one") else f"import {group}.{part}.a"

@@ -22,7 +22,7 @@ def settle(file: Path) -> None:
     file.write_text(both)
 
 
-def test_all_goes_as_it_is_told_and_what_it_says_to_type_settles_the_conflict(folder: Path) -> None:
+def test_the_demo_runs_as_described_and_its_command_settles_the_conflict(folder: Path) -> None:
     done = subprocess.run(
         [*DEMO, "--quick"],
         env=os.environ | {"TMPDIR": str(folder)},

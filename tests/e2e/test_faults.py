@@ -1,4 +1,4 @@
-"""Whatever fails, and wherever: the run goes on, or ends with a clear message and can go on; to the same end."""
+"""Whatever fails: the run continues, or ends with a clear message and can be resumed, with the same result."""
 
 import errno
 import os
@@ -73,7 +73,7 @@ def check_repeats(project: Project, whole: Traces, *outcomes: str) -> None:
 def test_the_nth_write_of_the_journal_fails(
     folder: Path, whole: Traces, code: int, message: str, chunk: int
 ) -> None:
-    """Nothing is obeyed that is not written; what runs goes on, and is taken over."""
+    """No order is carried out before it is written; running jobs continue and are taken over."""
     for number in count(chunk + 1, CHUNKS):
         project = Project(folder / str(number)).plan(SMALL)
         with faulty_disk() as disk, pytest.MonkeyPatch.context() as patch:
@@ -94,7 +94,7 @@ def from_now_on(disk: Disk, code: int, call: Callable[..., Any], *arguments: Any
 
 
 def complaint_of(project: Project) -> str:
-    """What a run ended with; nothing if it came to its own end."""
+    """Returns the error that ended a run; nothing if it ended normally."""
     try:
         project.run()
     except (WeftError, OSError) as error:

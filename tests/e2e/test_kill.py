@@ -1,4 +1,4 @@
-"""Whoever is killed, and whenever: the run comes to the same end, and nothing that finished is done twice."""
+"""Whichever process is killed, at any time: the run has the same result, and no finished step runs twice."""
 
 import os
 import random
@@ -130,7 +130,7 @@ subplans:
 
 
 def test_what_set_up_a_workspace_is_known_until_it_is_recorded(folder: Path, driver: Driver) -> None:
-    """Killed before what was set up is accepted; and once more when the next one has just begun to do so."""
+    """Killed before the setup is accepted, and again when the next coordinator has just started to accept it."""
     project = Project(folder / "project").plan(SETUP)
     assert driver.run(project, "coordinator", "work.before", 2) == "killed"
     assert driver.run(project, "coordinator", "flush.after", 2) == "killed"

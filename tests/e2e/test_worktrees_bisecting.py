@@ -6,7 +6,7 @@ import signal
 from e2e.repositories import Repository
 
 TOGETHER = "for one in model disk cache; do until test -e OUTSIDE/at-$one; do sleep 0.02; done; done"
-"""All have begun, so that none starts with the work of another."""
+"""All have started, so that none starts with the work of another."""
 PLAN = f"""
 merge: {{mode: auto}}
 failure_mode: MODE
@@ -62,7 +62,9 @@ def test_under_fail_fast_nothing_lands_and_the_culprits_are_named(repository: Re
     assert repository.is_whole()
 
 
-def test_under_continue_on_error_what_is_left_lands_and_the_rest_is_done_anew(repository: Repository) -> None:
+def test_under_continue_on_error_what_is_left_lands_and_the_rest_is_done_again(
+    repository: Repository,
+) -> None:
     ran = clashing(repository, "continue_on_error").weft("run")
     assert ran.returncode == 1
     assert repository.files() == {"README": "hello", "cache": "fine"}
@@ -119,7 +121,7 @@ def test_a_verify_that_passes_when_run_again_is_called_unreliable(repository: Re
     assert "it failed, and then passed on the same files" in ran.stderr
 
 
-def test_whoever_is_killed_between_two_runs_is_replaced_by_one_who_goes_on(repository: Repository) -> None:
+def test_after_a_kill_between_two_runs_the_next_coordinator_continues(repository: Repository) -> None:
     """Each run of verify waits until the coordinator that started it is dead."""
     gate = "until test -e OUTSIDE/go-$WEFT_JOB; do sleep 0.02; done;"
     clashing(repository, "continue_on_error", gate)

@@ -22,7 +22,7 @@ def in_conflict(repository: Repository) -> set[str]:
     return {event.subplan for event in repository.told("merge") if event.outcome == "conflict"}
 
 
-def test_a_conflict_moves_nothing_holds_up_nobody_else_and_is_settled_in_its_worktree(
+def test_a_conflict_moves_nothing_delays_no_other_and_is_settled_in_its_worktree(
     repository: Repository,
 ) -> None:
     """One is settled for `weft merge`, the other for `weft run`."""
@@ -144,7 +144,7 @@ def test_what_passes_alone_and_fails_together_does_not_land(repository: Reposito
     assert repository.is_whole()
 
 
-def test_what_fails_with_what_a_person_committed_is_held_until_that_is_mended(repository: Repository) -> None:
+def test_what_fails_with_what_a_person_committed_is_held_until_that_is_fixed(repository: Repository) -> None:
     def person(event: StoredEvent) -> None:
         if (event.kind, event.step) == ("step_started", "x"):
             repository.commit(person="p\n")

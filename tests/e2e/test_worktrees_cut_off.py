@@ -1,4 +1,4 @@
-"""A step whose supervisor and coordinator are killed: what it did counts, or the next execution is told."""
+"""A step that loses its supervisor and coordinator: its work counts, or the next execution is informed."""
 
 import os
 
@@ -53,7 +53,7 @@ def test_an_agent_that_finished_alone_is_not_run_again(repository: Repository) -
     assert repository.files()["half.txt"] == "whole"
 
 
-def test_one_whose_end_is_unknown_is_run_again_and_told_what_it_left(repository: Repository) -> None:
+def test_a_step_with_an_unknown_end_is_run_again_and_learns_what_it_left(repository: Repository) -> None:
     left_alone(repository, "3")
     assert repository.run().state == "completed"
     assert prompts(repository) == [

@@ -72,7 +72,7 @@ SAID = {
 }
 
 
-def test_no_step_begins_in_what_is_not_its_worktree_and_what_was_done_is_kept(repository: Repository) -> None:
+def test_no_step_starts_in_what_is_not_its_worktree_and_what_was_done_is_kept(repository: Repository) -> None:
     outcome = repository.plan(SPOILT).run()
     assert outcome.state == "failed"
     assert [mark.split()[0] for mark in repository.marks()] == ["fine"]
@@ -103,7 +103,7 @@ subplans:
 
 
 def test_a_worktree_is_proven_before_each_step(repository: Repository) -> None:
-    """While a question is open, somebody does this to them."""
+    """A person does this to them while a question is open."""
     assert repository.plan(ASKED).run(waits=False).state == "waiting"
     place = {name: repository.worktree(name) for name in ("ghost", "plain", "nameless", "foreign", "fine")}
     (place["ghost"] / ".git").unlink()
@@ -140,7 +140,7 @@ subplans:
 """
 
 
-def test_what_a_person_did_to_branches_and_worktrees_is_said_and_can_be_mended(
+def test_what_a_person_did_to_branches_and_worktrees_is_said_and_can_be_fixed(
     repository: Repository,
 ) -> None:
     """A worktree that was removed is not needed any more; a branch is, and the message says how to get it back."""
@@ -166,7 +166,7 @@ def test_what_a_person_did_to_branches_and_worktrees_is_said_and_can_be_mended(
 
 
 def test_nothing_that_has_not_landed_is_lost_by_another_run(repository: Repository) -> None:
-    """A changed plan, what a person left in a worktree, and all anew."""
+    """A changed plan, a person's files in a worktree, and a fresh run."""
     repository.plan(TO_LAND).run()
     first = repository.works()
     repository.write(at=repository.worktree("a"), unsaved="u\n")
@@ -245,7 +245,7 @@ def test_a_name_that_could_lead_elsewhere_is_refused(repository: Repository, nam
     assert repository.marks() == []
 
 
-def test_links_that_a_step_leaves_lead_nobody_outside(repository: Repository) -> None:
+def test_links_that_a_step_leaves_are_not_followed(repository: Repository) -> None:
     """Neither what is copied in afterwards, nor a merge, nor a verify, nor what lands."""
     outside = repository.outside / "elsewhere"
     outside.mkdir()

@@ -1,4 +1,4 @@
-"""Whoever is killed, also between two calls of git: the same lands, and nothing is lost or done twice."""
+"""Whichever process is killed, even between two git calls: the same lands, and nothing is lost or done twice."""
 
 import os
 import random
@@ -14,7 +14,7 @@ from e2e.kills import PLAN, Traces, check, check_losses, made, traces
 from e2e.repositories import Repository
 
 GIT_CALLS = 31
-"""Every so many calls of git somebody is killed."""
+"""A process is killed after every so many git calls."""
 
 
 def is_reached(repository: Repository) -> bool:

@@ -38,7 +38,7 @@ subplans:
 def test_milestones_land_in_the_order_of_the_plan_or_as_they_end(
     repository: Repository, order: str, last_of_quick: tuple[str, str], landed: list[str]
 ) -> None:
-    """The slow one goes on when the quick one has got as far as it can without it."""
+    """The slow slice continues when the quick one can do no more without it."""
 
     def go_on(event: StoredEvent) -> None:
         if event.subplan == "quick" and (event.kind, event.outcome) == last_of_quick and is_far(event):
@@ -194,7 +194,7 @@ subplans:
 
 
 def test_two_that_merge_at_once_both_land(repository: Repository) -> None:
-    """The second one comes while the first is verified with what came to the target."""
+    """The second result arrives while the first is verified with the new commits of the target."""
     assert repository.plan(TOGETHER).weft("run").returncode == 4
     repository.commit(person="p\n")
     (repository.outside / "in").unlink(missing_ok=True)

@@ -67,7 +67,7 @@ def test_the_command_that_is_suggested_for_them_lands_them(repository: Repositor
     assert repository.files().keys() == ALL - {"z"}
 
 
-def test_a_person_who_names_only_one_of_them_hears_of_the_other(repository: Repository) -> None:
+def test_a_request_for_only_one_of_them_names_the_other(repository: Repository) -> None:
     repository.plan(crosswise("confirm")).run()
     alone = repository.weft("merge", "left")
     assert alone.returncode == 4

@@ -41,7 +41,7 @@ def test_hooks_do_not_run(repository: Repository) -> None:
     assert repository.lines("hooks") == []
 
 
-def test_where_nobody_has_a_name_commits_have_one_nevertheless(repository: Repository) -> None:
+def test_without_a_configured_identity_commits_have_one_nevertheless(repository: Repository) -> None:
     repository.git("config", "--remove-section", "user")
     repository.git("config", "user.useConfigOnly", "true")
     assert repository.plan(SMALL).run().state == "completed"
@@ -185,7 +185,7 @@ def test_a_lock_in_the_checkout_of_the_target_holds_what_would_land(repository: 
 
 
 def test_a_lock_of_all_refs_is_named_and_nothing_has_changed(repository: Repository) -> None:
-    """To begin anew, branches are put aside: for that, git needs the lock."""
+    """A fresh run removes branches, for which git needs the lock."""
     repository.plan(SMALL.replace("auto", "manual")).run()
     lock = repository.root / ".git" / "packed-refs.lock"
     lock.touch()

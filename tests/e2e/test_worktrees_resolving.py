@@ -96,7 +96,9 @@ def test_a_conflict_that_the_agent_left_is_held_as_it_was_and_a_person_settles_i
     assert repository.lost() == []
 
 
-def test_a_resolution_that_does_not_pass_is_held_and_a_person_goes_on_from_it(repository: Repository) -> None:
+def test_a_resolution_that_does_not_pass_is_held_and_a_person_continues_from_it(
+    repository: Repository,
+) -> None:
     made(repository, BADLY)
     outcome = repository.run()
     assert outcome.state == "waiting"
@@ -116,7 +118,7 @@ def test_a_resolution_that_does_not_pass_is_held_and_a_person_goes_on_from_it(re
     assert repository.lost() == []
 
 
-def test_a_conflict_is_told_line_by_line(repository: Repository) -> None:
+def test_a_conflict_is_reported_line_by_line(repository: Repository) -> None:
     made(repository, WELL)
     done = repository.weft("run")
     assert done.returncode == 0, done.stderr
@@ -144,7 +146,7 @@ def run_when_free(repository: Repository, react: React | None) -> Outcome:
 
 
 def check(repository: Repository, react: React | None = None) -> None:
-    """After whoever was killed has been replaced."""
+    """After the killed process has been replaced."""
     assert run_when_free(repository, react).state == "completed"
     assert repository.files() == {"README": "hello", "same": "one\na\nb\nthree", "b": "b"}
     marks = [mark.split()[:2] for mark in repository.marks()]
@@ -158,7 +160,7 @@ SLOW = f"touch half; touch OUTSIDE/begun; until test -e OUTSIDE/go; do sleep 0.0
 
 
 @pytest.mark.parametrize(("victim", "goes_on"), [("coordinator", "recovered"), ("both", "step_started")])
-def test_an_agent_is_taken_over_or_if_it_was_lost_what_it_did_is_kept_and_it_starts_anew(
+def test_an_agent_is_taken_over_or_if_it_was_lost_what_it_did_is_kept_and_it_starts_again(
     repository: Repository, victim: str, goes_on: str
 ) -> None:
     made(repository, SLOW)

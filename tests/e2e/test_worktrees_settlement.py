@@ -57,7 +57,7 @@ def open_gate(repository: Repository) -> None:
     (repository.outside / "gate").write_text("whole\n")
 
 
-def test_the_end_of_an_agent_that_nobody_heard_of_is_collected(killed: Repository) -> None:
+def test_the_end_of_an_agent_without_a_coordinator_is_collected(killed: Repository) -> None:
     open_gate(killed)
     (host,) = killed.hosts()
     while (log := (host / "log").read_bytes()).count(b'"start"') > log.count(b'"ended"'):
@@ -72,7 +72,7 @@ def test_the_end_of_an_agent_that_nobody_heard_of_is_collected(killed: Repositor
     assert [spent.cost for spent in started.earlier or ()] == [500_000]
 
 
-def test_an_agent_that_still_runs_comes_to_its_end_before_the_new_run_begins(killed: Repository) -> None:
+def test_an_agent_that_still_runs_comes_to_its_end_before_the_new_run_starts(killed: Repository) -> None:
     done = killed.run(at_first("recovered", lambda: open_gate(killed)))
     assert done.state == "completed"
     assert killed.lines("paid") == ["a"]
@@ -81,7 +81,7 @@ def test_an_agent_that_still_runs_comes_to_its_end_before_the_new_run_begins(kil
     assert kinds == ["run_finished", "run_started", "run_finished"]
 
 
-def test_a_person_who_stops_it_meanwhile_has_no_new_run(killed: Repository) -> None:
+def test_a_stop_in_the_meantime_prevents_a_new_run(killed: Repository) -> None:
     stopped = killed.run(at_first("recovered", lambda: signal.raise_signal(signal.SIGINT)))
     assert stopped.state == "stopped"
     assert stopped.of("run_started") == []

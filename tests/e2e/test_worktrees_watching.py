@@ -1,4 +1,4 @@
-"""What agents change in their worktrees: readers nothing, and those who are to change something are told of."""
+"""Changes of agents in their worktrees: readers make none, and an agent that makes none by mistake is reported."""
 
 import json
 import signal
@@ -85,7 +85,7 @@ subplans:
 """
 
 
-def test_an_agent_that_changed_nothing_is_told_to_people_programs_and_its_next_attempt(
+def test_an_agent_that_changed_nothing_is_reported_to_people_programs_and_its_next_attempt(
     repository: Repository,
 ) -> None:
     repository.plan(IDLE)

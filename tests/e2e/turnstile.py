@@ -9,7 +9,7 @@ from typing import Self
 
 
 class Turnstile:
-    """`hold_until`: nobody leaves before so many were inside together. The command is for a shell."""
+    """`hold_until`: no process leaves before so many were inside together. The command is for a shell."""
 
     def __init__(self, folder: Path, *, hold_until: int = 1) -> None:
         folder.mkdir()

@@ -1,6 +1,6 @@
-"""Something like a supervisor: `impostor.py DOES DIRECTORY …`. It greets, and when it is asked for more it goes.
+"""A false supervisor: `impostor.py DOES DIRECTORY …`. It greets, and exits at the first request.
 
-Or it tells who it is not (`lies`), or does not answer (`stays`).
+Or it names another process in its greeting (`lies`), or does not answer (`stays`).
 """
 
 import fcntl

@@ -27,7 +27,7 @@ LONG = 3600.0
 
 
 def stands_still(pid: int) -> bool:
-    """Waits until it does: whoever has been told to may still have to be woken for it."""
+    """Waits until it does: a process that was signalled may not have run yet."""
     while (state := proc(pid, "stat").rpartition(b") ")[2][:1]) not in {b"T", b""}:
         os.sched_yield()
     return state == b"T"
@@ -83,7 +83,7 @@ class Place:
         return f"read _ < {shlex.quote(str(path))}"
 
     async def reached(self, name: str) -> None:
-        """Somebody stands at the gate: only then can it be opened at this end."""
+        """Waits until a process is at the gate: only then can it be opened at this end."""
         path = self.root / f"{name}.gate"
         self._gates[name] = await anyio.to_thread.run_sync(os.open, path, os.O_WRONLY)
 

@@ -73,7 +73,7 @@ async def test_without_any_variables_the_supervisor_says_it(place: Place, script
     assert (step.host, step.run, step.subplan, step.job) == (place.directory, "r", None, "r.7.1")
 
 
-async def test_a_step_began_when_its_first_process_did(place: Place) -> None:
+async def test_a_step_started_when_its_first_process_did(place: Place) -> None:
     made = place.root.stat().st_ctime
     step = await enclosing(place, f"{WAITS}; true")
     assert made - 1 <= step.started_at <= (place.root / "pid").stat().st_ctime + 1

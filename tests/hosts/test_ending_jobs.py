@@ -1,4 +1,4 @@
-"""When the end of a job is told, nothing of it is alive, whatever it did to stay."""
+"""When the end of a job is reported, none of its processes is alive, whatever they did to survive."""
 
 import os
 import signal
@@ -166,7 +166,7 @@ async def test_a_process_that_runs_from_the_signal_is_caught(place: Place, host:
     assert place.processes() == []
 
 
-async def test_a_step_that_somebody_kills_is_no_mystery(place: Place, host: LocalHost) -> None:
+async def test_a_step_that_is_killed_from_outside_is_reported_as_such(place: Place, host: LocalHost) -> None:
     host.start(place.shell("a", f"{waits(place, 'a')}"))
     host.start(place.shell("b", place.gate("b")))
     await place.reached("a")

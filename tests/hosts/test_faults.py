@@ -1,6 +1,6 @@
 """The supervisor fails at every point where it can: the n-th time, for all n.
 
-However it fails: no job runs twice, each is told once, what is told is what is known later, nothing is left alive.
+However it fails: no job runs twice, each end is reported once and stays the same later, no process is left.
 """
 
 from itertools import count

@@ -30,7 +30,7 @@ async def done(place: Place, host: LocalHost, name: str) -> None:
     assert (await end_of(host, name)).exit_code == 0
 
 
-async def test_whoever_a_job_has_started_stands_still_as_well(place: Place, host: LocalHost) -> None:
+async def test_processes_that_a_job_has_started_are_frozen_too(place: Place, host: LocalHost) -> None:
     """A child, a daemon in a session of its own, and one that has no environment."""
     script = (
         f"sh -c 'echo $$ > {place.root}/child; {place.gate('child')}' & "
@@ -72,9 +72,7 @@ async def test_to_freeze_what_is_being_ended_does_not_hinder_it(place: Place, ho
     assert (end.why, end.signal) == (EndReason.STOPPED, signal.SIGTERM)
 
 
-async def test_a_job_that_was_halted_by_somebody_else_is_woken_by_a_thaw(
-    place: Place, host: LocalHost
-) -> None:
+async def test_a_job_that_another_program_halted_is_woken_by_a_thaw(place: Place, host: LocalHost) -> None:
     host.start(place.shell("a", f"echo $$ > {place.root}/pid; {place.gate('a')}"))
     await place.reached("a")
     pid = pid_of(place, "pid")

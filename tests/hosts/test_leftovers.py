@@ -16,12 +16,12 @@ from hosts.places import start_time
 from weft.errors import WeftError
 from weft.hosts import leftovers
 from weft.hosts.leftovers import (
+    clean_up,
     command_of,
     end_orphans,
     find_step_processes,
     find_supervisors,
     is_halted,
-    tidy_up,
 )
 from weft.hosts.supervisor.log import boot
 
@@ -48,7 +48,7 @@ def started(*argv: str, **env: str) -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def directory(tmp_path: Path, *, pid: int, started: int, life: str = "", beats: bool = True) -> Path:
-    """Of a supervisor that has begun a job, and has written so."""
+    """The log of a supervisor that has started a job and recorded it."""
     place = tmp_path / "runs" / "r" / "host"
     place.mkdir(parents=True)
     records: list[dict[str, object]] = [
@@ -115,7 +115,7 @@ def test_while_a_supervisor_lives_nothing_is_ended(tmp_path: Path) -> None:
     place.mkdir(parents=True)
     with (place / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for act in (end_orphans, tidy_up):
+        for act in (end_orphans, clean_up):
             with pytest.raises(WeftError, match="a live supervisor in"):
                 act(tmp_path / "runs", place)
 
@@ -150,5 +150,5 @@ def test_a_step_that_sees_another_directory_of_that_name_is_none_of_ours(tmp_pat
         assert find_step_processes(tmp_path / "runs") == []
 
 
-def test_whoever_runs_is_not_halted() -> None:
+def test_a_running_process_is_not_halted() -> None:
     assert not is_halted(os.getpid())

@@ -27,7 +27,7 @@ def story(log: JobLog) -> None:
     log.add_forget(["forgotten"])
 
 
-def test_it_tells_what_ended_and_what_did_not(tmp_path: Path) -> None:
+def test_the_log_shows_which_jobs_have_ended(tmp_path: Path) -> None:
     story(JobLog(str(tmp_path / "log")))
     history = read(tmp_path / "log")
     assert list(history.ended) == ["ended"]
@@ -40,7 +40,7 @@ def test_there_need_not_be_one(tmp_path: Path) -> None:
     assert read(tmp_path / "log").ids == set()
 
 
-def test_cut_at_any_byte_it_tells_a_beginning_of_the_story_and_can_be_gone_on_with(tmp_path: Path) -> None:
+def test_a_log_cut_at_any_byte_gives_a_prefix_and_can_be_continued(tmp_path: Path) -> None:
     story(JobLog(str(tmp_path / "whole")))
     whole = (tmp_path / "whole").read_bytes()
     for length in range(len(whole)):
@@ -60,7 +60,7 @@ def test_anything_may_be_in_it(tmp_path_factory: pytest.TempPathFactory, data: b
     assert "a" in read(path).unfinished
 
 
-def test_after_a_write_that_failed_the_next_begins_a_line(tmp_path: Path) -> None:
+def test_after_a_write_that_failed_the_next_starts_a_line(tmp_path: Path) -> None:
     path = tmp_path / "log"
     log = JobLog(str(path))
     log.add_start("a", 1, 1)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 PRINTS = "i=0; while [ $i -lt {n} ]; do echo $i; i=$((i+1)); done"
 
 
-async def test_a_short_output_is_told_and_in_a_file(place: Place) -> None:
+async def test_a_short_output_is_reported_and_in_a_file(place: Place) -> None:
     host = place.host()
     await host.open()
     host.start(place.shell("a", "echo out; echo err >&2"))
@@ -33,7 +33,7 @@ async def test_a_silent_job_leaves_no_files(place: Place) -> None:
     await host.close()
 
 
-async def test_what_is_no_text_is_told_with_signs_for_it(place: Place) -> None:
+async def test_what_is_no_text_is_reported_with_signs_for_it(place: Place) -> None:
     host = place.host()
     await host.open()
     host.start(place.shell("a", r"printf 'a\377b'"))
@@ -78,7 +78,7 @@ async def test_of_what_is_too_long_the_beginning_and_the_end_are_kept(place: Pla
     await host.close()
 
 
-async def test_a_job_that_prints_without_end_stops_nobody_and_fills_no_disk(place: Place) -> None:
+async def test_a_job_that_prints_without_end_blocks_no_other_and_fills_no_disk(place: Place) -> None:
     host = place.host(head=1 << 20, tail=1 << 16)
     await host.open()
     host.start(place.shell("a", "exec cat /dev/zero", grace=0.0))
@@ -158,7 +158,7 @@ async def test_the_directory_of_an_output_is_made_when_something_is_written(plac
     await host.close()
 
 
-async def test_an_output_that_has_no_place_is_told_nevertheless(place: Place) -> None:
+async def test_an_output_that_has_no_place_is_reported_nevertheless(place: Place) -> None:
     host = place.host()
     await host.open()
     await anyio.Path(place.root / "file").touch()

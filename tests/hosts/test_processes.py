@@ -8,7 +8,15 @@ from contextlib import contextmanager
 import pytest
 
 from weft.hosts.supervisor import processes
-from weft.hosts.supervisor.processes import Marks, Process, children, descendants, look, own_children, send
+from weft.hosts.supervisor.processes import (
+    Marks,
+    Process,
+    children,
+    descendants,
+    find_process,
+    own_children,
+    send,
+)
 
 
 @pytest.fixture
@@ -19,7 +27,7 @@ def sleeper() -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def seen(pid: int) -> Process:
-    process = look(pid)
+    process = find_process(pid)
     assert process is not None
     return process
 
@@ -40,7 +48,7 @@ def test_now_is_counted_as_the_starts_of_processes_are() -> None:
 def test_who_has_gone_is_not_there(sleeper: "subprocess.Popen[bytes]") -> None:
     sleeper.kill()
     sleeper.wait()
-    assert (look(sleeper.pid), children(sleeper.pid), descendants([sleeper.pid])) == (None, [], [])
+    assert (find_process(sleeper.pid), children(sleeper.pid), descendants([sleeper.pid])) == (None, [], [])
 
 
 @pytest.mark.parametrize("lists_children", [True, False])
@@ -74,7 +82,7 @@ def test_a_signal_goes_to_that_process_only(
 
 @contextmanager
 def running(env: dict[str, str]) -> Iterator[Process]:
-    """A process in a session of its own, which has begun: only then can its environment be seen."""
+    """A started process in its own session; its environment is visible only after the start."""
     script = ["/bin/sh", "-c", "echo; read _"]
     pipe = subprocess.PIPE
     with subprocess.Popen(script, env=env, start_new_session=True, stdin=pipe, stdout=pipe) as process:
@@ -99,11 +107,11 @@ def test_a_job_is_known_by_environment_when_there_are_no_limits_to_mark() -> Non
     for each in (marks, others):
         each.add("a", 1)
         each.add("b", 2)
-    with running(processes.token("a", "somewhere")) as process:
+    with running(processes.job_variables("a", "somewhere")) as process:
         assert (marks.owner(process), others.owner(process)) == ("a", None)
 
 
-def test_that_one_cannot_look_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_proc_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_more(path: str, flags: int) -> int:
         raise OSError(errno.EMFILE, "too many open files")
 

@@ -22,7 +22,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
 
 
 async def exited_alone(place: Place, *scripts: str, head: int = 1 << 16) -> JobEnded:
-    """The end of a job, as the next supervisor tells it: the first died while a command stood at the gate x."""
+    """Returns the end of a job from the next supervisor: the first died while a command was at the gate x."""
     commands = 1 + next(number for number, script in enumerate(scripts) if "GATE" in script)
     host = place.host(head=head)
     await host.open()

@@ -1,4 +1,4 @@
-"""Whoever dies: no job runs twice, none is forgotten, nothing is left alive, and nobody else is hurt."""
+"""Whichever process dies: no job runs twice or is forgotten, no process is left, no other program is harmed."""
 
 import json
 import os
@@ -116,7 +116,7 @@ async def test_a_connection_that_breaks_is_made_again(place: Place) -> None:
     assert place.supervisors() == [supervisor]
 
 
-async def test_ends_that_were_heard_of_are_not_told_again_by_the_next(place: Place) -> None:
+async def test_ends_that_were_received_are_not_sent_again_by_the_next_supervisor(place: Place) -> None:
     host = place.host()
     await host.open()
     host.start(place.shell("a", "exit 0"))
@@ -221,7 +221,7 @@ def coordinator(place: Place) -> Iterator["subprocess.Popen[bytes]"]:
         process.kill()
 
 
-async def test_a_killed_coordinator_s_jobs_go_on(
+async def test_a_killed_coordinator_s_jobs_continue(
     place: Place, coordinator: "subprocess.Popen[bytes]"
 ) -> None:
     await place.reached("a")

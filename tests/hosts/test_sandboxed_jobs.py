@@ -23,7 +23,7 @@ exit $code
 
 
 def ready(place: Place) -> str:
-    """Tells that somebody is there, by a fifo that can only then be opened at our end."""
+    """Shows that a process is running, by a fifo that can only then be opened at our end."""
     place.gate("a")
     return f": < {place.root}/a.gate"
 

@@ -22,7 +22,9 @@ async def run(host: LocalHost, job: Job) -> JobEnded:
     return await end_of(host, job.id)
 
 
-async def test_its_environment_is_the_given_one_and_who_it_belongs_to(place: Place, host: LocalHost) -> None:
+async def test_its_environment_is_the_given_one_plus_the_marks_of_its_job(
+    place: Place, host: LocalHost
+) -> None:
     end = await run(host, replace(place.argv("a", ("env",)), env=MappingProxyType(ENV | {"X": "y z"})))
     assert end.stdout is not None
     assert dict(line.split("=", 1) for line in end.stdout.splitlines()) == ENV | {
@@ -33,7 +35,7 @@ async def test_its_environment_is_the_given_one_and_who_it_belongs_to(place: Pla
 
 
 async def test_what_jobs_share_comes_after_what_is_their_own(place: Place, host: LocalHost) -> None:
-    """Each finds its own share, though of each share the host hears once."""
+    """Each job gets its own shared variables, though the host receives each set once."""
     few, many = {"A": "few", "B": "few"}, {"A": "many"}
     script = 'echo "$A $B"'
     said = [
@@ -146,7 +148,7 @@ async def test_a_job_without_a_program_is_no_death_of_the_host(place: Place, hos
     assert {end.message for end in (await ends(host, 2)).values()} == {"there is no program to run"}
 
 
-async def test_that_a_later_command_cannot_be_started_is_told_with_its_number(
+async def test_that_a_later_command_cannot_be_started_is_reported_with_its_number(
     place: Place, host: LocalHost
 ) -> None:
     end = await run(host, place.argv("a", ("echo", "one"), ("no-such-thing",)))

@@ -27,7 +27,7 @@ from weft.ports.host import EndReason, JobEnded
 pytestmark = pytest.mark.anyio
 
 
-async def test_it_goes_when_nobody_needs_it_and_leaves_no_socket(place: Place) -> None:
+async def test_an_idle_supervisor_ends_and_leaves_no_socket(place: Place) -> None:
     host = place.host()
     await host.open()
     await host.close()
@@ -49,7 +49,7 @@ async def test_it_stays_as_long_as_a_job_runs(place: Place) -> None:
     assert end.exit_code == 0
 
 
-async def test_asked_to_end_it_ends_its_jobs_and_tells_so(place: Place) -> None:
+async def test_a_supervisor_that_is_asked_to_end_ends_its_jobs_and_reports_them(place: Place) -> None:
     host = place.host()
     await host.open()
     host.start(place.shell("a", place.gate("a")))
@@ -72,7 +72,7 @@ async def test_asked_to_end_it_does_not_linger(place: Place) -> None:
     assert place.supervisors() == []
 
 
-async def test_an_end_that_nobody_hears_is_brought_to_the_disk_and_tried_again_if_that_fails(
+async def test_without_a_client_ends_are_synced_and_retried_if_that_fails(
     place: Place, tmp_path: Path
 ) -> None:
     tried = tmp_path / "tried"
@@ -107,7 +107,7 @@ async def test_it_is_for_the_user_only(place: Place) -> None:
     assert stat.S_IMODE((place.directory / "socket").stat().st_mode) == 0o600
 
 
-async def test_it_keeps_nothing_of_who_started_it(place: Place) -> None:
+async def test_it_keeps_nothing_of_the_process_that_started_it(place: Place) -> None:
     await place.host().open()
     (supervisor,) = place.supervisors()
     process = Path(f"/proc/{supervisor}")
@@ -210,7 +210,7 @@ async def test_descriptors_are_as_before_when_jobs_are_over(place: Place) -> Non
     assert descriptors(supervisor) == before
 
 
-async def test_the_heartbeat_tells_who_lives_and_what_runs(place: Place) -> None:
+async def test_the_heartbeat_names_the_supervisor_and_its_running_jobs(place: Place) -> None:
     host = place.host()
     await host.open()
     host.start(place.shell("a", place.gate("a")))
@@ -222,7 +222,7 @@ async def test_the_heartbeat_tells_who_lives_and_what_runs(place: Place) -> None
     assert f'"pid":{place.supervisors()[0]},' in str(end.stdout)
 
 
-async def test_damaged_files_beside_the_log_harm_nobody(place: Place) -> None:
+async def test_damaged_files_beside_the_log_do_no_harm(place: Place) -> None:
     place.directory.mkdir()
     for name in ("heartbeat.json", "socket", "lock"):
         (place.directory / name).write_bytes(b"\0\xff{")
@@ -272,7 +272,7 @@ def without_descriptors(pid: int) -> Iterator[None]:
         resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
 
 
-async def test_without_descriptors_no_job_is_started_and_nobody_is_heard_until_there_are_some(
+async def test_without_descriptors_no_job_is_started_and_no_client_accepted_until_there_are_some(
     place: Place,
 ) -> None:
     host, second = place.host(), place.host()

@@ -224,7 +224,7 @@ def test_a_transition_that_changes_nothing_is_an_edge_and_no_deadlock(*, use_num
 
 
 @ENGINES
-def test_a_place_counts_far_beyond_the_width_it_began_with(*, use_numpy: bool) -> None:
+def test_a_place_counts_far_beyond_the_width_it_started_with(*, use_numpy: bool) -> None:
     exploration = explore(net_of("a > 3 b\n b > c", {"a": 50}), use_numpy=use_numpy)
     assert exploration.place_bounds == {"a": 50, "b": 150, "c": 150}
     assert exploration.states == sum(3 * fired + 1 for fired in range(51))
@@ -253,7 +253,7 @@ def test_a_sum_of_tokens_that_outgrows_a_word_on_the_way_is_counted_right(*, use
     assert (exploration.place_bound, exploration.marking_bound) == (2 * w, 8 * w)
 
 
-def test_numpy_takes_over_when_many_markings_wait_and_begins_again() -> None:
+def test_numpy_takes_over_when_many_markings_wait_and_starts_again() -> None:
     counts: list[int] = []
     exploration = explore(philosophers(10), progress=counts.append)
     assert counts != sorted(counts)

@@ -1,4 +1,4 @@
-"""Bit fields: what is packed comes out, guards tell too few and too many."""
+"""Bit fields: packing can be reversed, and guards show too few and too many tokens."""
 
 from typing import Any
 

@@ -52,7 +52,7 @@ def test_an_unfolding_that_would_give_two_nodes_one_id_is_refused() -> None:
 
 @given(nets(), st.data())
 def test_the_unfolding_can_do_exactly_what_the_net_can(net: Net, data: st.DataObject) -> None:
-    """Moves of one are moves of the other: begin is start, finish is the transition of the outcome."""
+    """Moves of one net are moves of the other: begin is start, finish is the transition of the outcome."""
     plain = unfold(net)
     game, unfolded = TokenGame(net), TokenGame(plain.to_net())
     in_flight: list[Firing] = []

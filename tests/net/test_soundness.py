@@ -262,7 +262,7 @@ def test_tokens_that_double_at_every_step_do_not_make_the_refutation_long() -> N
     assert len(verdict.trace) < 200
 
 
-def test_a_net_without_tokens_begins_with_one_in_its_source() -> None:
+def test_a_net_without_tokens_starts_with_one_in_its_source() -> None:
     assert soundness(sketched(("i", "o"))).verdict.answer is Answer.PROVED
 
 

@@ -137,7 +137,7 @@ async def test_the_culprits_are_found_and_named(tmp_path: Path) -> None:
     assert sorted(path for path, _ in scene.workspaces.merged) == ["g/a", "g/b", "g/c"]
 
 
-async def test_under_continue_on_error_the_group_goes_on_without_them(tmp_path: Path) -> None:
+async def test_under_continue_on_error_the_group_continues_without_them(tmp_path: Path) -> None:
     scene = Scene(tmp_path, together, mode="continue_on_error")
     assert await scene.theatre.run() == "failed"
     assert scene.workspaces.merged[-1] == ("g", ("g/a", "g/b"))
@@ -176,7 +176,7 @@ async def test_what_does_not_go_together_is_not_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("word", ["run nothing", "exit 127"])
-async def test_where_verify_cannot_be_run_nobody_is_to_blame(tmp_path: Path, word: str) -> None:
+async def test_if_verify_cannot_be_run_there_are_no_culprits(tmp_path: Path, word: str) -> None:
     scene = Scene(tmp_path, {"abc": "exit 1", "": word})
     assert await scene.theatre.run() == "failed"
     assert scene.asked == ["abc", "abc", ""]
@@ -184,7 +184,7 @@ async def test_where_verify_cannot_be_run_nobody_is_to_blame(tmp_path: Path, wor
 
 
 @pytest.mark.parametrize("suspects", [[], [Suspect("g/a")]])
-async def test_where_there_are_not_two_to_tell_apart_it_has_just_failed(
+async def test_with_fewer_than_two_suspects_it_has_just_failed(
     tmp_path: Path, suspects: list[Suspect]
 ) -> None:
     scene = Scene(tmp_path, together, suspects=suspects)
@@ -201,9 +201,7 @@ async def test_only_a_verify_that_failed_has_culprits(tmp_path: Path, word: str,
 
 
 @pytest.mark.parametrize("error", [WeftError("no room"), OSError(28, "no room")])
-async def test_a_search_that_comes_to_grief_leaves_the_failure_as_it_was(
-    tmp_path: Path, error: Exception
-) -> None:
+async def test_a_search_with_an_error_leaves_the_failure_as_it_was(tmp_path: Path, error: Exception) -> None:
     scene = Scene(tmp_path, together, failures={"suspects": error})
     assert await scene.theatre.run() == "failed"
     assert scene.end["message"] == "exit code 3; the culprit could not be found: no room"
@@ -223,7 +221,7 @@ async def test_a_run_that_is_lost_says_nothing_about_anybody(tmp_path: Path) -> 
     assert scene.theatre.outcomes("@verify") == ["lost"]
 
 
-async def test_without_history_nobody_is_looked_for(tmp_path: Path) -> None:
+async def test_without_history_there_is_no_search(tmp_path: Path) -> None:
     text = PLAN.replace("MODE", "fail_fast").replace("verify: [[mark]]", "verify: [[exit 3]]")
     theatre = Theatre(tmp_path, text, workspaces=NoWorkspaces(tmp_path))
     assert await theatre.run() == "failed"
@@ -234,7 +232,7 @@ async def test_without_history_nobody_is_looked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 3])
-async def test_a_search_that_is_to_stop_stops_and_begins_anew_later(tmp_path: Path, number: int) -> None:
+async def test_a_search_that_is_to_stop_stops_and_starts_again_later(tmp_path: Path, number: int) -> None:
     scene = Scene(tmp_path, lambda names: "wait" if len(scene.verified) == number + 1 else together(names))
 
     def stop(deed: Deed) -> None:
@@ -333,7 +331,7 @@ async def test_a_question_that_could_not_be_asked_is_known_to_a_successor(tmp_pa
     assert number > 45
 
 
-async def test_a_run_of_which_nobody_knows_what_it_was_for_is_lost(tmp_path: Path) -> None:
+async def test_a_run_of_verify_with_unknown_parts_is_lost(tmp_path: Path) -> None:
     scene = Scene(tmp_path, together)
     start = scene.start
 

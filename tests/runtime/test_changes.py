@@ -1,4 +1,4 @@
-"""What steps change: who is watched in a workspace, who answers for a change, and what is told of it."""
+"""The changes of steps: which steps are watched, which one is responsible, and what is reported."""
 
 from collections.abc import Callable
 from itertools import count
@@ -96,7 +96,7 @@ async def test_others_are_not_watched(tmp_path: Path, step: str) -> None:
     assert of_steps(workspaces) == ["prove a", "record a:x"]
 
 
-async def test_where_anybody_works_nobody_is_watched(tmp_path: Path) -> None:
+async def test_steps_in_a_shared_directory_are_not_watched(tmp_path: Path) -> None:
     text = f"{HEAD}policy: serial\nsubplans: [{{id: a, prompt: x, steps: [{WRITE}, {READ}]}}]"
     theatre = Theatre(tmp_path, text, workspaces=None)
     assert isinstance(theatre.workspaces, InPlaceWorkspaces)
@@ -116,7 +116,7 @@ async def test_a_step_that_cannot_be_watched_is_not_started(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("idle", [True, False])
-async def test_whether_an_agent_changed_files_is_told(tmp_path: Path, idle: bool) -> None:
+async def test_whether_an_agent_changed_files_is_reported(tmp_path: Path, idle: bool) -> None:
     theatre, workspaces = played(tmp_path, WRITE)
     workspaces.idle = {"write"} if idle else set()
     assert await theatre.run() == "completed"
@@ -145,7 +145,7 @@ async def test_a_reader_that_changed_something_has_failed(tmp_path: Path, histor
     ("agent", "outcome", "message"),
     [("bad", "failed", "exit code 3; it wrote a file"), ("missing", "infra", "; it wrote a file")],
 )
-async def test_what_a_reader_changed_that_ended_badly_is_told_as_well(
+async def test_what_a_reader_changed_that_ended_badly_is_reported_as_well(
     tmp_path: Path, agent: str, outcome: str, message: str
 ) -> None:
     theatre, workspaces = played(tmp_path, READ.replace("prompt: look", f"prompt: look, agent: {agent}"))
@@ -175,7 +175,7 @@ COMMAND = "run: [mark, wait], async: true"
 
 
 def together(theatre: Theatre) -> None:
-    """Each of two steps that wait goes on when both are under way; the first one first."""
+    """Each of two waiting steps continues when both are running; the first one first."""
 
     def release(deed: Deed) -> None:
         waiting = theatre.machine.waiting() if deed.kind == "start" else []
@@ -200,7 +200,7 @@ async def test_readers_that_overlap_are_watched_together(tmp_path: Path) -> None
     [(READER, WRITER), (WRITER, READER), (READER, COMMAND), (COMMAND, READER), (WRITER, COMMAND)],
 )
 @pytest.mark.parametrize("history", [True, False])
-async def test_where_somebody_beside_may_change_files_nobody_answers(
+async def test_no_step_is_responsible_if_another_beside_it_may_change_files(
     tmp_path: Path, one: str, two: str, history: bool
 ) -> None:
     theatre, workspaces = played(
@@ -226,11 +226,11 @@ async def test_a_step_that_comes_after_others_have_ended_is_watched_again(tmp_pa
 
 
 LATER = ("{id: two, prompt: look, read_only: true}", "{id: x, run: [mark]}")
-"""A command that begins when a reader has ended."""
+"""A command that starts when a reader has ended."""
 JOIN = "{id: both, action: join, depends_on: [one]}"
 
 
-async def test_whoever_comes_later_and_may_change_files_ends_the_watch(tmp_path: Path) -> None:
+async def test_a_later_step_that_may_change_files_ends_the_watch(tmp_path: Path) -> None:
     theatre, workspaces = played(tmp_path, f"{{id: one, {READER}}}", *LATER, JOIN)
     workspaces.breaches = {"one": BREACH}
 
@@ -288,7 +288,7 @@ async def test_a_reader_that_is_taken_over_is_judged_in_the_same_way(tmp_path: P
     assert len(theatre.machine.started) == 1
 
 
-async def test_an_agent_that_is_taken_over_is_told_of_in_the_same_way(tmp_path: Path) -> None:
+async def test_an_agent_that_is_taken_over_is_judged_in_the_same_way(tmp_path: Path) -> None:
     theatre, workspaces = played(tmp_path, WRITE)
     workspaces.idle = {"write"}
     dies_at(theatre, 2, lambda deed: "step_finished" in deed.kinds)  # the first is that of its workspace

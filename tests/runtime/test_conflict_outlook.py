@@ -1,4 +1,4 @@
-"""Conflicts that are coming are told once, and so is that they are over."""
+"""Expected conflicts are reported once, and so is their end."""
 
 from weft.engine.messages.facts import Foreseen
 from weft.runtime.conflict_outlook import Outlook
@@ -8,7 +8,7 @@ def seen(one: str, other: str, *files: str) -> Foreseen:
     return Foreseen(at=1.0, subplan=one, other=other, files=files)
 
 
-def test_a_conflict_is_told_when_it_is_first_seen_whoever_sees_it() -> None:
+def test_a_conflict_is_reported_when_it_first_appears_for_either_subplan() -> None:
     outlook = Outlook()
     assert list(outlook.news("b", {"a": ["one"]}, at=1.0)) == [seen("a", "b", "one")]
     assert list(outlook.news("b", {"a": ["one"]}, at=1.0)) == []

@@ -229,7 +229,7 @@ def wants_merge(theatre: Theatre, subplan: str) -> None:
 
 
 @pytest.mark.parametrize("waits", [True, False])
-async def test_nobody_stays_for_what_is_held(tmp_path: Path, waits: bool) -> None:
+async def test_the_coordinator_does_not_stay_for_holds(tmp_path: Path, waits: bool) -> None:
     theatre = holds(tmp_path, HELD)
     assert await theatre.run(waits=waits) == "waiting"
     assert theatre.recorded_run.runs[RUN].state == "waiting"
@@ -261,7 +261,7 @@ async def test_without_waiting_it_ends_when_only_questions_and_what_is_held_are_
     assert theatre.outcomes("@land") == ["held"]
 
 
-async def test_what_people_wanted_while_nobody_was_there_is_taken_up_once(tmp_path: Path) -> None:
+async def test_requests_made_without_a_coordinator_are_taken_once(tmp_path: Path) -> None:
     theatre = holds(tmp_path, HELD)
     await theatre.run()
     wants_merge(theatre, "")
@@ -274,7 +274,7 @@ async def test_what_people_wanted_while_nobody_was_there_is_taken_up_once(tmp_pa
 # --- stopping ---
 
 
-async def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
+async def test_a_stopped_run_continues(tmp_path: Path) -> None:
     theatre = Theatre(tmp_path, slices({"a": "[mark, wait, mark]"}))
 
     def stop(deed: Deed) -> None:

@@ -83,7 +83,7 @@ async def test_a_machine_that_fails_once_is_tried_again(tmp_path: Path) -> None:
     assert workspaces.asked[:2] == ["prepare g/a", "prepare g/a"]
 
 
-async def test_a_conflict_is_told_with_its_files(tmp_path: Path) -> None:
+async def test_a_conflict_is_reported_with_its_files(tmp_path: Path) -> None:
     conflict = ConflictError("two of them", ["one", "two"])
     theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, failures={"merge": conflict}))
     assert await theatre.run() == "failed"
@@ -152,7 +152,7 @@ async def test_a_sibling_of_what_failed_is_reported_as_cancelled(tmp_path: Path)
     assert [deed.kind for deed in theatre.deeds].count("stop") == 1
 
 
-async def test_an_end_that_is_told_twice_is_reported_once(tmp_path: Path) -> None:
+async def test_an_end_that_the_host_sends_twice_is_reported_once(tmp_path: Path) -> None:
     theatre = Theatre(tmp_path, "subplans: [{id: a, steps: [{id: x, run: [mark]}, {id: y, run: [mark]}]}]")
 
     def again(deed: Deed) -> None:

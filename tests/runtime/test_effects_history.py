@@ -1,4 +1,4 @@
-"""Where steps are recorded: what is asked of a workspace before a step and after it, and what is told of it."""
+"""Workspaces with history: the calls before and after a step, and what is reported."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -102,7 +102,7 @@ async def test_what_could_not_be_proven_once_is_tried_again(tmp_path: Path) -> N
         ("[run nothing]", "infra"),
     ],
 )
-async def test_what_a_step_did_is_recorded_and_told_however_it_ended(
+async def test_what_a_step_did_is_recorded_and_reported_however_it_ended(
     tmp_path: Path, words: str, outcome: str
 ) -> None:
     theatre, workspaces = with_history(tmp_path, one_step(words, timeout="0.5s"))
@@ -197,7 +197,7 @@ async def test_the_host_may_forget_a_step_only_when_it_is_recorded_and_that_is_w
 # --- what moved before a process was started ---
 
 
-async def test_a_workspace_s_moves_are_told_with_and_without_a_setup(tmp_path: Path) -> None:
+async def test_a_workspace_s_moves_are_reported_with_and_without_a_setup(tmp_path: Path) -> None:
     theatre, _ = with_history(
         tmp_path,
         "merge: {mode: auto}\nsubplans:\n"
@@ -209,7 +209,7 @@ async def test_a_workspace_s_moves_are_told_with_and_without_a_setup(tmp_path: P
     assert theatre.moves("@workspace", "b") == ["prepare b"]
 
 
-async def test_the_moves_of_a_workspace_whose_setup_fails_are_told(tmp_path: Path) -> None:
+async def test_the_moves_of_a_workspace_whose_setup_fails_are_reported(tmp_path: Path) -> None:
     theatre, _ = with_history(
         tmp_path, "subplans: [{id: a, setup: [[exit 1]], steps: [{id: x, run: [mark]}]}]"
     )
@@ -217,7 +217,7 @@ async def test_the_moves_of_a_workspace_whose_setup_fails_are_told(tmp_path: Pat
     assert theatre.moves("@workspace") == ["prepare a"]
 
 
-async def test_what_moved_for_the_verify_of_a_group_is_told(tmp_path: Path) -> None:
+async def test_what_moved_for_the_verify_of_a_group_is_reported(tmp_path: Path) -> None:
     theatre, _ = with_history(tmp_path, GROUP)
     assert await theatre.run() == "completed"
     assert theatre.moves("@verify") == ["gather g"]

@@ -1,4 +1,4 @@
-"""Merges: what is verified before it moves, how often, and what is told of it."""
+"""Merges: what is verified before it moves, how often, and what is reported."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -75,7 +75,7 @@ async def test_what_need_not_be_verified_moves_at_once(tmp_path: Path) -> None:
     assert jobs(theatre, "@merge") == jobs(theatre, "@land") == []
 
 
-async def test_without_history_landing_tells_of_nothing(tmp_path: Path) -> None:
+async def test_without_history_landing_reports_of_nothing(tmp_path: Path) -> None:
     workspaces = NoWorkspaces(tmp_path)
     theatre = Theatre(tmp_path, plan(), workspaces=workspaces)
     assert await theatre.run() == "completed"
@@ -142,7 +142,7 @@ async def test_a_verify_that_could_not_be_run_says_nothing_about_what_came_toget
 
 
 @pytest.mark.parametrize("error", [OSError(5, "no"), WeftError("no"), HeldError("no")])
-async def test_what_cannot_be_removed_after_a_red_verify_is_told_and_changes_nothing(
+async def test_what_cannot_be_removed_after_a_red_verify_is_reported_and_changes_nothing(
     tmp_path: Path, error: BaseException
 ) -> None:
     theatre, _ = merging(tmp_path, plan("[exit 3]"), "merge a", failures={"discard": error})
@@ -184,14 +184,14 @@ async def test_what_is_held_says_for_what(tmp_path: Path) -> None:
     assert (one.outcome, one.data["files"], one.data["waits_for"]) == ("conflict", ["f", "g"], ["b"])
 
 
-async def test_what_only_waits_for_somebody_to_agree_says_so(tmp_path: Path) -> None:
+async def test_a_hold_that_only_needs_approval_says_so(tmp_path: Path) -> None:
     theatre, _ = merging(tmp_path, plan(), failures={"land": HeldError("agree", asks=True)})
     assert await theatre.run() == "waiting"
     facts = [one.fact for one in told(theatre, "step_finished") if one.outcome == "held"]
     assert [fact.asks for fact in facts if isinstance(fact, Ended)] == [True]
 
 
-async def test_a_conflict_that_nobody_can_settle_fails(tmp_path: Path) -> None:
+async def test_a_conflict_that_cannot_be_settled_fails(tmp_path: Path) -> None:
     theatre, _ = merging(tmp_path, plan(), failures={"merge": ConflictError("both changed it", ["f"])})
     assert await theatre.run() == "failed"
     assert theatre.outcomes("@merge") == ["conflict"]
@@ -238,7 +238,7 @@ async def test_a_later_round_may_be_red(tmp_path: Path) -> None:
     assert workspaces.published == {}
 
 
-async def test_the_end_of_an_earlier_round_told_again_is_not_that_of_the_next(tmp_path: Path) -> None:
+async def test_a_repeated_end_of_an_earlier_round_is_not_that_of_the_next(tmp_path: Path) -> None:
     theatre, workspaces = merging(tmp_path, plan("[wait]"), "merge a", overtaken={"merge a": 1})
 
     def release(deed: Deed) -> None:
@@ -253,7 +253,7 @@ async def test_the_end_of_an_earlier_round_told_again_is_not_that_of_the_next(tm
 
 
 async def test_a_round_is_not_forgotten_before_the_next_is_on_its_way(tmp_path: Path) -> None:
-    """Else whoever comes after a death between the two would begin with the first, which has been started."""
+    """Otherwise a coordinator after a death between the two would use the first id again."""
     theatre, _ = merging(tmp_path, plan(), "merge a", overtaken={"merge a": 1})
     await theatre.run()
     first, second = [job.id for job in jobs(theatre, "@merge")]
@@ -318,8 +318,8 @@ async def test_what_moved_before_it_could_be_stopped_is_done(tmp_path: Path) -> 
 # --- what is ahead ---
 
 
-async def test_a_conflict_ahead_is_told_once(tmp_path: Path) -> None:
-    """The second step ends when somebody has heard of it."""
+async def test_a_conflict_ahead_is_reported_once(tmp_path: Path) -> None:
+    """The second step ends when its start has been reported."""
     text = plan().replace("{id: x, run: [mark]}", "{id: w, run: [mark]}, {id: x, run: [wait]}")
     theatre, workspaces = merging(tmp_path, text)
     workspaces.foreseen = {"b": ["f"]}
@@ -336,6 +336,6 @@ async def test_a_conflict_ahead_is_told_once(tmp_path: Path) -> None:
 
 
 async def test_that_nothing_can_be_foreseen_is_no_harm(tmp_path: Path) -> None:
-    theatre, _ = merging(tmp_path, plan(), failures={"foresee": WeftError("no")})
+    theatre, _ = merging(tmp_path, plan(), failures={"forecast": WeftError("no")})
     assert await theatre.run() == "completed"
     assert told(theatre, "conflict_ahead") == []

@@ -79,7 +79,7 @@ async def test_the_conflict_is_opened_then_the_agent_works_then_it_is_closed_and
     assert theatre.moves("@resolve") == ["resolve a"]
 
 
-async def test_the_agent_is_told_what_is_in_conflict_and_how_it_is_judged(tmp_path: Path) -> None:
+async def test_the_prompt_names_the_conflict_and_how_it_is_judged(tmp_path: Path) -> None:
     theatre, _ = resolving(tmp_path, plan(verify="make test, [pytest, -q]"))
     await theatre.run()
     (job,) = jobs(theatre)
@@ -127,7 +127,7 @@ async def test_what_is_not_settled_has_failed_and_says_why(tmp_path: Path) -> No
         ("[run nothing]", "infra", "it could not be started: there is no nothing"),
     ],
 )
-async def test_however_the_agent_ended_the_conflict_is_closed_and_told_why(
+async def test_the_conflict_is_closed_with_the_reason_however_the_agent_ended(
     tmp_path: Path, agent: str, outcome: str, message: str
 ) -> None:
     theatre, workspaces = resolving(tmp_path, plan(agent, timeout="0.5s"))
@@ -202,7 +202,7 @@ async def test_a_resolution_that_passes_moves(tmp_path: Path) -> None:
 # --- stopping and dying ---
 
 
-async def test_what_is_to_stop_is_closed_and_opened_anew(tmp_path: Path) -> None:
+async def test_what_is_to_stop_is_closed_and_opened_again(tmp_path: Path) -> None:
     theatre, workspaces = resolving(tmp_path, plan("[wait]"))
 
     def stop(deed: Deed) -> None:
@@ -246,7 +246,7 @@ DEATHS = [
 
 
 @pytest.mark.parametrize(("kind", "name", "after"), DEATHS)
-async def test_killed_anywhere_whoever_takes_over_goes_on_and_no_agent_works_twice(
+async def test_after_a_kill_anywhere_the_next_coordinator_continues_and_no_agent_works_twice(
     tmp_path: Path, kind: str, name: str, after: bool
 ) -> None:
     theatre, workspaces = resolving(tmp_path, plan())
@@ -271,7 +271,7 @@ async def test_killed_anywhere_whoever_takes_over_goes_on_and_no_agent_works_twi
     assert theatre.moves("@resolve") == ["resolve a"]
 
 
-async def test_an_agent_that_was_lost_is_closed_and_started_anew(tmp_path: Path) -> None:
+async def test_an_agent_that_was_lost_is_closed_and_started_again(tmp_path: Path) -> None:
     theatre, workspaces = resolving(tmp_path, plan("[wait]", infra_retries=1))
 
     def crash(deed: Deed) -> None:

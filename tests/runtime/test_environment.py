@@ -39,7 +39,7 @@ def inherited(environ: dict[str, str], **more) -> dict[str, str]:
     return {name: value for name, value in made.items() if name not in TOLD}
 
 
-def test_a_step_is_told_which_one_it_is() -> None:
+def test_a_step_reads_its_identity_from_its_environment() -> None:
     assert step_environment({}, IDENTITY, extra={}) == TOLD
 
 
@@ -50,7 +50,7 @@ def test_what_every_step_needs_is_passed_on(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", FOR_AGENTS)
-def test_keys_are_passed_on_to_agents_and_to_nobody_else(pattern: str) -> None:
+def test_keys_are_passed_on_to_agents_only(pattern: str) -> None:
     name = example_of(pattern)
     assert inherited({name: "x"}, agent={}) == {name: "x"}
     assert inherited({name: "x"}) == {}
@@ -106,7 +106,7 @@ def test_what_an_adapter_sets_outranks_the_plan() -> None:
 
 
 @pytest.mark.parametrize("name", [*TOLD, "WEFT_SESSION", "WEFT_ANYTHING"])
-def test_weft_s_own_names_come_from_nobody_else(name: str) -> None:
+def test_variables_of_weft_cannot_be_set_by_others(name: str) -> None:
     made = step_environment({name: "x"}, IDENTITY, extra={name: "x"}, allow=[name])
     assert made == TOLD
 
@@ -136,7 +136,7 @@ def test_a_process_can_be_started_in_it() -> None:
 # --- the guard ---
 
 
-def test_whoever_runs_in_a_step_knows_the_subplan() -> None:
+def test_a_process_in_a_step_knows_the_subplan() -> None:
     assert inside_step(TOLD) == "store/model"
 
 

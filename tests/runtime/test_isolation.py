@@ -40,8 +40,8 @@ class Stage:
         self.root = root
         self.work = root / "work"
         self.work.mkdir()
-        grounds = SandboxContext(homes=(), project=root, weft=root / ".weft", plan_dir=root)
-        self.isolation = Isolation(P, Homes(root / "homes"), Boxes(program="/bin/bwrap", grounds=grounds))
+        context = SandboxContext(homes=(), project=root, weft=root / ".weft", plan_dir=root)
+        self.isolation = Isolation(P, Homes(root / "homes"), Boxes(program="/bin/bwrap", context=context))
         self.jobs = JobFactory(
             run="r",
             plan=P,

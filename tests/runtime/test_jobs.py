@@ -12,7 +12,7 @@ from weft.hosts.records import LocalRecords
 from weft.plan.loader.load import load_plan
 from weft.plan.model import Agent
 from weft.ports.host import EndReason, JobEnded
-from weft.runtime.jobs import JobFactory, could_not, output_name, reason
+from weft.runtime.jobs import JobFactory, not_started, output_name, reason
 
 PLAN = """
 weft: 1
@@ -178,14 +178,14 @@ def test_what_an_agent_reports_counts(tmp_path: Path) -> None:
 FREE = "; free some space (df -h, df -i), then type the command again"
 
 
-def test_what_could_not_be_begun_says_why() -> None:
-    named = could_not(launch(), OSError(28, "No space left on device", "/x"), at=1.0)
+def test_an_order_that_could_not_be_started_says_why() -> None:
+    named = not_started(launch(), OSError(28, "No space left on device", "/x"), at=1.0)
     assert (named.how, named.message) == (StepOutcome.INFRA, f"/x: No space left on device{FREE}")
     assert (
-        could_not(launch(), OSError(28, "No space left on device"), at=1.0).message
+        not_started(launch(), OSError(28, "No space left on device"), at=1.0).message
         == f"No space left on device{FREE}"
     )
-    assert could_not(launch(), WeftError("no such agent"), at=1.0).message == "no such agent"
+    assert not_started(launch(), WeftError("no such agent"), at=1.0).message == "no such agent"
 
 
 def test_a_reason_names_the_file_if_there_is_one() -> None:
@@ -222,7 +222,7 @@ def fact_of_report(tmp_path: Path, report: str, prices: str):
 PRICES = "{small: {input: 1, output: 1}, large: {input: 3, output: 15}}"
 
 
-def test_who_tells_tokens_and_no_cost_has_the_cost_of_its_price(tmp_path: Path) -> None:
+def test_an_agent_that_reports_only_tokens_has_the_cost_of_its_price(tmp_path: Path) -> None:
     fact = fact_of_report(tmp_path, '{"tokens": {"input": 1000, "output": 100}}', PRICES)
     assert (fact.cost, fact.tokens) == (4_500, 1_100)
 

@@ -212,9 +212,9 @@ def parted() -> tuple[Lineage, dict[str, int]]:
     return Lineage(plan, tracker), {path: row for row, path in enumerate(plan.outline.paths)}
 
 
-def test_the_parts_of_a_group_are_told_with_what_they_depend_on_in_it() -> None:
+def test_the_parts_of_a_group_come_with_their_dependencies_in_it() -> None:
     found, rows = parted()
-    request = found.parted(verify("g", rows))
+    request = found.with_parts(verify("g", rows))
     assert request is not None
     assert found.gathered_for(verify("g", rows)) == replace(request, parts=())
     assert (request.parts, request.without) == (PARTS, ())

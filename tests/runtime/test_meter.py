@@ -1,4 +1,4 @@
-"""What agents tell of what they spend, while they are under way."""
+"""Reports of agents about their spending while they run."""
 
 import json
 import os
@@ -30,11 +30,11 @@ subplans: [{id: a, prompt: x, steps: [{id: work, prompt: x}, {id: more, prompt: 
 
 
 SILENT = replace(adapter_of("command"), progress=None)
-"""An adapter that is none of those that tell."""
+"""An adapter without progress reports."""
 
 
 def speaking(heard: list[str]) -> AgentAdapter:
-    """One whose agents tell it on their standard output."""
+    """An adapter with progress reports on standard output."""
 
     def progress(_call: object, text: str) -> Progress | None:
         heard.append(text)
@@ -88,9 +88,9 @@ class Bench:
         self.write(json.dumps(values))
 
     def look(self, *, after: float = 1.0) -> list[tuple[int | None, int | None]]:
-        """What the engine hears of it: cost and tokens."""
+        """Reads once; returns the cost and tokens that the engine receives."""
         self.at += after
-        self.meter.look()
+        self.meter.read_all()
         heard = self.inbox.take()
         for fact in heard:
             self.engine.apply(fact)
@@ -99,7 +99,7 @@ class Bench:
         return [(fact.cost, fact.tokens) for fact in heard if isinstance(fact, Spent)]
 
 
-def test_the_first_that_an_agent_tells_is_heard_at_once(tmp_path: Path) -> None:
+def test_the_first_amount_of_an_agent_is_reported_at_once(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     assert bench.look() == []
     bench.tell(cost_usd=0.25, tokens=700)
@@ -107,7 +107,7 @@ def test_the_first_that_an_agent_tells_is_heard_at_once(tmp_path: Path) -> None:
     assert bench.engine.spent_so_far(bench.launch.firing) == (250_000, 700)
 
 
-def test_what_is_known_is_not_told_again(tmp_path: Path) -> None:
+def test_what_is_known_is_not_reported_again(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.tell(cost_usd=0.25)
     assert bench.look() == [(250_000, None)]
@@ -117,7 +117,7 @@ def test_what_is_known_is_not_told_again(tmp_path: Path) -> None:
     assert bench.look(after=60.0) == []
 
 
-def test_little_is_told_after_a_while_and_much_at_once(tmp_path: Path) -> None:
+def test_small_amounts_are_reported_after_a_while_and_large_ones_at_once(tmp_path: Path) -> None:
     bench = Bench(tmp_path, "budget: 10")
     bench.tell(cost_usd=0.01)
     assert bench.look() == [(10_000, None)]
@@ -140,7 +140,7 @@ def test_much_is_a_hundredth_of_the_nearest_ceiling_in_its_own_unit(tmp_path: Pa
     assert bench.look() == [(9_000_000, 11)]
 
 
-def test_when_one_tells_all_do(tmp_path: Path) -> None:
+def test_when_one_amount_is_reported_all_are(tmp_path: Path) -> None:
     bench = Bench(tmp_path, "budget: 10")
     other = Launch(firing=1, execution=2, row=1, path="a", step="work", attempt=1, timeout=1, grace=1,
                    work=bench.launch.work)  # fmt: skip
@@ -182,7 +182,7 @@ def test_a_file_that_is_half_written_or_is_no_file_changes_nothing(tmp_path: Pat
     assert bench.look(after=60.0) == [(500_000, None)]
 
 
-def test_a_successor_tells_only_what_its_predecessor_has_not(tmp_path: Path) -> None:
+def test_a_successor_reports_only_new_amounts(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.tell(cost_usd=0.25)
     bench.look()
@@ -192,7 +192,7 @@ def test_a_successor_tells_only_what_its_predecessor_has_not(tmp_path: Path) -> 
     assert bench.look() == [(500_000, None)]
 
 
-def test_of_what_has_ended_nothing_is_told(tmp_path: Path) -> None:
+def test_nothing_is_reported_for_ended_agents(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.look()
     bench.tell(cost_usd=0.25)
@@ -206,7 +206,7 @@ def test_tokens_have_a_price_if_there_is_one_for_the_model_or_the_agent(tmp_path
     assert bench.look() == [(4_500, 1_100)]
 
 
-def test_an_agent_that_never_tells_is_not_asked(tmp_path: Path) -> None:
+def test_an_agent_that_reports_only_at_its_end_is_not_read(tmp_path: Path) -> None:
     bench = Bench(tmp_path, adapter=SILENT)
     bench.tell(cost_usd=0.25)
     assert bench.look() == []
@@ -227,7 +227,7 @@ def test_a_file_that_has_not_changed_is_not_read(tmp_path: Path) -> None:
     assert heard == ["hello"]
 
 
-def test_what_was_not_worth_to_be_told_is_told_later_whatever_the_file_says_by_then(tmp_path: Path) -> None:
+def test_an_amount_that_was_too_small_is_reported_later_whatever_the_file_holds_then(tmp_path: Path) -> None:
     bench = Bench(tmp_path, "budget: 100")
     bench.tell(cost_usd=0.01)
     bench.look()

@@ -64,7 +64,7 @@ class World:
 
     async def begin(self, order: Launch) -> None:
         self.watch.ordered(order)
-        await self.watch.begins(order)
+        await self.watch.step_starts(order)
 
     async def end(self, order: Launch) -> tuple[OutsideChange, ...]:
         fact = await self.watch.ended(order, end_of(order))
@@ -184,7 +184,7 @@ async def test_a_check_takes_a_bounded_time_and_the_oldest_looks_are_renewed_fir
 async def test_without_a_way_to_look_nothing_is_watched() -> None:
     watch, step = OutsideWatch(), launch(1, "a")
     watch.ordered(step)
-    await watch.begins(step)
+    await watch.step_starts(step)
     assert await watch.ended(step, end_of(step)) == end_of(step)
 
 

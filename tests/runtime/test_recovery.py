@@ -284,7 +284,7 @@ async def test_a_later_round_that_runs_is_taken_over(tmp_path: Path) -> None:
     assert workspaces.published == {"merge a": 2}
 
 
-async def test_a_verify_that_passed_while_nobody_was_there_is_run_again_as_what_is_there_may_be_another(
+async def test_a_verify_that_passed_without_a_coordinator_is_run_again_because_the_merge_may_be_another(
     tmp_path: Path,
 ) -> None:
     theatre, workspaces = one_merge(tmp_path, "mark")
@@ -296,7 +296,7 @@ async def test_a_verify_that_passed_while_nobody_was_there_is_run_again_as_what_
     assert theatre.outcomes("@merge") == ["done"]
 
 
-async def test_a_merge_that_was_made_anew_and_not_verified_yet_does_not_move(tmp_path: Path) -> None:
+async def test_a_merge_that_was_made_again_and_not_verified_yet_does_not_move(tmp_path: Path) -> None:
     """The first round has passed; it dies when the second is about to start, which would be red."""
     theatre, workspaces = one_merge(tmp_path, "wait, exit 1", merge=1)
 
@@ -315,7 +315,7 @@ async def test_a_merge_that_was_made_anew_and_not_verified_yet_does_not_move(tmp
     assert theatre.outcomes("@merge") == ["failed"]
 
 
-async def test_a_verify_that_was_red_while_nobody_was_there_is_red(tmp_path: Path) -> None:
+async def test_a_verify_that_failed_without_a_coordinator_has_failed(tmp_path: Path) -> None:
     theatre, workspaces = one_merge(tmp_path, "exit 1")
     job = await dies_after_start(theatre, 3)
     theatre.machine.work()
@@ -347,7 +347,7 @@ async def test_a_setup_is_taken_over_and_what_it_made_is_accepted(tmp_path: Path
     assert theatre.outcomes("@workspace") == ["done"]
 
 
-async def test_what_a_step_did_while_nobody_was_there_is_recorded(tmp_path: Path) -> None:
+async def test_the_work_of_a_step_without_a_coordinator_is_recorded(tmp_path: Path) -> None:
     theatre, workspaces = one_merge(tmp_path, "mark")
     await dies_after_start(theatre, 2)
     theatre.machine.work()
@@ -377,7 +377,7 @@ async def test_what_is_lost_is_done_again(tmp_path: Path) -> None:
     assert theatre.outcomes("x") == ["lost", "done"]
 
 
-async def test_what_ended_on_request_of_nobody_that_is_known_is_lost(tmp_path: Path) -> None:
+async def test_a_job_that_was_stopped_by_an_unknown_program_is_lost(tmp_path: Path) -> None:
     theatre = Theatre(tmp_path, "infra_retries: 0\nsubplans: [{id: a, steps: [{id: x, run: [wait]}]}]")
     theatre.after = dies(1, "start")
     with pytest.RaisesGroup(KilledError):
@@ -390,8 +390,8 @@ async def test_what_ended_on_request_of_nobody_that_is_known_is_lost(tmp_path: P
     assert theatre.outcomes("x") == ["lost"]
 
 
-async def test_what_was_stopped_by_one_who_died_is_stopped_and_not_lost(tmp_path: Path) -> None:
-    """And that another has taken over is told before all that it finds."""
+async def test_a_job_that_a_dead_coordinator_stopped_is_stopped_and_not_lost(tmp_path: Path) -> None:
+    """The fact that another coordinator has taken over comes before all that it finds."""
     theatre = Theatre(tmp_path, "infra_retries: 0\nsubplans: [{id: a, steps: [{id: x, run: [wait]}]}]")
 
     def stop(deed: Deed) -> None:

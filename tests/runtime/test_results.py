@@ -90,7 +90,7 @@ def test_one_may_be_in_a_file_and_the_other_not(files: Files) -> None:
     assert read_output(job(stdout="short", stderr_bytes=4), files.records, "r.1.1") == ("short", "long")
 
 
-def test_a_tail_goes_on_where_the_file_ends(files: Files) -> None:
+def test_a_tail_continues_where_the_file_ends(files: Files) -> None:
     head, tail = "abcä".encode()[:-1], "ä".encode()[1:] + b"xyz"
     files.write(out=head, out_tail=tail)
     assert files.read(8)[0] == "abcäxyz"
@@ -145,7 +145,7 @@ def test_files_that_are_not_there_give_nothing(files: Files) -> None:
     assert files.read() == ("", "")
 
 
-def test_that_output_is_missing_is_told(files: Files) -> None:
+def test_that_output_is_missing_is_reported(files: Files) -> None:
     files.write(out=b"head")
     assert files.read(10, 5) == ("head\n[… 6 bytes left out …]\n", "\n[… 5 bytes left out …]\n")
 
@@ -249,7 +249,7 @@ def test_a_program_that_cannot_be_run_is_no_failure_of_the_work(code: int, said:
     assert ended.message == f"a program {said}: exit code {code}"
 
 
-def test_a_time_limit_is_told() -> None:
+def test_a_time_limit_is_reported() -> None:
     ended = fact(job(why=EndReason.TIMEOUT, signal=15))
     assert (ended.how, ended.message) == (
         StepOutcome.TIMEOUT,
@@ -267,7 +267,7 @@ def test_what_ended_by_itself_before_the_request_came_is_done() -> None:
     assert fact(job(exit_code=0), halted=StepOutcome.CANCELLED).how is StepOutcome.DONE
 
 
-def test_what_was_ended_and_nobody_knows_why_is_lost() -> None:
+def test_a_job_that_was_ended_from_outside_is_lost() -> None:
     ended = fact(job(why=EndReason.STOPPED))
     assert (ended.how, ended.message) == (
         StepOutcome.LOST,
@@ -291,7 +291,7 @@ def test_what_could_not_be_started_is_no_failure_of_the_work(said: str, told: st
         ("command", "cannot run codex: no", ""),
     ],
 )
-def test_an_agent_whose_program_is_missing_is_told_with_how_to_install_it(
+def test_an_agent_whose_program_is_missing_is_reported_with_how_to_install_it(
     use: str, said: str, told: str
 ) -> None:
     agent = Agent(name="coder", use=use)
@@ -304,12 +304,12 @@ def test_an_agent_whose_program_is_missing_is_told_with_how_to_install_it(
     assert ended.message == f"it could not be started: {said}{told}"
 
 
-def test_what_nobody_watched_is_lost() -> None:
+def test_a_job_without_a_supervisor_is_lost() -> None:
     assert fact(job(why=EndReason.LOST)).how is StepOutcome.LOST
 
 
 @pytest.mark.parametrize(("count", "said"), [(1, "1 process"), (1_234, "1,234 processes")])
-def test_processes_left_behind_are_told(count: int, said: str) -> None:
+def test_processes_left_behind_are_reported(count: int, said: str) -> None:
     assert fact(job(exit_code=0, leftovers=count)).message == f"it left {said} running, which Weft ended"
     assert fact(job(exit_code=3, leftovers=count)).message.startswith("exit code 3; it left")
 

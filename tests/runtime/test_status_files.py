@@ -18,7 +18,7 @@ def names(folder: Path) -> list[str]:
 
 @contextmanager
 def slow_disk(before: str = "fsync") -> Iterator[tuple[threading.Event, threading.Event, list[str]]]:
-    """A disk that tells when it is first asked, waits until it may go on, and notes what got its name."""
+    """A disk that reports its first use, waits until it may continue, and records what was renamed."""
     asked, may_go_on = threading.Event(), threading.Event()
     named: list[str] = []
     operations: dict[str, Callable[..., None]] = {"fsync": os.fsync, "replace": os.replace}
@@ -57,7 +57,7 @@ def test_the_newest_is_what_stays(tmp_path: Path) -> None:
     assert read_status(status_file(tmp_path, "a")) == {"number": 99}
 
 
-def test_a_burst_holds_nobody_up_and_only_its_newest_is_written(tmp_path: Path) -> None:
+def test_a_burst_delays_no_caller_and_only_the_newest_is_written(tmp_path: Path) -> None:
     with slow_disk() as (asked, may_go_on, named), closing(StatusFiles(tmp_path)) as files:
         files.set("a", {"number": -1})
         assert asked.wait(60)
@@ -124,7 +124,7 @@ def test_a_folder_that_cannot_be_made_is_an_error_that_is_remembered(tmp_path: P
     assert isinstance(files.error, UnsafeFileError)
 
 
-def test_a_file_goes_on_being_written_after_an_error(tmp_path: Path) -> None:
+def test_a_file_continues_being_written_after_an_error(tmp_path: Path) -> None:
     with closing(StatusFiles(tmp_path)) as files:
         files.set("a", {"state": object()})
     assert isinstance(files.error, TypeError)

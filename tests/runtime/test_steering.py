@@ -25,7 +25,7 @@ Heard = Callable[[Sequence[Recorded]], None]
 
 
 def on(theatre: Theatre, what: dict[tuple[str, str], Callable[[], None]]) -> Heard:
-    """What is done when something has been told: of a kind, with an outcome."""
+    """An action after an event of this kind and outcome."""
 
     def hears(events: Sequence[Recorded]) -> None:
         for one in events:
@@ -34,7 +34,7 @@ def on(theatre: Theatre, what: dict[tuple[str, str], Callable[[], None]]) -> Hea
     return hears
 
 
-async def test_what_is_paused_goes_on_at_the_next_step(tmp_path: Path) -> None:
+async def test_what_is_paused_continues_at_the_next_step(tmp_path: Path) -> None:
     theatre = Theatre(tmp_path, TWO_STEPS)
     (job,) = [f"{RUN}.1.1"]
     states: list[str] = []
@@ -63,7 +63,7 @@ async def test_what_is_paused_goes_on_at_the_next_step(tmp_path: Path) -> None:
     assert theatre.recorded_run.requests == {}
 
 
-async def test_what_is_frozen_stands_still_and_goes_on(tmp_path: Path) -> None:
+async def test_what_is_frozen_stands_still_and_continues(tmp_path: Path) -> None:
     theatre = Theatre(tmp_path, TWO_STEPS)
     job = f"{RUN}.1.1"
     begun: list[str] = []
@@ -83,7 +83,7 @@ async def test_what_is_frozen_stands_still_and_goes_on(tmp_path: Path) -> None:
     assert theatre.outcomes("x") == theatre.outcomes("y") == ["done"]
 
 
-async def test_a_stop_ends_the_run_and_the_next_coordinator_goes_on(tmp_path: Path) -> None:
+async def test_a_stop_ends_the_run_and_the_next_coordinator_continues(tmp_path: Path) -> None:
     theatre = Theatre(tmp_path, slices({"a": "[mark, wait]"}))
     assert await theatre.run(on(theatre, {("step_started", ""): lambda: say(theatre, "stop")})) == "stopped"
     assert theatre.outcomes("x") == ["stopped"]
@@ -107,14 +107,16 @@ def goes_through(theatre: Theatre) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("subplan", ["", "a"], ids=["of all", "of a subplan"])
-async def test_a_stop_that_nobody_heard_does_not_stop_the_next_one(tmp_path: Path, subplan: str) -> None:
+async def test_a_stop_that_no_coordinator_took_does_not_stop_the_next_one(
+    tmp_path: Path, subplan: str
+) -> None:
     theatre = await stopped(tmp_path)
     say(theatre, "stop", subplan)
     assert await theatre.run(on(theatre, {("step_started", ""): goes_through(theatre)})) == "completed"
     assert theatre.recorded_run.requests == {}
 
 
-async def test_a_pause_that_nobody_heard_pauses_the_next_one(tmp_path: Path) -> None:
+async def test_a_pause_that_no_coordinator_took_pauses_the_next_one(tmp_path: Path) -> None:
     theatre = await stopped(tmp_path)
     say(theatre, "pause")
     states: list[str] = []
@@ -128,7 +130,7 @@ async def test_a_pause_that_nobody_heard_pauses_the_next_one(tmp_path: Path) -> 
     assert states[0] == "paused"
 
 
-async def test_a_subplan_is_stopped_at_once_and_goes_on_while_others_do(tmp_path: Path) -> None:
+async def test_a_subplan_is_stopped_at_once_and_continues_while_others_do(tmp_path: Path) -> None:
     theatre = Theatre(tmp_path, slices({"a": "[mark, wait]", "b": "[mark, wait]"}))
     ended: list[str] = []
 

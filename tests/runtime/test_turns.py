@@ -1,4 +1,4 @@
-"""What is ordered is on its way before anybody is told what happened."""
+"""Orders are carried out before listeners receive the events."""
 
 import asyncio
 from collections.abc import Sequence

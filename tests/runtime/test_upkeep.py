@@ -84,5 +84,5 @@ def test_without_a_history_what_was_done_is_nowhere_else(workspaces: NoWorkspace
 def test_only_slices_have_workspaces_that_can_go(workspaces: NoWorkspaces) -> None:
     rows = {path: row for row, path in enumerate(load_plan(PLAN).outline.paths)}
     one = upkeep(workspaces)
-    wanted = [path for path, row in rows.items() if one.wants_removed(row)]
+    wanted = [path for path, row in rows.items() if one.is_to_remove(row)]
     assert wanted == ["g/merged", "g/failed", "gone/merged", "gone/failed", "poor", "late"]

@@ -53,7 +53,7 @@ class KilledError(BaseException):
 
 
 class VirtualClock:
-    """Time passes when somebody waits for it."""
+    """A clock on which time passes when a task waits for it."""
 
     def __init__(self) -> None:
         self._now = 100.0
@@ -75,11 +75,11 @@ class Deed(Struct, frozen=True):
 
 
 class NoWorkspaces:
-    """Of all that is asked for nothing is done, but on the record. What has moved stays moved, as on a disk.
+    """Workspaces that only record calls. A ref that has moved stays moved, as on a disk.
 
-    Each of the failures is raised once, by the method of its name. With `history` there are moves to tell of. What
-    is in `verifies`, as `merge a` or `land a`, is to be verified before it moves; and what is in `overtaken` finds
-    so often that its branch has moved meanwhile.
+    Each of the failures is raised once, by the method of its name. With `history` there are moves to report. The
+    operations in `verifies`, such as `merge a` or `land a`, need a verify before they move; those in `overtaken`
+    find that many times that their branch has moved meanwhile.
     """
 
     def __init__(
@@ -256,12 +256,12 @@ class NoWorkspaces:
     def take_commits(self, path: str) -> None:
         """There is no repository."""
 
-    def put_away(self, path: str) -> None:
+    def archive(self, path: str) -> None:
         self.removed.append(f"put away {path}")
 
-    def foresee(self, path: str) -> Mapping[str, Sequence[str]]:
-        if "foresee" in self._failures:
-            raise self._failures.pop("foresee")
+    def forecast(self, path: str) -> Mapping[str, Sequence[str]]:
+        if "forecast" in self._failures:
+            raise self._failures.pop("forecast")
         return self.foreseen
 
 
@@ -304,12 +304,12 @@ class Theatre:
         return [one.outcome for one in self.events() if (one.kind, one.step) == ("step_finished", step)]
 
     def ends(self, step: str, subplan: str = "") -> list[dict[str, Any]]:
-        """What is told about its ends."""
+        """Returns the reported ends."""
         found = [one for one in self.events() if (one.kind, one.step) == ("step_finished", step)]
         return [one.data for one in found if not subplan or one.subplan == subplan]
 
     def moves(self, step: str, subplan: str = "") -> list[str]:
-        """The names of all that is told to have moved by it."""
+        """Returns the names of all refs that it is reported to have moved."""
         return [move["ref"] for data in self.ends(step, subplan) for move in data.get("moves", ())]
 
     # --- what is done ---

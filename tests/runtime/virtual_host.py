@@ -145,14 +145,14 @@ class VirtualMachine:
             self._frozen.discard(name)
 
     def release(self, name: str) -> None:
-        """Let a job go on that waits."""
+        """Lets a waiting job continue."""
         self.work()
         assert self.jobs[name].waits
         self._pending.append(name)
         self.work()
 
     def crash(self) -> None:
-        """Whoever watches the jobs dies, and all that run are lost."""
+        """The supervisor dies, and all running jobs are lost."""
         for name in [name for name in self.jobs if name not in self._pending]:
             self.end(name, why=EndReason.LOST)
 

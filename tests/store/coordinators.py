@@ -37,7 +37,7 @@ class Coordinator:
         return [line.removesuffix("\n") for line in self._stdout if line.endswith("\n")]
 
     def hang_up(self) -> None:
-        """Nothing comes to its standard input any more: it, and whoever shares that, is to end."""
+        """Closes its standard input, which ends it and every process that shares the input."""
         self._stdin.close()
 
     def __enter__(self) -> Self:

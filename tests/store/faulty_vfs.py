@@ -64,7 +64,7 @@ def _sqlite() -> ctypes.CDLL:
 
 
 class Disk:
-    """Counts what is done to files, and fails when it is told to."""
+    """Counts operations on files, and fails on request."""
 
     def __init__(self) -> None:
         self.done = 0

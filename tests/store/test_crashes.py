@@ -262,7 +262,7 @@ def files_no_longer_than(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_python_is_told_of_the_limit_by_an_error_and_not_by_a_signal() -> None:
+def test_python_gets_an_error_at_the_limit_and_no_signal() -> None:
     assert signal.getsignal(signal.SIGXFSZ) == signal.SIG_IGN
 
 

@@ -203,16 +203,16 @@ def test_a_damaged_journal_is_kept_and_said_to_be_damaged(path: Path) -> None:
 
 
 @pytest.mark.parametrize("column", ["at", "kind", "subplan", "step", "attempt", "outcome", "cost", "data"])
-def test_an_entry_that_has_changed_is_refused_by_all_who_read_it(path: Path, column: str) -> None:
+def test_an_entry_that_has_changed_is_refused_by_all_readers(path: Path, column: str) -> None:
     with opened(path, with_run=True) as journal:
         event = make_event(kind="subplan_state", subplan="a", outcome="running", cost=3, fact=Woke(at=1.0))
         journal.append("r1", [(1.0, event)])
-        assert [one.kind for one in journal.lives("r1", ["a"])] == ["subplan_state"]
+        assert [one.kind for one in journal.step_events("r1", ["a"])] == ["subplan_state"]
         changed = "7" if column in {"at", "attempt", "cost"} else f"replace({column}, 'a', 'b') || ' '"
         sql(path, f"UPDATE events SET {column} = {changed}")
         for read in (
             lambda: list(journal.events("r1")),
-            lambda: journal.glance("r1"),
+            lambda: journal.notable_events("r1"),
         ):
             with pytest.raises(
                 DamagedError, match=r"entry 1 does not match its checksum; .* weft doctor --fix"
@@ -268,7 +268,7 @@ def test_a_journal_without_checksums_can_be_read_and_gets_them_when_it_is_writte
     sql(path, "PRAGMA user_version = 3")
     with closing(open_reader(path)) as reader:
         assert (list(reader.events("r1")), reader.runs()) == (before, [record()])
-        assert [one.seq for one in reader.glance("r1")] == [1, 2]
+        assert [one.seq for one in reader.notable_events("r1")] == [1, 2]
     with opened(path) as journal:
         add(journal, ["c"])
         assert kinds(journal) == ["a", "b", "c"]
@@ -308,7 +308,7 @@ def test_a_journal_that_is_closed_is_a_mistake_of_ours(path: Path) -> None:
             add(journal, ["a"])
 
 
-def test_somebody_who_does_not_stop_writing_is_not_waited_for_for_ever(path: Path) -> None:
+def test_the_wait_for_another_writer_is_limited(path: Path) -> None:
     with opened(path, with_run=True) as journal, closing(open_reader(path)) as reader:
         reader._database.rows("PRAGMA busy_timeout = 0")
         with (
@@ -341,7 +341,7 @@ def test_an_old_sqlite_is_refused(
 
 @pytest.fixture
 def guarded() -> Iterator[Path]:
-    """A journal in a directory that all may enter and nobody may write to."""
+    """A journal in a directory that all users may enter and none may write to."""
     with tempfile.TemporaryDirectory(prefix="weft-") as made:
         folder = Path(made)
         with opened(folder / "weft.db", with_run=True) as journal:

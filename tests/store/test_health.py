@@ -10,7 +10,7 @@ from stored_events import make_event
 from weft.engine.messages.facts import RunStarted
 from weft.errors import WeftError
 from weft.ports.journal import RunRecord
-from weft.store.health import ailments, open_to_examine
+from weft.store.health import find_problems, open_to_examine
 from weft.store.sqlite import open_journal
 
 
@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_tells_how_a_run_began_and_when_something_last_happened(path: Path) -> None:
+def test_the_first_fact_and_the_time_of_the_last_event_can_be_read(path: Path) -> None:
     with closing(open_to_examine(path)) as journal:
         first = journal.first_fact("r")
         assert isinstance(first, RunStarted)
@@ -45,10 +45,10 @@ def test_a_fact_that_cannot_be_read_is_none(path: Path) -> None:
 
 
 def test_a_sound_journal_has_no_ailments(path: Path) -> None:
-    assert ailments(path, patience=60.0) == []
+    assert find_problems(path, patience=60.0) == []
 
 
-def test_what_sqlite_finds_is_told_in_its_words(path: Path) -> None:
+def test_what_sqlite_finds_is_reported_in_its_words(path: Path) -> None:
     """A row that the index does not know."""
     with closing(sqlite3.connect(path)) as database, database:
         (root,) = database.execute(
@@ -58,4 +58,4 @@ def test_what_sqlite_finds_is_told_in_its_words(path: Path) -> None:
         database.execute("UPDATE sqlite_schema SET rootpage = 1000 WHERE name = 'open_requests'")
     assert root != 1000
     with pytest.raises(WeftError, match="is damaged: "):
-        ailments(path, patience=60.0)
+        find_problems(path, patience=60.0)

@@ -36,7 +36,7 @@ def test_of_several_that_come_at_once_exactly_one_may_write(path: Path) -> None:
         assert sorted(each.says() for each in everybody) == ["busy", "busy", "epoch 1"]
 
 
-def test_who_comes_second_hears_who_came_first_and_what_to_do(path: Path) -> None:
+def test_the_second_process_gets_the_holder_and_what_to_do(path: Path) -> None:
     with Coordinator("hold", path) as first:
         first.go()
         assert first.says() == "epoch 1"
@@ -72,14 +72,14 @@ def test_a_program_that_the_holder_started_does_not_keep_the_lock(path: Path) ->
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """By somebody who has not come any further."""
+    """The lock is held by a process that has done nothing else yet."""
     path.parent.mkdir(exist_ok=True)
     with (path.parent / LOCK_FILE).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def test_a_holder_that_has_only_just_begun_has_no_name_yet(path: Path) -> None:
+def test_a_holder_that_has_only_just_started_has_no_name_yet(path: Path) -> None:
     with (
         locked(path),
         pytest.raises(BusyError, match=r"has just started in .*; wait a moment") as raised,
@@ -90,14 +90,14 @@ def test_a_holder_that_has_only_just_begun_has_no_name_yet(path: Path) -> None:
 
 
 def died(path: Path) -> None:
-    """Somebody had the lease, and is dead."""
+    """A process had the lease and is dead."""
     with Coordinator("hold", path) as first:
         first.go()
         assert first.says() == "epoch 1"
         first.kill()
 
 
-def test_the_dead_holder_of_before_is_not_taken_for_the_one_that_has_just_begun(
+def test_the_dead_holder_of_before_is_not_taken_for_the_one_that_has_just_started(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     died(path)
@@ -113,7 +113,7 @@ def test_a_holder_without_a_command_is_named_by_its_number(path: Path) -> None:
 
 
 def test_the_lock_of_a_dead_holder_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was about to start a program when it was killed, and that has not begun."""
+    """It was killed while it started a program, which has not started yet."""
     died(path)
     descriptor = os.open(path.parent / LOCK_FILE, os.O_RDWR)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -205,7 +205,7 @@ def test_the_holder_is_written_down_for_all_to_see(path: Path) -> None:
     assert is_alive(holder)
 
 
-def test_a_lease_that_is_gone_is_nobodys(path: Path) -> None:
+def test_a_lease_that_is_gone_has_no_holder(path: Path) -> None:
     with opened(path, with_run=True) as journal:
         journal._database.rows("DELETE FROM lease")
         assert journal.holder() is None
@@ -222,7 +222,7 @@ def test_a_process_with_the_same_number_is_not_the_same_process() -> None:
     assert not is_alive(replace(holder, started=holder.started + 1))
 
 
-def test_a_process_that_has_ended_is_not_alive_even_if_nobody_waited_for_it() -> None:
+def test_a_zombie_is_not_alive() -> None:
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
         stat = Path(f"/proc/{process.pid}/stat").read_text()
         started = int(stat.rpartition(")")[2].split()[19])

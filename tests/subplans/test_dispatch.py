@@ -24,27 +24,27 @@ def paths(mind: Dispatch, rows: list[int]) -> list[str]:
 def test_the_end_of_one_orders_what_may_begin_after_it() -> None:
     mind = dispatch(Subplan("a", work), Subplan("b", work, ("a",)), Subplan("c", work, ("a",)))
     first = mind.start(0.0)
-    assert paths(mind, first.begin) == ["a"]
-    then = mind.settle(first.begin[0], COMPLETED, 1.5, value=7)
-    assert paths(mind, then.begin) == ["b", "c"]
-    assert mind.in_flight == tuple(then.begin)
+    assert paths(mind, first.start) == ["a"]
+    then = mind.settle(first.start[0], COMPLETED, 1.5, value=7)
+    assert paths(mind, then.start) == ["b", "c"]
+    assert mind.in_flight == tuple(then.start)
     assert mind.results()["a"].value == 7
     assert mind.failure() is None
 
 
 def test_a_failure_orders_the_end_of_what_runs_once() -> None:
     mind = dispatch(Subplan("a", work), Subplan("b", work), Subplan("c", work))
-    a, b, c = mind.start(0.0).begin
+    a, b, c = mind.start(0.0).start
     assert mind.settle(a, FAILED, 1.0, error=ValueError("no")).cancel == [b, c]
     assert mind.cancel(1.5).cancel == []
     assert mind.settle(b, FAILED, 2.0, error=ValueError("me too")).cancel == []
-    assert mind.settle(c, CANCELLED, 3.0).begin == []
+    assert mind.settle(c, CANCELLED, 3.0).start == []
     assert mind.tracker.finished
 
 
 def test_what_is_not_in_flight_cannot_end() -> None:
     mind = dispatch(Subplan("a", work))
-    (a,) = mind.start(0.0).begin
+    (a,) = mind.start(0.0).start
     mind.settle(a, COMPLETED, 1.0)
     with pytest.raises(StateError, match="'a' is not in flight"):
         mind.settle(a, COMPLETED, 1.0)
@@ -52,7 +52,7 @@ def test_what_is_not_in_flight_cannot_end() -> None:
 
 def test_work_that_a_driver_cancelled_of_its_own_accord_has_no_cause() -> None:
     mind = dispatch(Subplan("a", work))
-    (a,) = mind.start(0.0).begin
+    (a,) = mind.start(0.0).start
     mind.settle(a, CANCELLED, 1.0)
     result = mind.results()["a"]
     assert (result.reason, result.cause) == (FailureReason.CANCELLED, None)

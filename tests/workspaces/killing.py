@@ -1,11 +1,11 @@
-"""What is asked of a world is done in a process that is killed (-9) before, in or after its n-th command of git.
+"""Runs an operation of a world in a process that is killed (-9) before, during or after its n-th git command.
 
-The processes are forked from one that has all modules and no threads, which is quick. Their `git` is a script that
-counts how often it is called, and kills whoever called it.
+The processes are forked from one that has imported all modules and has no threads, which is fast. Their `git` is a
+script that counts its calls and kills the process that called it.
 
-In a command: git may write only so much into a file, and the kernel kills it as it would write more, by a signal
-that git does not handle. So it dies with its locks taken, as by SIGKILL, and always at the same place: with
-nothing in its lock, or later, in the middle of a large file.
+During a command: git may write only a limited number of bytes to a file, and beyond that the kernel kills it by a
+signal that git does not handle. So it dies with its locks taken, as by SIGKILL, and always at the same point: with
+an empty lock, or later, in the middle of a large file.
 """
 
 import os
@@ -23,7 +23,7 @@ import msgspec
 from weft.engine.messages.facts import RefMove
 from weft.errors import WeftError
 from weft.ports.workspaces import Breach, ClosedConflict, MergeResult
-from weft.workspaces.git.base.children import can_lock
+from weft.workspaces.git.base.child_records import can_lock
 from workspaces.cloned_world import ClonedWorld
 from workspaces.landing_world import LandingWorld
 from workspaces.worlds import World

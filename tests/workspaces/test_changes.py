@@ -30,7 +30,7 @@ def folded(**records: SliceChanges) -> dict[str, str | None]:
     }
 
 
-def test_nobody_did_anything() -> None:
+def test_no_changes_fold_to_nothing() -> None:
     assert folded() == {}
 
 
@@ -63,7 +63,7 @@ def test_one_that_removed_and_one_that_changed_a_file_are_a_conflict() -> None:
         folded(a=did(x=(None, "1")), b=did(["a"], x=("1", None)), c=did(["a"], x=("1", "2")))
 
 
-def test_a_conflict_is_told_of_the_latest_slices_only() -> None:
+def test_a_conflict_is_reported_the_latest_slices_only() -> None:
     records = {
         "a": did(x=(None, "1")),
         "b": did(["a"], x=("1", "2")),

@@ -106,7 +106,7 @@ def test_what_a_step_leaves_is_committed_upon_its_commits_and_the_clone_has_that
     assert step_git(world, "a", "status", "--porcelain") == ""
 
 
-def test_steps_go_on_with_what_those_before_them_committed(world: World) -> None:
+def test_steps_continue_with_what_those_before_them_committed(world: World) -> None:
     begun(world)
     for number in range(3):
         world.workspaces.prove("a")
@@ -189,7 +189,7 @@ def test_the_user_s_filters_are_not_run_on_what_a_step_left(world: World, tmp_pa
 # What is not as it should be
 
 
-def test_another_branch_in_the_clone_is_told_and_what_is_there_is_kept(world: World) -> None:
+def test_another_branch_in_the_clone_is_reported_and_what_is_there_is_kept(world: World) -> None:
     begun(world)
     step_git(world, "a", "switch", "--quiet", "--create", "mine")
     made = committed(world, "a", {"one": "1"})
@@ -201,7 +201,7 @@ def test_another_branch_in_the_clone_is_told_and_what_is_there_is_kept(world: Wo
         world.record("a")
 
 
-def test_an_unfinished_merge_in_the_clone_is_told(world: World) -> None:
+def test_an_unfinished_merge_in_the_clone_is_reported(world: World) -> None:
     begun(world)
     step_git(world, "a", "switch", "--quiet", "--create", "side")
     committed(world, "a", {"README": "side\n"})
@@ -215,7 +215,7 @@ def test_an_unfinished_merge_in_the_clone_is_told(world: World) -> None:
     assert step_git(world, "a", "status", "--porcelain") == ""
 
 
-def test_a_branch_that_both_moved_is_told_and_nothing_is_lost(world: World) -> None:
+def test_a_branch_that_both_moved_is_reported_and_nothing_is_lost(world: World) -> None:
     begun(world)
     made = committed(world, "a", {"one": "1"})
     other = world.git.line("commit-tree", "-p", world.base, "-m", "a person", f"{world.base}^{{tree}}")
@@ -283,7 +283,7 @@ def test_an_agent_resolves_a_conflict_in_its_clone(world: World) -> None:
 
 
 @pytest.mark.parametrize("version", [2, 3, 4])
-def test_a_file_that_one_side_removed_is_settled_by_telling_git_in_the_clone(
+def test_a_file_that_one_side_removed_is_settled_by_git_add_or_rm_in_the_clone(
     world: World, version: int
 ) -> None:
     begun(world)

@@ -126,7 +126,7 @@ def kept_or_refused(workspaces: DirectoryWorkspaces) -> dict[str, Made] | str:
     return seen("keep", workspaces)
 
 
-def test_a_workspace_that_is_half_made_anew_is_not_kept(worlds: Iterator[DirectoryWorkspaces]) -> None:
+def test_a_workspace_that_is_half_made_again_is_not_kept(worlds: Iterator[DirectoryWorkspaces]) -> None:
     request = WorkspaceRequest(path="d", after=("a", "b"))
     counted = next(worlds)
     outcomes: list[dict[str, Made] | str] = []

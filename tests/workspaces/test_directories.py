@@ -61,7 +61,7 @@ def test_what_is_no_path_of_a_subplan_has_no_place(workspaces: DirectoryWorkspac
         workspaces.place(path)
 
 
-def test_slices_named_as_weft_names_things_are_in_nobody_s_way(workspaces: DirectoryWorkspaces) -> None:
+def test_slices_with_names_that_weft_uses_cause_no_clash(workspaces: DirectoryWorkspaces) -> None:
     for name in ("objects", "records", "starts", "new", "old", "plan"):
         do(workspaces, name, {name: name})
     assert sorted(tree(gather(workspaces, "", ["objects", "plan"]))) == ["objects", "plan"]
@@ -127,7 +127,7 @@ def test_what_is_kept_is_not_changed_by_what_happens_later(workspaces: Directory
     assert tree(gather(workspaces, "", ["a"])) == {"x": "1"}
 
 
-def test_a_slice_that_was_prepared_again_is_kept_anew(workspaces: DirectoryWorkspaces) -> None:
+def test_a_slice_that_was_prepared_again_is_kept_again(workspaces: DirectoryWorkspaces) -> None:
     do(workspaces, "a", {"x": "1"})
     do(workspaces, "a", {"y": "2"})
     assert tree(gather(workspaces, "", ["a"])) == {"y": "2"}
@@ -194,7 +194,7 @@ def test_empty_directories_are_not_kept(workspaces: DirectoryWorkspaces) -> None
     assert list(gather(workspaces, "", ["a"]).iterdir()) == []
 
 
-def test_what_is_no_file_is_left_out_and_told(workspaces: DirectoryWorkspaces) -> None:
+def test_what_is_no_file_is_left_out_and_reported(workspaces: DirectoryWorkspaces) -> None:
     place = prepare(workspaces, "a")
     put(place, {"x": "1"})
     os.mkfifo(place / "pipe\n")
@@ -318,7 +318,7 @@ def damaged(workspaces: DirectoryWorkspaces, root: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "said"), [("", "is gone"), ("2", "was changed")])
-def test_a_content_that_is_not_as_it_was_kept_is_told(
+def test_a_content_that_is_not_as_it_was_kept_is_reported(
     workspaces: DirectoryWorkspaces, root: Path, text: str, said: str
 ) -> None:
     damaged(workspaces, root, text)
@@ -326,7 +326,7 @@ def test_a_content_that_is_not_as_it_was_kept_is_told(
         gather(workspaces, "", ["a"])
 
 
-def test_a_content_that_is_not_as_it_was_kept_is_mended_by_keeping_it_again(
+def test_a_content_that_is_not_as_it_was_kept_is_fixed_by_keeping_it_again(
     workspaces: DirectoryWorkspaces, root: Path
 ) -> None:
     damaged(workspaces, root, "longer")
@@ -335,7 +335,7 @@ def test_a_content_that_is_not_as_it_was_kept_is_mended_by_keeping_it_again(
 
 
 @pytest.mark.parametrize("data", [b"", b"\x81", b"\x81\xa1\xff\xc0"], ids=["empty", "cut off", "no text"])
-def test_a_record_that_cannot_be_read_is_told(
+def test_a_record_that_cannot_be_read_is_reported(
     workspaces: DirectoryWorkspaces, root: Path, data: bytes
 ) -> None:
     do(workspaces, "a", {"x": "1"})
@@ -344,7 +344,7 @@ def test_a_record_that_cannot_be_read_is_told(
         gather(workspaces, "", ["a"])
 
 
-def test_what_is_kept_is_nobody_else_s_to_read(workspaces: DirectoryWorkspaces, root: Path) -> None:
+def test_only_the_user_can_read_what_is_kept(workspaces: DirectoryWorkspaces, root: Path) -> None:
     do(workspaces, "a", {"x": "1"})
     assert {stat.S_IMODE((root / name).stat().st_mode) for name in ("_objects", "_records", "_starts")} == {
         0o700

@@ -45,7 +45,7 @@ def test_a_slice_that_changed_other_files_is_refused_and_not_kept(
         gather(workspaces, "", ["a", "b"])
 
 
-def test_of_many_other_files_the_first_are_told(workspaces: DirectoryWorkspaces) -> None:
+def test_of_many_other_files_the_first_are_reported(workspaces: DirectoryWorkspaces) -> None:
     do(workspaces, "a", {"b": "1"})
     written: dict[str, Made] = dict.fromkeys(("g", "a", "f", "d\n", "e", "c"), "")
     put(prepare(workspaces, "b", after=("a",)), {**written, "b": None})
@@ -69,7 +69,9 @@ def test_names_that_are_no_text_may_be_meant_by_files(workspaces: DirectoryWorks
 # Merging
 
 
-def test_a_slice_in_conflict_with_those_it_is_merged_with_is_told(workspaces: DirectoryWorkspaces) -> None:
+def test_a_slice_in_conflict_with_those_it_is_merged_with_is_reported(
+    workspaces: DirectoryWorkspaces,
+) -> None:
     do(workspaces, "a", {"x": "1"})
     put(prepare(workspaces, "b"), {"x": "2"})
     with pytest.raises(ConflictError, match=r"x \(a, b\)") as caught:

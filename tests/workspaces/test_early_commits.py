@@ -137,7 +137,7 @@ def test_no_git_runs_while_no_branch_moves(
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_coordinator_that_takes_over_goes_on_with_what_has_entered(world: World) -> None:
+def test_a_coordinator_that_takes_over_continues_with_what_has_entered(world: World) -> None:
     first = committed(world, "a", {"one": "1"})
     take(world)
     again = enter(world.top)

@@ -1,4 +1,4 @@
-"""What tells in a moment whether files were changed, and who answers for it where nothing can be undone."""
+"""Fingerprints show quickly whether files were changed, and which reader is responsible."""
 
 import os
 from pathlib import Path
@@ -45,17 +45,17 @@ ONE: Prints = {b"same": (1, 1, 1, 1), b"gone": (2, 2, 2, 2)}
 OTHER: Prints = {b"same": (1, 1, 1, 1), b"new": (3, 3, 3, 3)}
 
 
-def test_who_ends_answers_for_all_that_is_different_and_nobody_else_does() -> None:
-    readers = Readers().joined("a", ONE).joined("b", ONE).answering("a", OTHER)
+def test_the_reader_that_ends_is_responsible_for_all_differences() -> None:
+    readers = Readers().with_job("a", ONE).with_job("b", ONE).after_end("a", OTHER)
     assert readers.changed == {"a": ("gone", "new"), "b": ()}
-    assert readers.answering("b", OTHER).changed["b"] == ()
+    assert readers.after_end("b", OTHER).changed["b"] == ()
 
 
 def test_none_is_under_way_when_all_have_answered() -> None:
-    readers = Readers().joined("a", ONE)
+    readers = Readers().with_job("a", ONE)
     assert Readers().are_none
     assert not readers.are_none
-    assert readers.answering("a", OTHER).are_none
+    assert readers.after_end("a", OTHER).are_none
 
 
 @pytest.mark.parametrize(
@@ -70,5 +70,5 @@ def test_none_is_under_way_when_all_have_answered() -> None:
 def test_only_what_was_found_outlasts_others_that_may_change_files(
     jobs: str, others_read: bool, left: dict[str, tuple[str, ...]]
 ) -> None:
-    readers = Readers().joined("a", ONE).answering("a", OTHER).joined("b", OTHER)
-    assert readers.parted(jobs, others_read=others_read).changed == left
+    readers = Readers().with_job("a", ONE).after_end("a", OTHER).with_job("b", OTHER)
+    assert readers.limited_to(jobs, others_read=others_read).changed == left

@@ -137,7 +137,7 @@ def test_links_in_a_workspace_are_kept_as_links_and_removed_as_links(
 
 
 @pytest.mark.parametrize("path", [b"../outside/new", b"sub/../../outside/new", b"/etc/new", b"a//b"])
-def test_a_record_that_somebody_changed_leads_nowhere_else(
+def test_a_record_that_a_person_changed_leads_nowhere_else(
     workspaces: DirectoryWorkspaces, root: Path, outside: Path, path: bytes
 ) -> None:
     do(workspaces, "a", {"x": "1"})

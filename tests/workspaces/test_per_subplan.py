@@ -20,7 +20,7 @@ from weft.ports.workspaces import (
 )
 from weft.workspaces.directories import DirectoryWorkspaces
 from weft.workspaces.in_place import InPlaceWorkspaces
-from weft.workspaces.per_subplan import ChosenWorkspaces
+from weft.workspaces.per_subplan import MixedWorkspaces
 from workspaces.trees import do, gather, keep, prepare, tree
 
 
@@ -32,27 +32,27 @@ def plan_dir(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def workspaces(tmp_path: Path, plan_dir: Path) -> ChosenWorkspaces:
+def workspaces(tmp_path: Path, plan_dir: Path) -> MixedWorkspaces:
     own = DirectoryWorkspaces(tmp_path / "work", plan_dir)
-    return ChosenWorkspaces(own, InPlaceWorkspaces(plan_dir), {"shared"})
+    return MixedWorkspaces(own, InPlaceWorkspaces(plan_dir), {"shared"})
 
 
 class TestChosenWorkspaces(OwnWorkspacesContract):
     @pytest.fixture
     def workspaces(self, tmp_path: Path, plan_dir: Path) -> Workspaces:
         own = DirectoryWorkspaces(tmp_path / "work", plan_dir)
-        return ChosenWorkspaces(own, InPlaceWorkspaces(plan_dir), {"shared"})
+        return MixedWorkspaces(own, InPlaceWorkspaces(plan_dir), {"shared"})
 
 
 def test_each_subplan_has_the_workspace_that_the_plan_says(
-    workspaces: ChosenWorkspaces, tmp_path: Path
+    workspaces: MixedWorkspaces, tmp_path: Path
 ) -> None:
     assert prepare(workspaces, "shared") == workspaces.scratch("shared") == tmp_path / "plan"
     assert prepare(workspaces, "a") == workspaces.scratch("a") == tmp_path / "work" / "a"
     assert workspaces.place("") == tmp_path / "work" / "_plan"
 
 
-def test_what_is_brought_together_is_what_was_done_in_own_directories(workspaces: ChosenWorkspaces) -> None:
+def test_what_is_brought_together_is_what_was_done_in_own_directories(workspaces: MixedWorkspaces) -> None:
     place = prepare(workspaces, "a")
     (place / "set-up").touch()
     workspaces.accept("a")
@@ -63,7 +63,7 @@ def test_what_is_brought_together_is_what_was_done_in_own_directories(workspaces
     assert [file.name for file in gather(workspaces, "", ["a"]).iterdir()] == ["made"]
 
 
-def test_conflicts_are_those_between_own_directories(workspaces: ChosenWorkspaces) -> None:
+def test_conflicts_are_those_between_own_directories(workspaces: MixedWorkspaces) -> None:
     do(workspaces, "a", {"same": "a"})
     do(workspaces, "b", {"same": "b"})
     workspaces.merge(MergeRequest(path="shared", subject="done", slices=("a", "b")))
@@ -75,7 +75,7 @@ def test_a_plan_that_works_in_its_directory_has_the_results_of_others_where_thos
     tmp_path: Path, plan_dir: Path
 ) -> None:
     own = DirectoryWorkspaces(tmp_path / "work", plan_dir)
-    workspaces = ChosenWorkspaces(own, InPlaceWorkspaces(plan_dir), {"", "shared"})
+    workspaces = MixedWorkspaces(own, InPlaceWorkspaces(plan_dir), {"", "shared"})
     do(workspaces, "a", {"made": "1"})
     assert gather(workspaces, "", ["a"]) == workspaces.place("") == plan_dir
     assert tree(own.place("")) == {"made": "1"}
@@ -130,7 +130,7 @@ class Speaker(InPlaceWorkspaces):
     def release(self, path: str) -> bool:
         raise WeftError(self._name)
 
-    def put_away(self, path: str) -> None:
+    def archive(self, path: str) -> None:
         raise WeftError(self._name)
 
     def take_commits(self, path: str) -> None:
@@ -157,7 +157,7 @@ QUESTIONS: dict[str, Callable[[Workspaces, str], object]] = {
     "discard": lambda asked, path: asked.discard(path),
     "release": lambda asked, path: asked.release(path),
     "take_commits": lambda asked, path: asked.take_commits(path),
-    "put_away": lambda asked, path: asked.put_away(path),
+    "archive": lambda asked, path: asked.archive(path),
 }
 
 
@@ -169,9 +169,11 @@ def answer(question: Callable[[Workspaces, str], object], asked: Workspaces, pat
 
 
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
-def test_whoever_a_subplan_s_workspace_is_of_is_asked(question: Callable[[Workspaces, str], object]) -> None:
+def test_each_call_goes_to_the_kind_of_workspace_that_the_subplan_has(
+    question: Callable[[Workspaces, str], object],
+) -> None:
     own, shared = Speaker("own"), Speaker("shared")
-    chosen = ChosenWorkspaces(own, shared, {"group/a"})
+    chosen = MixedWorkspaces(own, shared, {"group/a"})
     assert answer(question, chosen, "group/a") == answer(question, shared, "group/a")
     assert answer(question, chosen, "group") == answer(question, own, "group")
     assert answer(question, chosen, "") == answer(question, own, "")

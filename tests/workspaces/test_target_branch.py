@@ -86,7 +86,7 @@ def test_a_chain_can_be_built_on_an_older_tip(world: World) -> None:
 # Landing
 
 
-def test_what_lands_comes_to_the_target_and_to_its_checkout(world: World) -> None:
+def test_what_lands_reaches_the_target_and_its_checkout(world: World) -> None:
     made = world.do("a", {"one": "1", "README": None})
     landed = world.land("a")
     assert landed == MergeResult(moves=(RefMove(ref=TARGET, before=world.base, after=world.target),))
@@ -211,7 +211,7 @@ def test_what_is_built_on_others_is_held_until_they_have_landed(world: World) ->
     assert heads(world.land("b", not_landed=("c",)).moves) == ["main"]
 
 
-def test_what_has_begun_with_the_same_and_done_nothing_is_not_waited_for(world: World) -> None:
+def test_a_result_does_not_wait_for_a_subplan_that_changed_nothing(world: World) -> None:
     world.done("a", {"one": "1"})
     world.prepare("c")
     world.do("b", {"two": "2"})
@@ -338,7 +338,7 @@ def test_the_trees_that_have_passed_are_known_by_subplan(world: World) -> None:
     assert by_steps == {world.git.line("rev-parse", f"{world.tip('b')}^{{tree}}")}
 
 
-def test_slices_begin_while_others_land(world: World) -> None:
+def test_slices_start_while_others_land(world: World) -> None:
     paths = [f"s{number}" for number in range(4)]
     for path in paths:
         world.do(path, {path: path})

@@ -35,7 +35,7 @@ def test_the_first_slice_starts_with_the_base(world: World) -> None:
     assert world.tip("a") == world.base
 
 
-def test_branches_of_groups_are_made_on_demand_and_the_moves_are_told(world: World) -> None:
+def test_branches_of_groups_are_made_on_demand_and_the_moves_are_reported(world: World) -> None:
     moves = world.prepare("group/deep/a")
     assert moves == [
         RefMove(ref=NAMES.head(path), before="", after=world.base)
@@ -67,7 +67,7 @@ def test_a_group_with_something_of_its_own_stays(world: World) -> None:
     assert not (world.place("group/c") / "two").exists()
 
 
-def test_a_group_whose_branch_somebody_has_checked_out_is_not_moved_under_them(world: World) -> None:
+def test_the_branch_of_a_group_that_a_person_has_checked_out_is_not_moved(world: World) -> None:
     world.prepare("group/a")
     world.git.do("switch", "--quiet", "weft/notes/group")
     world.done("b", {"two": "2"})
@@ -149,14 +149,14 @@ def test_a_held_start_is_settled_as_the_message_says(world: World) -> None:
     assert world.files("weft/notes/c")["new"] == "one and two"
 
 
-def test_a_dependency_whose_branch_is_gone_is_told_with_the_way_to_have_it_back(world: World) -> None:
+def test_a_dependency_without_its_branch_is_reported_with_the_command_that_restores_it(world: World) -> None:
     last = world.do("group/a", {"one": "1"})
     world.git.do("update-ref", "-d", NAMES.head("group/a"))
     with pytest.raises(HeldError, match=f"type: git branch weft/notes/group.a {last[:12]}"):
         world.prepare("other/b", "group/a")
 
 
-def test_a_dependency_that_never_began_is_an_error(world: World) -> None:
+def test_a_dependency_that_never_started_is_an_error(world: World) -> None:
     with pytest.raises(HeldError, match=r"there is no branch weft/notes/a, .* run the plan with --fresh"):
         world.prepare("b", "a")
 
@@ -199,7 +199,7 @@ def test_a_branch_of_a_group_is_moved_by_one_of_the_slices_that_start_at_once(wo
     assert moved == sorted(map(NAMES.head, ("", "group", *paths)))
 
 
-def test_slices_begin_and_merge_in_one_group_at_once(world: World) -> None:
+def test_slices_start_and_merge_in_one_group_at_once(world: World) -> None:
     barrier = Barrier(8)
 
     def work(number: int) -> None:
@@ -214,7 +214,7 @@ def test_slices_begin_and_merge_in_one_group_at_once(world: World) -> None:
 # A slice that is done anew
 
 
-def test_a_slice_that_is_done_anew_has_a_new_branch_and_the_old_commits_are_kept(world: World) -> None:
+def test_a_slice_that_is_done_again_has_a_new_branch_and_the_old_commits_are_kept(world: World) -> None:
     old = world.do("a", {"one": "1"})
     assert world.prepare("a") == [RefMove(ref=NAMES.head("a"), before=old, after=world.base)]
     assert world.kept("a") == {old}
@@ -281,7 +281,7 @@ def test_what_has_been_merged_needs_no_other_name(world: World) -> None:
     assert (world.place("a") / "one").exists()
 
 
-def test_a_branch_that_is_checked_out_elsewhere_is_not_made_anew(world: World) -> None:
+def test_a_branch_that_is_checked_out_elsewhere_is_not_made_again(world: World) -> None:
     world.do("a", {"one": "1"})
     world.git.do("worktree", "remove", str(world.place("a")))
     world.git.do("switch", "--quiet", "weft/notes/a")
@@ -291,7 +291,7 @@ def test_a_branch_that_is_checked_out_elsewhere_is_not_made_anew(world: World) -
     assert world.refs() == before
 
 
-def test_a_directory_of_somebody_else_in_its_place_is_not_touched(world: World) -> None:
+def test_a_directory_of_another_program_in_its_place_is_not_touched(world: World) -> None:
     put(world.place("a"), {"mine": "1"})
     with pytest.raises(
         WorkspaceError, match="is not a worktree of this repository, so Weft does not touch it"
@@ -392,7 +392,7 @@ def test_a_worktree_with_another_branch_is_not_proven(world: World) -> None:
         world.workspaces.prove("a")
 
 
-def test_what_a_step_changed_is_a_commit_with_trailers_and_the_move_is_told(world: World) -> None:
+def test_what_a_step_changed_is_a_commit_with_trailers_and_the_move_is_reported(world: World) -> None:
     world.prepare("a")
     (told,) = world.step("a", {"one": "1"}, step="write", attempt=2)
     assert told == RefMove(ref=NAMES.head("a"), before=world.base, after=world.tip("a"))
@@ -406,7 +406,7 @@ def test_a_step_that_changed_nothing_moves_nothing(world: World) -> None:
     assert world.step("a", {}) == []
 
 
-def test_a_record_that_is_asked_for_again_tells_the_same(world: World) -> None:
+def test_a_record_that_is_asked_for_again_reports_the_same(world: World) -> None:
     world.prepare("a")
     first = world.step("a", {"one": "1"})
     assert world.record("a") == first
@@ -415,7 +415,7 @@ def test_a_record_that_is_asked_for_again_tells_the_same(world: World) -> None:
     ]
 
 
-def test_an_agent_s_own_commits_are_told_and_what_it_undid_is_kept(world: World) -> None:
+def test_an_agent_s_own_commits_are_reported_and_what_it_undid_is_kept(world: World) -> None:
     first = world.do("a", {"one": "1"})
     world.workspaces.prove("a")
     put(world.place("a"), {"two": "2"})
@@ -425,7 +425,7 @@ def test_an_agent_s_own_commits_are_told_and_what_it_undid_is_kept(world: World)
     assert world.kept("a") == {first}
 
 
-def test_what_a_person_did_between_steps_is_not_told_as_ours(world: World) -> None:
+def test_what_a_person_did_between_steps_is_not_reported_as_ours(world: World) -> None:
     world.do("a", {"one": "1"})
     person = person_commits(world.at("a"), world.place("a"))
     assert world.step("a", {"three": "3"}) == [
@@ -440,7 +440,7 @@ def person_commits(git: Git, place: Path) -> str:
     return git.line("rev-parse", "HEAD")
 
 
-def test_a_step_that_left_its_branch_is_told_and_all_is_kept(world: World) -> None:
+def test_a_step_that_left_its_branch_is_reported_and_all_is_kept(world: World) -> None:
     world.prepare("a")
     world.workspaces.prove("a")
     world.at("a").do("switch", "--quiet", "--detach")
@@ -457,19 +457,19 @@ def test_conflicts_that_are_coming_are_foreseen_until_one_is_merged(world: World
     world.do("a", {"new": "one"})
     world.do("b", {"new": "two"})
     world.do("c", {"three": "3"})
-    assert world.workspaces.foresee("a") == {"b": ("new",)}
+    assert world.workspaces.forecast("a") == {"b": ("new",)}
     world.merge("b")
-    assert world.workspaces.foresee("a") == {}
+    assert world.workspaces.forecast("a") == {}
 
 
 # All anew
 
 
-def test_branches_of_groups_are_put_aside_when_all_is_done_anew(world: World) -> None:
+def test_branches_of_groups_are_put_aside_when_all_is_done_again(world: World) -> None:
     world.done("group/a", {"one": "1"})
     world.merge("group")
     group, whole = world.tip("group"), world.tip("")
-    assert world.workspaces.start_anew() == [
+    assert world.workspaces.discard_groups() == [
         RefMove(ref=NAMES.head(""), before=whole, after=""),
         RefMove(ref=NAMES.head("group"), before=group, after=""),
     ]
@@ -478,30 +478,30 @@ def test_branches_of_groups_are_put_aside_when_all_is_done_anew(world: World) ->
     assert world.tip("group/a") == world.base
 
 
-def test_to_begin_anew_where_nothing_was_is_nothing(world: World) -> None:
-    assert world.workspaces.start_anew() == []
+def test_discarding_groups_without_branches_moves_nothing(world: World) -> None:
+    assert world.workspaces.discard_groups() == []
     assert world.refs("refs/weft", "refs/heads/weft") == {}
 
 
-def test_a_group_whose_conflict_somebody_is_settling_is_kept_as_it_is_there(world: World) -> None:
+def test_a_group_whose_conflict_a_person_is_settling_is_kept_as_it_is_there(world: World) -> None:
     world.done("group/a", {"new": "one"})
     world.done("b", {"new": "two"})
     with pytest.raises(HeldError):
         world.merge("group")
     put(world.place("group"), {"new": "half"})
     group = world.tip("group")
-    world.workspaces.start_anew()
+    world.workspaces.discard_groups()
     assert not world.place("group").exists()
     assert {world.files(kept)["new"] for kept in world.kept("group")} == {"one", "half"}
     assert group in world.kept("group")
 
 
-def test_a_group_s_branch_that_somebody_has_checked_out_does_not_go(world: World) -> None:
+def test_a_group_s_branch_that_a_person_has_checked_out_does_not_go(world: World) -> None:
     world.done("group/a", {"one": "1"})
     world.git.do("switch", "--quiet", "weft/notes/group")
     before = world.refs()
     with pytest.raises(WorkspaceError, match="weft/notes/group is checked out in"):
-        world.workspaces.start_anew()
+        world.workspaces.discard_groups()
     assert world.refs() == before
 
 
@@ -527,7 +527,7 @@ def test_where_something_has_not_landed_nothing_is_put_aside(world: World) -> No
     assert world.refs() == before
 
 
-def test_a_worktree_that_somebody_has_locked_is_not_made_anew(world: World) -> None:
+def test_a_worktree_that_a_person_has_locked_is_not_made_again(world: World) -> None:
     world.do("a", {"one": "1"})
     world.git.do("worktree", "lock", "--reason", "I look at it", str(world.place("a")))
     with pytest.raises(
@@ -545,7 +545,7 @@ def test_what_a_step_adds_to_a_directory_of_the_set_up_is_its_work(world: World)
     assert world.files("weft/notes/a").keys() == {"README", "lines", "made/by-step"}
 
 
-def test_a_start_that_was_not_told_is_told_again_and_then_how_it_goes_on(world: World) -> None:
+def test_a_start_that_was_not_reported_is_reported_before_the_next_moves(world: World) -> None:
     world.prepare("group/a")
     world.done("group/b", {"two": "2"})
     assert world.prepare("group/a") == [

@@ -100,7 +100,7 @@ def test_nothing_is_kept_of_a_commit_that_is_gone(world: World) -> None:
     assert continued(world, "a", "1" * 40) == NOT_KEPT
 
 
-def test_nothing_is_kept_of_a_slice_that_was_never_begun(world: World) -> None:
+def test_nothing_is_kept_of_a_slice_that_was_never_started(world: World) -> None:
     assert continued(world, "a", world.base) == NOT_KEPT
 
 
@@ -120,7 +120,7 @@ def test_nothing_is_kept_that_was_built_on_other_work_of_a_dependency(world: Wor
     assert continued(world, "group/b", code, "group/a") == NOT_KEPT
 
 
-def test_a_dependency_whose_branch_is_gone_is_a_person_s_to_help_with(world: World) -> None:
+def test_a_dependency_without_a_branch_is_held_for_a_person(world: World) -> None:
     world.done("group/a", {"one": "1"})
     code = world.do("group/b", {"two": "2"}, "group/a")
     world.git.do("worktree", "remove", "--force", str(world.place("group/a")))

@@ -1,6 +1,6 @@
-"""Killed between any two commands of git, or within one, and done again: all is as if nothing had happened.
+"""A kill between any two git commands, or within one, and a repetition: the result is as without the kill.
 
-And all is told.
+All moves are reported.
 """
 
 import os
@@ -14,7 +14,7 @@ from msgspec import structs
 
 from weft.engine.messages.facts import RefMove
 from weft.ports.workspaces import HeldError
-from weft.workspaces.git.base.children import Leavings
+from weft.workspaces.git.base.child_records import LeftoverLocks
 from workspaces.cloned_world import ClonedWorld
 from workspaces.faults import quick_folder
 from workspaces.git.repositories import commit
@@ -205,7 +205,7 @@ CASES: dict[str, tuple[Callable[[World], None], Wish]] = {
         ("undo what a reader did", read_badly, "restore", ("a", "job"), {}),
         ("see that nothing was changed", idle, "has_changed", ("a", "job"), {}),
         ("follow the base", landed, "follow_base", (), {}),
-        ("start anew", to_begin_anew, "start_anew", (), {}),
+        ("start anew", to_begin_anew, "discard_groups", (), {}),
     )
 }
 
@@ -299,21 +299,21 @@ def test_killed_anywhere_and_done_again_all_is_as_if_nothing_had_happened(
 
 
 def moves_of(outcome: Outcome, *, is_within: bool) -> list[RefMove]:
-    """What was told, without what is kept if that may differ."""
+    """Returns the reported moves, without kept work if that may differ."""
     return [move for move in outcome.moves if not (is_within and move.ref.startswith("refs/weft/kept/"))]
 
 
 def is_kept(name: str, both: tuple[object, object]) -> bool:
-    """Whether the difference is no more than that something is kept, and told."""
+    """Returns whether the only difference is additional kept work and its report."""
     if name == "answer":
         return all("is kept as" in str(answer) for answer in both)
     return name.startswith("refs/weft/kept/") and both[1] is None
 
 
 def locks_in(top: Path) -> list[str]:
-    """Lock files that nobody needs any more, and that Weft does not know to be its own."""
+    """Returns stale lock files that Weft does not know to be its own."""
     git_dir = top / ".git"
-    Leavings(git_dir).remove()
+    LeftoverLocks(git_dir).remove()
     own = ("weft-worktrees.lock", "weft-forward.lock")
     return [str(lock) for lock in git_dir.rglob("*.lock") if lock.name not in own]
 

@@ -193,7 +193,7 @@ class Machine(RuleBasedStateMachine):
             self.edit(self.world.place(path), file, what)
 
     def proven(self, path: str) -> bool:
-        """That a step may begin; if it has begun, that its place is there."""
+        """Checks that a step may start, or that the workspace of a started step exists."""
         try:
             if path not in self.working:
                 self.world.workspaces.prove(path)
@@ -233,7 +233,7 @@ class Machine(RuleBasedStateMachine):
     @precondition(lambda self: self.has_clones and self.working)
     @rule(data=st.data())
     def commits_are_taken(self, data: st.DataObject) -> None:
-        """While the step runs; how far it has moved its branch is told when it ends."""
+        """Takes commits while the step runs; the moves of its branch are reported at its end."""
         path = data.draw(st.sampled_from(sorted(self.working)))
         before = self.tip_explained(path)
         self.do("take_commits", path)
@@ -266,7 +266,7 @@ class Machine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.green)
     @rule(data=st.data(), lands=st.booleans(), alone=st.booleans(), by=st.sampled_from(["message", "plan"]))
-    def bring(self, data: st.DataObject, lands: bool, alone: bool, by: str) -> None:
+    def copy_in(self, data: st.DataObject, lands: bool, alone: bool, by: str) -> None:
         """Merge it, or land it; `alone`: only if nothing else comes along."""
         groups = {path.rpartition("/")[0] for path in self.merged} - {""}
         done = self.brought_on["main" if lands else "around"]

@@ -67,7 +67,7 @@ def test_what_passed_is_published_and_the_scratch_worktree_goes(world: World) ->
     assert world.refs("refs/weft/merging") == {}
 
 
-def test_what_was_merged_with_something_older_is_not_published_but_merged_anew(world: World) -> None:
+def test_what_was_merged_with_something_older_is_not_published_but_merged_again(world: World) -> None:
     world.do("a", {"one": "1"})
     world.done("b", {"two": "2"})
     world.merge("a", verifies=True)
@@ -131,14 +131,14 @@ def test_a_group_of_which_nothing_has_a_branch_is_merged_and_lands_without_a_mov
     assert world.land("group", not_landed=("other",)) == MergeResult()
 
 
-def test_a_merge_that_is_asked_for_again_is_found_done_and_told_again(world: World) -> None:
+def test_a_merge_that_is_asked_for_again_is_found_done_and_reported_again(world: World) -> None:
     world.do("a", {"one": "1"})
     first = world.merge("a")
     world.done("b", {"two": "2"})
     assert world.merge("a") == first
 
 
-def test_a_publication_that_is_asked_for_again_is_found_done_and_told_again(world: World) -> None:
+def test_a_publication_that_is_asked_for_again_is_found_done_and_reported_again(world: World) -> None:
     world.do("a", {"one": "1"})
     world.done("b", {"two": "2"})
     world.merge("a", verifies=True)
@@ -163,7 +163,7 @@ def test_merges_of_many_slices_at_once_all_come_together(world: World) -> None:
     assert world.files("weft/notes/_plan").keys() == {"README", "lines", *paths}
 
 
-def test_a_branch_that_somebody_moves_all_the_time_is_told(
+def test_a_branch_that_another_program_moves_all_the_time_is_reported(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.do("a", {"one": "1"})
@@ -172,7 +172,7 @@ def test_a_branch_that_somebody_moves_all_the_time_is_told(
         world.merge("a")
 
 
-def test_branches_around_that_somebody_moves_all_the_time_are_told(
+def test_branches_around_that_another_program_moves_all_the_time_are_reported(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("weft.workspaces.worktrees.move", lambda *_, **__: False)
@@ -182,7 +182,7 @@ def test_branches_around_that_somebody_moves_all_the_time_are_told(
         world.gather("")
 
 
-def test_a_note_that_somebody_else_moves_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_note_that_another_program_moves_is_reported(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.prepare("a")
     world.done("b", {})
     monkeypatch.setattr("weft.workspaces.git.plan_repository.move", lambda *_, **__: False)
@@ -343,7 +343,7 @@ def test_what_others_did_does_not_count_as_changed_by_a_slice(world: World) -> N
 # What a person has done to it
 
 
-def test_a_slice_whose_branch_is_gone_is_held_with_the_way_to_have_it_back(world: World) -> None:
+def test_a_slice_without_its_branch_is_held_with_the_command_that_restores_it(world: World) -> None:
     last = world.do("a", {"one": "1"})
     world.git.do("update-ref", "-d", NAMES.head("a"))
     with pytest.raises(
@@ -354,7 +354,7 @@ def test_a_slice_whose_branch_is_gone_is_held_with_the_way_to_have_it_back(world
     assert heads(world.merge("a").moves) == ["weft/notes/_plan"]
 
 
-def test_a_group_whose_branch_is_gone_can_be_had_back_as_it_was(world: World) -> None:
+def test_a_group_without_its_branch_can_be_restored(world: World) -> None:
     world.done("group/a", {"one": "1"})
     world.done("group/b", {"two": "2"})
     world.do("group/c", {"three": "3"})

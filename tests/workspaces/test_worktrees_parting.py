@@ -1,4 +1,4 @@
-"""A group without some of what is in it: told apart, brought together again, and moved on so."""
+"""A group without some of its parts: which parts are suspects, and how the others are merged again."""
 
 from pathlib import Path
 
@@ -45,12 +45,12 @@ def gathered(world: World, asked: MergeRequest) -> set[str]:
 # --- telling apart ---
 
 
-def test_those_that_began_side_by_side_are_built_on_nobody(world: World) -> None:
+def test_parts_that_started_side_by_side_are_built_on_no_other(world: World) -> None:
     side_by_side(world, "a", "b")
     assert told_apart(world, "a", "b") == [Suspect("group/a"), Suspect("group/b")]
 
 
-def test_who_began_after_another_was_merged_is_built_on_it(world: World) -> None:
+def test_a_part_that_started_after_another_was_merged_is_built_on_it(world: World) -> None:
     side_by_side(world, "b", "c")
     world.done("group/a", {"a": "a"})
     assert told_apart(world, "a", "b", "c") == [
@@ -96,14 +96,14 @@ def test_who_changed_nothing_or_was_there_before_is_no_suspect(world: World) -> 
     assert list(world.workspaces.suspects(early)) == [Suspect("group/a"), Suspect("group/b")]
 
 
-def test_who_began_with_the_work_of_others_and_changed_nothing_is_no_suspect(world: World) -> None:
+def test_a_part_that_started_on_others_and_changed_nothing_is_no_suspect(world: World) -> None:
     side_by_side(world, "a", "b")
     world.prepare("group/idle")
     world.merge("group/idle")
     assert told_apart(world, "idle", "a", "b") == [Suspect("group/a"), Suspect("group/b")]
 
 
-def test_nobody_is_told_apart_where_a_person_has_added_to_the_branch(world: World) -> None:
+def test_there_are_no_suspects_if_a_person_has_added_to_the_branch(world: World) -> None:
     side_by_side(world, "a", "b")
     tree = world.git.line("rev-parse", f"{world.base}^{{tree}}")
     mine = world.git.line("commit-tree", tree, "-p", world.tip("group"), "-m", "mine")
@@ -111,14 +111,14 @@ def test_nobody_is_told_apart_where_a_person_has_added_to_the_branch(world: Worl
     assert told_apart(world, "a", "b") == []
 
 
-def test_nobody_is_told_apart_where_what_was_merged_cannot_be_merged_again(world: World) -> None:
+def test_there_are_no_suspects_if_the_merges_cannot_be_repeated(world: World) -> None:
     side_by_side(world, "a", "b")
     for name in ("a", "b"):  # a person has gone on with both
         world.step(f"group/{name}", {"readme": name})
     assert told_apart(world, "a", "b") == []
 
 
-def test_nobody_is_in_a_group_that_never_began(world: World) -> None:
+def test_a_group_that_never_started_has_no_suspects(world: World) -> None:
     assert told_apart(world, "a", "b") == []
 
 
@@ -210,7 +210,7 @@ def test_what_is_left_lands(world: World) -> None:
     assert world.subjects(f"{world.base}..main").count("Merge c") == 1
 
 
-def test_to_leave_out_twice_is_to_do_it_once_and_both_tell_of_it(world: World) -> None:
+def test_leaving_out_twice_happens_once_and_both_calls_report_it(world: World) -> None:
     side_by_side(world, "a", "b", "c")
     gathered(world, request("a", "b", "c", without="ab"))
     first = merge(world, "ab")
@@ -244,7 +244,7 @@ def test_a_branch_that_a_person_looks_at_does_not_move(world: World) -> None:
     assert world.refs() == before
 
 
-def test_who_was_left_out_begins_anew_with_what_is_left(world: World) -> None:
+def test_a_part_that_was_left_out_starts_again_on_the_others(world: World) -> None:
     side_by_side(world, "a", "b", "c")
     gathered(world, request("a", "b", "c", without="ab"))
     merge(world, "ab")

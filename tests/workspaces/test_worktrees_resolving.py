@@ -1,4 +1,4 @@
-"""`isolation: worktree`: a conflict is opened in the worktree of a slice, somebody works on it, it is closed."""
+"""`isolation: worktree`: conflicts are opened in the worktree of a slice for an agent, and closed again."""
 
 import shutil
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def resolve(world: World, text: str = "both") -> None:
 
 
 def state(world: World) -> dict[str, object]:
-    """All there is, but for notes of what is told."""
+    """Returns all refs except notes about reports."""
     return {name: made for name, made in world.everything().items() if "refs/weft/told" not in name}
 
 
@@ -66,7 +66,7 @@ def test_what_git_would_leave_of_such_a_merge_is_in_the_worktree(world: World) -
     assert (world.tip("a"), world.tip("")) == (before, integrated)
 
 
-def test_it_is_told_what_is_in_conflict_and_who_did_what(world: World) -> None:
+def test_the_conflict_is_reported_with_the_commits_of_both_sides(world: World) -> None:
     clash(world)
     assert world.open_conflict("a") == OpenConflict(
         files=("lines",), into=INTO, branch=BRANCH, others=("b: code",), own=("a: code",)
@@ -117,7 +117,7 @@ def test_a_worktree_with_changes_that_are_not_committed_is_left_as_it_is(world: 
     assert state(world) == before
 
 
-def test_a_merge_that_a_person_has_begun_is_left_as_it_is(world: World) -> None:
+def test_a_merge_that_a_person_has_started_is_left_as_it_is(world: World) -> None:
     clash(world)
     assert world.at("a").ask("merge", "weft/notes/_plan").exit_code == 1
     before = state(world)
@@ -126,7 +126,7 @@ def test_a_merge_that_a_person_has_begun_is_left_as_it_is(world: World) -> None:
     assert state(world) == before
 
 
-def test_a_worktree_that_is_gone_is_told(world: World) -> None:
+def test_a_worktree_that_is_gone_is_reported(world: World) -> None:
     clash(world)
     shutil.rmtree(world.place("a"))
     with pytest.raises(WorkspaceError, match="does not exist; put it back"):
@@ -164,7 +164,7 @@ def anew(world: World) -> World:
     return World(world.top)
 
 
-def test_a_branch_that_somebody_moves_all_the_time_is_told(
+def test_a_branch_that_another_program_moves_all_the_time_is_reported(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clash(world)
@@ -311,7 +311,7 @@ def test_what_has_no_marks_and_was_not_touched_is_not_settled(world: World, befo
 
 @pytest.mark.parametrize(("before", "file"), [(binary, "image"), (removed, "lines")])
 @pytest.mark.parametrize("deed", ["change", "add", "rm", "delete"])
-def test_what_has_no_marks_is_settled_by_a_change_or_by_telling_git(
+def test_a_file_without_marks_is_settled_by_a_change_or_by_git_add(
     world: World, before: Deed, file: str, deed: str
 ) -> None:
     before(world)
@@ -327,7 +327,7 @@ def test_what_has_no_marks_is_settled_by_a_change_or_by_telling_git(
     assert (file in world.files(world.tip("a"))) == (deed in {"change", "add"})
 
 
-def test_a_file_that_both_have_renamed_is_settled_when_somebody_says_so(world: World) -> None:
+def test_a_file_that_both_have_renamed_is_settled_by_git_add(world: World) -> None:
     clash(world, {"lines": None, "ours": LINES}, {"lines": None, "theirs": LINES})
     world.open_conflict("a")
     assert world.close_conflict("a").message == "it left the conflict in ours, theirs"
@@ -445,7 +445,7 @@ def test_a_repository_that_the_agent_made_is_left_for_a_person_to_look_at(world:
     assert contents(world.place("a")) == before
 
 
-def test_a_branch_that_somebody_moves_meanwhile_is_not_moved_back(
+def test_a_branch_that_another_program_moves_meanwhile_is_not_moved_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(world)
@@ -463,7 +463,7 @@ def test_a_branch_that_somebody_moves_meanwhile_is_not_moved_back(
 
 
 @pytest.mark.parametrize("again", ["open_conflict", "merge"])
-def test_one_that_was_left_open_is_undone_before_it_is_opened_anew_and_before_a_merge(
+def test_one_that_was_left_open_is_undone_before_it_is_opened_again_and_before_a_merge(
     world: World, again: str
 ) -> None:
     opened(world)
@@ -505,7 +505,7 @@ def test_a_person_finds_nothing_changed_in_the_checkout(world: World) -> None:
     assert world.checkout() == before
 
 
-def test_errors_are_of_a_kind_that_is_told(world: World) -> None:
+def test_errors_are_of_a_kind_that_is_reported(world: World) -> None:
     with pytest.raises(WeftError):
         world.open_conflict("never")
 

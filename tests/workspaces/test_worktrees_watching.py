@@ -161,7 +161,7 @@ def test_another_index_alone_is_no_change(reading: World) -> None:
     assert reading.restore("a", "job") is None
 
 
-def test_a_repository_that_it_made_is_told_and_nothing_is_lost(reading: World) -> None:
+def test_a_repository_that_it_made_is_reported_and_nothing_is_lost(reading: World) -> None:
     reading.git.do("init", "--quiet", str(reading.place("a") / "inner"))
     put(reading.place("a"), {"inner/file": "1"})
     with pytest.raises(WorkspaceError, match="contains other repositories"):
@@ -189,7 +189,7 @@ def test_what_a_person_left_is_recorded_before_the_reader_starts(world: World) -
 # Killed in the middle
 
 
-def test_what_was_not_undone_to_its_end_is_before_anybody_else_begins(reading: World) -> None:
+def test_an_interrupted_undo_is_finished_before_another_step_starts(reading: World) -> None:
     before, files = reading.tip("a"), contents(reading.place("a"))
     put(reading.place("a"), {"new": "1", "newer": "2"})
     breach = broken(reading)
@@ -232,7 +232,7 @@ def test_an_agent_s_own_commit_is_a_change_and_an_empty_one_is_none(world: World
     assert world.has_changed("a", "two") is False
 
 
-def test_that_nothing_was_changed_stays_known_while_others_begin(world: World) -> None:
+def test_that_nothing_was_changed_stays_known_while_others_start(world: World) -> None:
     world.prepare("a")
     world.watch("a", "one", reads=False)
     assert world.has_changed("a", "one") is False

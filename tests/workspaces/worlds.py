@@ -196,8 +196,8 @@ class World:
     def follow_base(self) -> list[RefMove]:
         return list(self.workspaces.follow_base())
 
-    def start_anew(self) -> list[RefMove]:
-        return list(self.workspaces.start_anew())
+    def discard_groups(self) -> list[RefMove]:
+        return list(self.workspaces.discard_groups())
 
     def done(self, path: str, edits: Tree, *after: str) -> str:
         """A slice, from its beginning to its end."""

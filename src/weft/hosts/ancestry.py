@@ -21,7 +21,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.hosts.supervisor.log import LogHistory
-from weft.hosts.supervisor.processes import Process, has_mark, look, mark_of, now, read
+from weft.hosts.supervisor.processes import Process, find_process, has_mark, mark_of, now, read
 
 _PROGRAM = "/weft/hosts/supervisor/__main__.py"
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -62,16 +62,19 @@ def find_enclosing_steps(pid: int | None = None) -> list[EnclosingStep]:
 
 def _line_of(pid: int) -> Iterator[Process]:
     """Yields the process, its parent, and so on."""
+    # Each look is separate, so a process can end and its pid be reused in between; a loop must not hang this
+    # walk.
     visited: set[int] = set()
-    process = look(pid)
+    process = find_process(pid)
     while process is not None and process.pid not in visited:
         visited.add(process.pid)
         yield process
-        process = look(process.parent)
+        process = find_process(process.parent)
 
 
 def _supervisor_directory(pid: int) -> Path | None:
     """Returns the directory that a supervisor serves; None if the process is not a supervisor."""
+    # The supervisor's command line is its program and then its directory; see `hosts.reach`.
     words = os.fsdecode(read(f"/proc/{pid}/cmdline")).split("\0")
     for word, following in pairwise(words):
         if word.endswith(_PROGRAM):
@@ -80,10 +83,12 @@ def _supervisor_directory(pid: int) -> Path | None:
 
 
 def _step(processes: list[Process], host: Path | None) -> EnclosingStep:
-    """Returns the step of these processes, of which the last is the nearest to the supervisor."""
+    """Returns the step of these processes; the last one is the nearest to the supervisor."""
     variables: Mapping[str, str] = {}
     for process in reversed(processes):
         variables = variables_of(process.pid)
+        # /proc/PID/environ shows the environment at exec. The process nearest to the supervisor was started by
+        # it, so its variables are set by the supervisor; later ones may be a step's.
         if "WEFT_JOB" in variables:
             break
     else:
@@ -107,7 +112,7 @@ def variables_of(pid: int) -> dict[str, str]:
 
 
 def _recorded_job(host: Path | None, processes: list[Process]) -> str:
-    """Returns the job whose mark these processes have, from the supervisor's log; empty if it has none."""
+    """Returns the job of these processes by their mark, from the supervisor's log; empty if it has none."""
     if host is None:
         return ""
     history = LogHistory()

@@ -5,7 +5,7 @@ supervisor and nothing is left. Otherwise its log names its process by pid and s
 is alive.
 
 A process of a step is recognised by its environment, which names the directory of its supervisor, or by the other
-marks of jobs whose end is not on record. In a container the same name may mean another directory, so the
+marks of jobs that have no recorded end. In a container the same name may mean another directory, so the
 directories themselves are compared, too.
 """
 
@@ -21,11 +21,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.errors import WeftError
-from weft.hosts.supervisor.ending import Termination
 from weft.hosts.supervisor.log import JobLog, LogHistory
 from weft.hosts.supervisor.orphans import left_by, settle
-from weft.hosts.supervisor.processes import Process, everyone, look, read
+from weft.hosts.supervisor.processes import Process, all_processes, find_process, read
 from weft.hosts.supervisor.reaper import read_exits
+from weft.hosts.supervisor.termination import Termination
 from weft.safe_files import UnsafeFileError, locate, open_file, read_file
 
 GRACE = 5.0
@@ -47,7 +47,7 @@ class SupervisorRemains(Struct, frozen=True, kw_only=True):
     beat_at: float | None
     """When it last wrote its heartbeat; None if it has not, or if the heartbeat is unreadable."""
     unfinished: tuple[str, ...]
-    """Jobs that were started and whose end is not on record."""
+    """Jobs that were started and have no recorded end."""
     history: LogHistory
 
     @property
@@ -112,7 +112,10 @@ def _supervisor(directory: Path) -> SupervisorRemains:
     beat_at, beating = _heartbeat(directory / "heartbeat.json")
     history = LogHistory()
     history.read(str(directory / "log"))
+    # The log is written first, so it decides. A heartbeat of another process is from an earlier life of the
+    # directory.
     writer = history.writer or beating
+    # After a reboot, pids and start times begin again at small numbers, and another process may have both.
     is_of_this_life = history.writer is None or history.is_of_this_life
     return SupervisorRemains(
         directory=directory,
@@ -141,7 +144,7 @@ def _heartbeat(file: Path) -> tuple[float | None, tuple[int, int] | None]:
 
 
 def _living(pid: int, started: int) -> Process | None:
-    process = look(pid)
+    process = find_process(pid)
     return process if process is not None and process.alive and process.started == started else None
 
 
@@ -170,7 +173,7 @@ def _marked(supervisors: Sequence[SupervisorRemains]) -> Iterator[StepProcess]:
 
 
 def _by_environment(runs: str) -> Iterator[StepProcess]:
-    for process in everyone():
+    for process in all_processes():
         host, job = _token(process.pid) if process.alive else ("", "")
         if host and _is_below(host, runs, process.pid):
             yield StepProcess(process=process, directory=Path(host), job=job, command=command_of(process.pid))
@@ -189,6 +192,8 @@ def _is_below(host: str, runs: str, pid: int) -> bool:
     if not Path(os.path.realpath(host)).is_relative_to(runs):
         return False
     try:
+        # /proc/PID/root is the root directory as that process sees it, so the path is resolved inside its
+        # container.
         their_directory = os.stat(f"/proc/{pid}/root{host}")  # noqa: PTH116 - a text, and no path of ours
         return os.path.samestat(their_directory, os.stat(host))  # noqa: PTH116 - as above
     except OSError:  # its directory has been removed; the same mount namespace is proof enough then
@@ -204,10 +209,10 @@ def _sees_our_files(pid: int) -> bool:
 
 def _ancestors() -> set[int]:
     pids: set[int] = set()
-    process = look(os.getpid())
+    process = find_process(os.getpid())
     while process is not None and process.pid not in pids:
         pids.add(process.pid)
-        process = look(process.parent)
+        process = find_process(process.parent)
     return pids
 
 
@@ -233,14 +238,17 @@ def end_orphans(runs: Path, directory: Path, *, grace: float = GRACE) -> None:
     Raises `WeftError` if it is alive, or if a process cannot be ended.
     """
     with _alone(directory):
-        _press(lambda: _orphans(runs, directory), Termination(grace))
+        _end_all(lambda: _orphans(runs, directory), Termination(grace))
 
 
-def tidy_up(runs: Path, directory: Path) -> None:
+def clean_up(runs: Path, directory: Path) -> None:
     """Cleans up after a dead supervisor: ends the processes of its jobs and records the jobs as lost."""
     with _alone(directory):
+        # The reaper writes an exit status for each process that ends. After the first signal these would be the
+        # statuses of our own kills, and not of the steps.
         exits = read_exits(str(directory))  # before any signal
-        _press(lambda: _orphans(runs, directory), Termination(GRACE))
+        _end_all(lambda: _orphans(runs, directory), Termination(GRACE))
+        # Read after all processes are gone, under the lock: nothing else writes the log now.
         history = LogHistory()
         history.read(str(directory / "log"))
         with closing(JobLog(str(directory / "log"))) as log:
@@ -285,12 +293,12 @@ def _opened(lock: Path) -> int | None:
         return None
 
 
-def _press(find_processes: Callable[[], Sequence[Process]], ending: Termination) -> None:
+def _end_all(find_processes: Callable[[], Sequence[Process]], ending: Termination) -> None:
     until = time.monotonic() + _PATIENCE
-    while ending.press(find_processes):
+    while ending.signal_all(find_processes):
         if time.monotonic() > until:
             pids = " ".join(str(process.pid) for process in find_processes())
             raise WeftError(
                 f"some processes cannot be ended; as their owner or root, type: kill -KILL {pids}"
             )
-        time.sleep(max(0.0, ending.look_at - time.monotonic()))
+        time.sleep(max(0.0, ending.check_at - time.monotonic()))

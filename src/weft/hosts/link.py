@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from weft.ports.host import Job, JobEnded, Running
 
-_FAREWELL = 10.0
+_CLOSE_SECONDS = 10.0
 """Seconds that a supervisor has to read the last messages."""
 
 
@@ -30,9 +30,9 @@ _decode = msgspec.json.Decoder(HostMessages).decode
 class SupervisorLink(asyncio.Protocol):
     """The coordinator's end of the connection."""
 
-    def __init__(self, hear: "Hear", lose: "Lose") -> None:
-        self._hear = hear
-        self._lose = lose
+    def __init__(self, on_messages: "MessageHandler", on_lost: "LossHandler") -> None:
+        self._on_messages = on_messages
+        self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
         self._known: asyncio.Future[HostMessages | None] = self._loop.create_future()
         self._gone: asyncio.Future[None] = self._loop.create_future()
@@ -43,10 +43,12 @@ class SupervisorLink(asyncio.Protocol):
         """The variables that the supervisor has; jobs refer to them by their index."""
 
     @classmethod
-    async def over(cls, connection: socket.socket, hear: "Hear", lose: "Lose") -> "SupervisorLink":
+    async def over(
+        cls, connection: socket.socket, on_messages: "MessageHandler", on_lost: "LossHandler"
+    ) -> "SupervisorLink":
         try:
             _, link = await asyncio.get_running_loop().create_unix_connection(
-                lambda: cls(hear, lose), sock=connection
+                lambda: cls(on_messages, on_lost), sock=connection
             )
         except BaseException:
             connection.close()
@@ -63,12 +65,15 @@ class SupervisorLink(asyncio.Protocol):
             raise
 
     def start(self, job: Job) -> None:
+        # Jobs of a run share most of their environment; sending it once saves some kilobytes for each job.
         if job.shared not in self._shared:
             self._shared.append(job.shared)
             self.send({"share": job.shared})
         self.send({"start": replace(job, shared={}), "shared": self._shared.index(job.shared)})
 
     def send(self, message: dict[str, object]) -> None:
+        # All messages of one turn of the loop go out in one write. A wave of hundreds of starts would otherwise
+        # cost as many system calls here, and wake-ups in the supervisor.
         if not self._outgoing:
             self._loop.call_soon(self._flush)
         self._outgoing.append(_encode(message))
@@ -80,8 +85,10 @@ class SupervisorLink(asyncio.Protocol):
     async def close(self) -> None:
         """Closes the connection after everything was sent, unless that takes too long."""
         self._flush()
+        # close() of asyncio first sends what is buffered; abort() drops it, for a supervisor that does not
+        # read.
         self._transport.close()
-        await asyncio.wait([self._gone], timeout=_FAREWELL)
+        await asyncio.wait([self._gone], timeout=_CLOSE_SECONDS)
         self._transport.abort()
 
     # --- called by asyncio ---
@@ -100,17 +107,17 @@ class SupervisorLink(asyncio.Protocol):
     def _take(self, messages: HostMessages) -> None:
         if messages.running is not None:
             self._known.set_result(messages)
-        self._hear(self, messages)
+        self._on_messages(self, messages)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - it has gone, one way or the other
         if not self._known.done():
             self._known.set_result(None)
         self._gone.set_result(None)
-        self._lose(self)
+        self._on_lost(self)
 
 
-Hear = Callable[[SupervisorLink, HostMessages], None]
-Lose = Callable[[SupervisorLink], None]
+MessageHandler = Callable[[SupervisorLink, HostMessages], None]
+LossHandler = Callable[[SupervisorLink], None]
 
 
 def _encode(message: dict[str, object]) -> bytes:

@@ -66,6 +66,8 @@ class LocalHost(LocalRecords):
 
     def start(self, job: Job) -> None:
         job = replace(job, output=self.prefix(job.output))  # the supervisor knows files, and no names
+        # Remembered before it is sent: if the connection breaks, `_compare` sends it again. The supervisor
+        # starts an id at most once, so a job that it has received twice runs once.
         self._unfinished[job.id] = job
         if self._link is not None:  # otherwise it is submitted once there is a connection
             self._link.start(job)
@@ -123,8 +125,9 @@ class LocalHost(LocalRecords):
     async def _connect(self) -> HostMessages:
         """Connects and returns all known jobs; later ends arrive as messages."""
         for _ in range(_TRIES):
+            # In a thread, because starting a supervisor waits for a process, up to a minute.
             connection = await run_sync(reach, self._directory, self._program, self._under_way)
-            link = await SupervisorLink.over(connection, self._hear, self._lose)
+            link = await SupervisorLink.over(connection, self._on_messages, self._on_lost)
             messages = await link.ask()
             if messages is not None:
                 return messages
@@ -136,7 +139,7 @@ class LocalHost(LocalRecords):
         if self._link is not None:  # otherwise `_compare` sends it once there is a connection
             self._link.send(message)
 
-    def _hear(self, link: SupervisorLink, messages: HostMessages) -> None:
+    def _on_messages(self, link: SupervisorLink, messages: HostMessages) -> None:
         if messages.replaced:
             self._fail(WeftError("another coordinator has taken over the jobs of this run"))
         for end in messages.ended:
@@ -147,6 +150,7 @@ class LocalHost(LocalRecords):
 
     def _take_end(self, end: JobEnded) -> None:
         """Reports the end of a job, unless it was reported before."""
+        # After a reconnection the supervisor repeats the ends that were not forgotten.
         if end.id in self._unfinished:
             del self._unfinished[end.id]
             self._stops.pop(end.id, None)
@@ -159,13 +163,18 @@ class LocalHost(LocalRecords):
         for name, job in [*self._unfinished.items()]:
             if name in running:
                 continue
+            # The supervisor does not know it: it died before it wrote the start to its log, so nothing has been
+            # started.
             if job is not None:
                 link.start(job)
             else:
                 self._take_end(
                     JobEnded(id=name, why=EndReason.LOST, message="the supervisor has no record of it")
                 )
+        # Jobs of an earlier coordinator come first, with None: their requests are not known here, and need not
+        # be.
         self._unfinished = dict.fromkeys(running) | self._unfinished
+        # A new supervisor knows nothing about requests to the old one. All are idempotent.
         for name, frozen in self._frozen.items():
             self._send({"freeze": name, "frozen": frozen})
         for name, grace in self._stops.items():
@@ -173,7 +182,7 @@ class LocalHost(LocalRecords):
 
     # --- the death of a supervisor ---
 
-    def _lose(self, link: SupervisorLink) -> None:
+    def _on_lost(self, link: SupervisorLink) -> None:
         if link is self._link:
             self._link = None
             if not self._closed and self._failure is None:

@@ -15,12 +15,14 @@ from pathlib import Path
 
 from weft.errors import WeftError
 from weft.hosts.supervisor import BUSY
-from weft.hosts.supervisor.processes import look
+from weft.hosts.supervisor.processes import find_process
 from weft.safe_files import UnsafeFileError, locate, open_file, open_folder
 from weft.system_errors import advice
 
 PROGRAM = (
     sys.executable,
+    # -I and -S: neither the user's PYTHON* variables nor site-packages may change the supervisor, and it starts
+    # faster without them.
     "-I",
     "-S",
     "-X",
@@ -54,11 +56,13 @@ def reach(directory: Path, program: Sequence[str], under_way: Start | None = Non
     tries = 0
     if under_way is not None:
         under_way.wait()
-    while (connection := _knock(directory)) is None:
+    while (connection := _try_connect(directory)) is None:
+        # The program forks: the parent exits once its child listens, so the wait ends when there is a socket to
+        # connect to.
         code = start(directory, program).wait()
         tries += code not in {0, BUSY}
         if tries == _TRIES or time.monotonic() > until:
-            raise WeftError(f"cannot start the supervisor in {directory}: {_last_words(directory, code)}")
+            raise WeftError(f"cannot start the supervisor in {directory}: {_last_log_line(directory, code)}")
         time.sleep(_PAUSE if code else 0.0)
     return connection
 
@@ -74,7 +78,7 @@ def _reason(error: OSError) -> str:
     return str(error) if isinstance(error, UnsafeFileError) else f"{error.strerror or error}{advice(error)}"
 
 
-def _knock(directory: Path) -> socket.socket | None:
+def _try_connect(directory: Path) -> socket.socket | None:
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.settimeout(_PATIENCE)
@@ -106,7 +110,9 @@ def _check(greeting: bytes, connection: socket.socket, directory: Path) -> None:
     if not greeting.endswith(b"\n"):
         raise EOFError
     hello = json.loads(greeting)
-    process = look(hello["hello"])
+    process = find_process(hello["hello"])
+    # The directory may be on a disk that another machine or container shares. Its pids mean nothing here, and
+    # its processes could not be ended.
     if process is None or process.started != hello["started"]:
         if _has_gone(connection):
             raise EOFError
@@ -127,6 +133,7 @@ def start(directory: Path, program: Sequence[str]) -> Start:
     _make(directory)
     tree, log = locate(directory / "supervisor.log")
     with os.fdopen(tree.append(log), "ab") as stream:
+        # Only messages for people; the journal of jobs is another file.
         if os.fstat(stream.fileno()).st_size > _LARGE_LOG:
             os.ftruncate(stream.fileno(), 0)
         return subprocess.Popen(  # noqa: S603 - our own program
@@ -134,13 +141,14 @@ def start(directory: Path, program: Sequence[str]) -> Start:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stream,
+            # The supervisor outlives the command, and must not keep a directory of the user busy.
             cwd="/",
             env={name: os.environ[name] for name in _INHERITED if name in os.environ},
             start_new_session=True,
         )
 
 
-def _last_words(directory: Path, code: int) -> str:
+def _last_log_line(directory: Path, code: int) -> str:
     with os.fdopen(open_file(directory / "supervisor.log"), errors="replace") as log:
         lines = log.read(_LARGE_LOG).split("\n")
     return next((line for line in reversed(lines) if line), f"exit code {code}")

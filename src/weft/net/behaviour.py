@@ -60,14 +60,14 @@ class _Judge:
         return Verdict(answer=Answer.PROVED, why=why)
 
     def _offending(self) -> Iterator[int]:
-        """Numbers of the markings that break soundness, nearest first; the search was complete."""
+        """Yields the numbers of the markings that break soundness, nearest first; the search was complete."""
         can_end = self._can_end()
         for number, marking in enumerate(self._engine.order):
             if marking not in can_end or self._covers_final(marking):
                 yield number
 
     def _certain(self) -> Iterator[int]:
-        """Numbers of the markings that break soundness even though the search is incomplete."""
+        """Yields the numbers of markings that break soundness even if the search is incomplete."""
         order = self._engine.order
         yield from (number for number, marking in enumerate(order) if self._covers_final(marking))
         yield from (number for number in self._engine.dead_numbers if order[number] != self._final)
@@ -77,7 +77,7 @@ class _Judge:
         return ((marking | guards) - self._token) & guards == guards and marking != self._final
 
     def _can_end(self) -> set[int]:
-        """The reached markings from which the final marking can be reached."""
+        """Returns the reached markings from which the final marking can be reached."""
         (guards,) = self._engine.layout.guards
         reached = self._engine.seen
         backward_rules = self._reverse_rules()
@@ -90,6 +90,7 @@ class _Judge:
                 marking + change for needed, change in backward_rules if (guarded - needed) & guards == guards
             ]
             for predecessor in predecessors:
+                # Undoing a transition can lead to a marking that no run reaches, so only reached ones count.
                 if predecessor in reached and predecessor not in can_end:
                     can_end.add(predecessor)
                     pending.append(predecessor)

@@ -131,6 +131,8 @@ class _Search:
                 and self._engine.states >= self._handover_states
                 and self._waiting >= HANDOVER_WAITING
             ):
+                # From the beginning again: both engines number markings alike, so nothing that was found has to
+                # be converted.
                 self._engine = self._start_numpy()
             try:
                 self._engine.step()

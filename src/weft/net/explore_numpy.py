@@ -74,6 +74,8 @@ class NumpyEngine:
         if self._reserve(len(cells)):
             cells &= (1 << self._row_bits) - 1
             overflow = self._fire(sources, cells)
+            # Nothing of this block is kept: it is computed again in the wider layout, so a step is all or
+            # nothing.
             if any(overflow):
                 self._widen(overflow)
                 return
@@ -117,11 +119,11 @@ class NumpyEngine:
         new, slots = self._settle(numbers, self._slots(slice(base, base + successors)), self._same)
         if base + len(new) > self._max_states:
             self.full = "states"
-        order = np.argsort(new, kind="stable")[
-            : self._max_states - base
-        ]  # the stable algorithm is fast on sorted runs
+        # The rounds of `_settle` find new markings out of order. The stable algorithm is fast on sorted runs.
+        order = np.argsort(new, kind="stable")[: self._max_states - base]
         new, slots = new[order], slots[order]
         self.states = base + len(new)
+        # Closing the gaps has renumbered the new markings, so their slots get the final numbers.
         self._table[slots] = numbers[: len(new)]
         for words in self._words:
             words[base : self.states] = words[new]
@@ -178,6 +180,7 @@ class NumpyEngine:
         if needed > room:
             room = max(needed, min(2 * room, self._max_states + successors))
         size = len(self._table)
+        # At most half full: with open addressing, chains of occupied slots grow quickly beyond that.
         while size < 2 * needed:
             size *= 2
         if self._bytes(room=room, size=size) > self._max_bytes:

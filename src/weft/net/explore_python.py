@@ -52,6 +52,7 @@ class PythonEngine:
         total = max(1, start[-1], heaviest).bit_length()
         self.layout = FieldLayout((*narrowest(net), total))
         self._max_states, self._max_bytes = max_states, max_bytes
+        # Transitions that no marking has enabled yet; they are tested together until one becomes enabled.
         self._asleep = set(range(len(self._effects)))
         self._pack_rules()
         (first,) = self.layout.pack(start)
@@ -113,9 +114,8 @@ class PythonEngine:
         overflows = new & self.layout.guards[0]
         if len(self.order) >= self._max_states:
             self.full = "states"
-        elif (
-            len(self.order) * (2 if overflows else 1) >= self._affordable
-        ):  # a move to a wider layout needs both copies
+        # A move to a wider layout needs both copies.
+        elif len(self.order) * (2 if overflows else 1) >= self._affordable:
             self.full = "memory"
         elif overflows:
             self._widen(new)
@@ -141,9 +141,8 @@ class PythonEngine:
         self._rules = [pack_rule(self.layout, *effect) for effect in self._effects]
         self._live = [rule for number, rule in enumerate(self._rules) if number not in self._asleep]
         bits = sum(self.layout.widths) + fields
-        self._affordable = self._max_bytes // (
-            BYTES_PER_STATE + bits // 7
-        )  # Python stores 30 bits in 4 bytes
+        # Python stores 30 bits of an integer in 4 bytes.
+        self._affordable = self._max_bytes // (BYTES_PER_STATE + bits // 7)
         self._limit = min(self._max_states, self._affordable)
 
     def _widen(self, new: int) -> None:

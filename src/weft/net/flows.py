@@ -2,15 +2,14 @@
 
 In a free-choice net the transitions of a cluster are enabled together, so every cluster can decide independently
 how to split the quantity that arrives. Close the net by a transition from its sink to its source and let a
-quantity flow from the source, where each cluster passes some part to each of its transitions. If the net is
-sound, the input places of a cluster are marked equally often in every run, hence in the mean over all runs: the
-same quantity arrives at all of them, and the quantity that leaves the source returns. The shares of the
-transitions are then a positive
-**T-invariant**. A positive **P-invariant** is found in the same way on the reverse dual, where places and
-transitions exchange roles and arcs reverse direction: the quantity at the transitions of a cluster is split
-among its places. For free-choice nets the dual of a well-formed net is well-formed, and if the net has no cycle,
-the closing transition alone marks every siphon of the dual. One routine therefore serves for both, on a `Side`
-of the net. Without cycles it is one pass in topological order; with cycles the equations are solved by
+quantity flow from the source, where each cluster passes some part to each of its transitions. If the net is sound,
+the input places of a cluster are marked equally often in every run, hence in the mean over all runs: the same
+quantity arrives at all of them, and the quantity that leaves the source returns. The shares of the transitions are
+then a positive **T-invariant**. A positive **P-invariant** is found in the same way on the reverse dual, where
+places and transitions exchange roles and arcs reverse direction: the quantity at the transitions of a cluster is
+split among its places. For free-choice nets the dual of a well-formed net is well-formed, and if the net has no
+cycle, the closing transition alone marks every siphon of the dual. One routine therefore serves for both, on a
+`Side` of the net. Without cycles it is one pass in topological order; with cycles the equations are solved by
 elimination, which needs no subtraction except 1 - x, as in a Markov chain. Neither result is trusted: the caller
 checks the vector.
 """
@@ -66,7 +65,7 @@ def place_side(circuit: Circuit) -> Side:
 
 
 def positive_flow(side: Side) -> list[int] | None:
-    """A positive number for each branch, an invariant if the net is well-formed; or None.
+    """Returns a positive number for each branch, an invariant if the net is well-formed; or None.
 
     The caller must check it.
     """
@@ -142,6 +141,8 @@ def _solve_balance(side: Side) -> list[int] | None:
     """Like `_pour`, for a net with cycles: solves a system of equations for the quantities of the clusters."""
     into, out_of = _equations(side)
     eliminated = _eliminate(into, out_of, side.start)
+    # All clusters but the start are expressed by others. What is left says which part of the start's quantity
+    # returns to it; in a well-formed net that is all of it.
     if eliminated is None or into[side.start].get(side.start) != 1:
         return None
     values = [Fraction(0)] * len(into)
@@ -188,6 +189,7 @@ def _eliminate(
     into: list[dict[int, Fraction]], out_of: list[set[int]], start: int
 ) -> list[tuple[int, dict[int, Fraction]]] | None:
     """Expresses every cluster except the start by the remaining ones; None if there is no positive solution."""
+    # Markowitz's rule: the cluster that adds the fewest terms is eliminated first.
     queue = [(len(into[c]) * len(out_of[c]), c) for c in range(len(into)) if c != start]
     heapify(queue)
     eliminated: list[tuple[int, dict[int, Fraction]]] = []

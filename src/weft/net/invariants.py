@@ -3,9 +3,9 @@
 A *P-invariant* weighs places so that no transition changes the weighted sum of the tokens. A *T-invariant* counts
 transitions so that firing them that often, in some order, leads back to the same marking. The minimal non-negative
 ones are found by Farkas' algorithm: start with one row for each place; for each transition in turn, keep the
-rows that it does not change and the sums of two that it changes in opposite directions. A row whose support
-contains another's is dropped. There may be exponentially many rows, so there is a limit; to reach it is an
-error, never a shorter answer.
+rows that it does not change and the sums of two that it changes in opposite directions. A row is
+dropped if its support contains that of another. There may be exponentially many rows, so there is a limit;
+reaching it is an error, never a shorter answer.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -116,7 +116,7 @@ def _claims(arcs: Arcs, pools: set[int]) -> dict[int, int]:
 
 
 def p_invariants(net: PlainNet, *, limit: int = FARKAS_LIMIT) -> tuple[dict[PlaceId, int], ...]:
-    """All minimal P-invariants without negative weights, each divided by its greatest common divisor."""
+    """Returns all minimal P-invariants without negative weights, each divided by its greatest common divisor."""
     changes: list[dict[int, int]] = [{} for _ in net.place_ids]
     for transition, row in enumerate(incidence(net)):
         for place, change in row.items():
@@ -125,7 +125,7 @@ def p_invariants(net: PlainNet, *, limit: int = FARKAS_LIMIT) -> tuple[dict[Plac
 
 
 def t_invariants(net: PlainNet, *, limit: int = FARKAS_LIMIT) -> tuple[dict[TransitionId, int], ...]:
-    """All minimal T-invariants without negative counts, each divided by its greatest common divisor."""
+    """Returns all minimal T-invariants without negative counts, each divided by its greatest common divisor."""
     return _named(_farkas(incidence(net), limit), net.transition_ids)
 
 
@@ -161,7 +161,7 @@ def _farkas(matrix: Sequence[Mapping[int, int]], limit: int) -> list[_Row]:
 
 
 def _cheapest_column(rows: Sequence[_Row]) -> int | None:
-    """The column that gives the fewest sums; None if all rows are zero."""
+    """Returns the column that gives the fewest sums; None if all rows are zero."""
     signs: dict[int, list[int]] = {}
     for row in rows:
         for column, entry in row.rest.items():
@@ -170,7 +170,7 @@ def _cheapest_column(rows: Sequence[_Row]) -> int | None:
 
 
 def _sum(gain: _Row, loss: _Row, column: int) -> _Row:
-    """The smallest sum of multiples of the two that is zero in this column."""
+    """Returns the smallest sum of multiples of the two that is zero in this column."""
     up, down = gain.rest[column], -loss.rest[column]
     parts = _combined(gain.parts, down, loss.parts, up)
     rest = _combined(gain.rest, down, loss.rest, up)
@@ -190,8 +190,9 @@ def _combined(a: Mapping[int, int], times_a: int, b: Mapping[int, int], times_b:
 
 
 def _minimal(rows: list[_Row]) -> list[_Row]:
-    """The rows whose support contains no other's; of those with the same support, the first."""
+    """Returns the rows with minimal support; of several with the same support, the first."""
     minimal: list[_Row] = []
+    # By size of support: a row can only contain rows that came before it.
     for row in sorted(rows, key=lambda row: row.support.bit_count()):
         if not any(smaller.support & row.support == smaller.support for smaller in minimal):
             minimal.append(row)

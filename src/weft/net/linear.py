@@ -31,7 +31,7 @@ def incidence(net: PlainNet) -> list[dict[int, int]]:
 
 
 def rank(rows: Iterable[Mapping[int, int]]) -> int:
-    """The rank over the rationals of the matrix with these rows, given as column to entry."""
+    """Returns the rank over the rationals of the matrix with these rows, given as column to entry."""
     elimination = _Elimination(rows)
     while elimination.step():
         pass

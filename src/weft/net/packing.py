@@ -85,14 +85,14 @@ class FieldLayout:
         return len(self.guards)
 
     def pack(self, values: Iterable[int]) -> tuple[int, ...]:
-        """The words with these values in the fields; negative ones make a difference to be added."""
+        """Returns the words with these values in the fields. Negative values give a difference to be added."""
         words = [0] * self.words
         for (word, shift), value in zip(self.spots, values, strict=True):
             words[word] += value << shift
         return tuple(words)
 
     def pack_some(self, fields: Fields) -> dict[int, int]:
-        """As `pack`, for a few fields: the words that these are in."""
+        """Like `pack`, for a few fields: returns only the words that contain them."""
         words: dict[int, int] = {}
         for number, value in fields:
             word, shift = self.spots[number]
@@ -104,12 +104,13 @@ class FieldLayout:
         return tuple(words[word] >> shift & ((1 << width) - 1) for (word, shift), width in places)
 
     def wider(self, words: Sequence[int]) -> "FieldLayout":
-        """Returns the layout in which each field whose guard is set in these words has one more bit.
+        """Returns the layout with one more bit for each field that has its guard set in these words.
 
         If there are several words with enough room, all fields get one more bit, which makes another move less
         likely. A single word is not filled like this, because a second word costs more than moves do.
         """
         places = zip(self.spots, self.widths, strict=True)
+        # A set guard bit is the carry out of its field.
         widths = [width + (words[word] >> (shift + width) & 1) for (word, shift), width in places]
         widened = FieldLayout(tuple(widths), self.word_bits)
         if self.word_bits is None or widened.words == 1 or max(widths) + 2 > self.word_bits:
@@ -146,7 +147,7 @@ def _change(inputs: Fields, outputs: Fields) -> Fields:
 
 
 def narrowest(net: PlainNet) -> list[int]:
-    """Bits that the initial marking and the heaviest arc of each place need, at least one."""
+    """Returns the bits that the initial marking and the heaviest arc of each place need, at least one."""
     most = list(net.initial)
     for arcs in (*net.inputs, *net.outputs):
         for place, weight in arcs:

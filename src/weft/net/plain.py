@@ -22,7 +22,7 @@ FIRED = OutcomeName("fired")
 
 
 class PlainNet(Struct, frozen=True, kw_only=True):
-    """A place/transition net by numbers: place *n* is the n-th id, and arcs name places so."""
+    """A place/transition net by numbers: place *n* is the n-th id, and arcs refer to places by number."""
 
     place_ids: tuple[PlaceId, ...]
     transition_ids: tuple[TransitionId, ...]
@@ -40,7 +40,7 @@ class PlainNet(Struct, frozen=True, kw_only=True):
             raise NetError(f"two nodes of the net have the id {duplicate!r}; ids must differ")
 
     def marking(self, tokens: Iterable[int]) -> Marking:
-        """The marking with these tokens, one number for each place."""
+        """Returns the marking with these tokens, one number for each place."""
         return Marking({p: n for p, n in zip(self.place_ids, tokens, strict=True) if n})
 
     def without_places(self, dropped: Iterable[int]) -> "PlainNet":
@@ -66,7 +66,7 @@ class PlainNet(Struct, frozen=True, kw_only=True):
         return self.without_places(p for p, kind in enumerate(self.place_kinds) if kind is PlaceKind.POOL)
 
     def to_net(self) -> Net:
-        """The same net as one to run: each transition has the single outcome `fired`."""
+        """Returns the same net in the form that runs: each transition has the single outcome `fired`."""
 
         def named(arcs: Arcs) -> tuple[Arc, ...]:
             return tuple(Arc(self.place_ids[p], w) for p, w in arcs)
@@ -91,6 +91,8 @@ def unfold(net: Net) -> PlainNet:
         outcomes = list(zip(net.outcomes[number], net.outputs[number], strict=True))
         inputs = net.inputs[number]
         if net.actions[number] is not None:
+            # The place is marked while the action runs, so that interleavings with other transitions are part
+            # of the analysis.
             running = rows.add_running_place(f"{id_}.running")
             rows.add_transition(f"{id_}.start", inputs, running)
             inputs = running

@@ -1,12 +1,12 @@
 """Runs of a free-choice workflow net that are likely to end badly: candidates for a refutation.
 
 In a net without cycles they are computed. Let a quantity flow from the source, as in `weft.net.flows`, but split
-it by random numbers modulo a prime: the first cluster, in topological order, whose input places then differ is
-one where some run brings more tokens to one place than to another. A backward pass computes for each cluster the
-transition that maximizes the difference, and a run that follows these choices ends there with tokens that can
+it by random numbers modulo a prime: at the first cluster, in topological order, with different quantities at its
+input places, some run brings more tokens to one place than to another. A backward pass computes for each cluster
+the transition that maximizes the difference, and a run that follows these choices ends there with tokens that can
 never leave. If no cluster differs, more than one token arrives at the sink, and the run with the most of them
-shows it. For nets with cycles there are only attempts: runs towards transitions that earlier runs have not
-fired, and random runs. The caller replays each run and checks how it ends.
+shows it. For nets with cycles there are only attempts: runs towards transitions that earlier runs have not fired,
+and random runs. The caller replays each run and checks how it ends.
 """
 
 from collections import deque
@@ -24,7 +24,7 @@ Choose = Callable[[int], int]
 
 
 def suspicious_runs(circuit: Circuit) -> Iterator[list[int]]:
-    """Runs from one token in the source that may end badly, the most promising first."""
+    """Yields runs from one token in the source that may end badly, the most promising first."""
     yield []  # some nets have no way to their sink at all
     side = transition_side(circuit)
     order = topological(side)
@@ -35,7 +35,7 @@ def suspicious_runs(circuit: Circuit) -> Iterator[list[int]]:
 
 
 def _goals(circuit: Circuit, side: Side, order: Sequence[int]) -> list[dict[int, int]]:
-    """Weights of places: a run that brings more than expected to their sum ends badly."""
+    """Returns weights of places: a run that brings more than expected to their sum ends badly."""
     numbers = _PseudoRandom()
     arrived = [0] * len(side.cluster_of)
     arrived[circuit.source] = 1
@@ -47,6 +47,8 @@ def _goals(circuit: Circuit, side: Side, order: Sequence[int]) -> list[dict[int,
                 return [{gates[0]: 1, gate: -1}, {gates[0]: -1, gate: 1}]
         *others, last = side.branches[cluster]
         for branch in others:
+            # Random shares, so that two places get equal quantities by accident with probability 1/PRIME only;
+            # modulo a prime, so that the numbers stay small.
             share = numbers.next_number() % PRIME
             quantity -= share
             _arrive(arrived, side.feeds[branch], share)
@@ -60,7 +62,7 @@ def _arrive(arrived: list[int], gates: Iterable[int], share: int) -> None:
 
 
 def _best_choices(side: Side, order: Sequence[int], goal: Mapping[int, int]) -> list[int]:
-    """For each cluster, the transition after which most can be brought to the places of the goal."""
+    """Returns for each cluster the transition after which most can be brought to the places of the goal."""
     choices = [-1] * len(order)
     worth = [0] * len(side.cluster_of)
     for place, weight in goal.items():

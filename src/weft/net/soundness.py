@@ -12,7 +12,7 @@ clusters; and one token in the source is such a marking if and only if every sip
 checked in exact integers. A plan of 38,000 transitions has more markings than can be written down, and the
 proof takes about a second.
 
-The theorem alone never leads to "refuted": that needs a trace whose replay ends badly. The replay is stuck,
+The theorem alone never leads to "refuted": that needs a trace with a replay that ends badly. The replay is stuck,
 marks the sink too early, or has emptied a siphon that contains the sink. `weft.net.runs` looks for such a run;
 if it finds none, a search through the states does.
 """
@@ -124,7 +124,7 @@ def _by_rank_theorem(net: PlainNet, shape: WorkflowNet, max_states: int) -> Verd
 
 
 def _rank_theorem(circuit: Circuit) -> Verdict:
-    """Proved, with the figures; or unknown, with the condition that fails."""
+    """Returns proved, with the figures; or unknown, with the condition that fails."""
     net = circuit.net
     failed = _missing_invariant(circuit)
     rank_found, expected = 0, len(circuit.clusters) - 1
@@ -148,6 +148,8 @@ def _rank_theorem(circuit: Circuit) -> Verdict:
 
 
 def _missing_invariant(circuit: Circuit) -> str | None:
+    # The flows are computed by a method that is right only for well-formed nets, so each vector is checked: the
+    # proof rests on the check alone.
     counts = positive_flow(transition_side(circuit))
     if counts is None or min(counts) < 1 or unbalanced_place(circuit.net, counts):
         return "no positive T-invariant was found"

@@ -90,13 +90,15 @@ def _transitions_by_place(rows: Sequence[Arcs], size: int) -> list[list[int]]:
 
 
 def free_choice(net: PlainNet) -> FreeChoice:
-    """Whether all weights are 1 and transitions that share an input place have the same input places.
+    """Returns whether all weights are 1 and transitions that share an input place have the same input places.
 
     This is *extended* free choice, the class for which Desel and Esparza prove their theorems.
     """
     heavy = _heavy_arc(net)
     if heavy is not None:
         return FreeChoice(holds=False, why=heavy)
+    # Comparing all pairs of transitions at a place would be quadratic. Comparing each with the first consumer
+    # of its input places is enough.
     first: dict[int, int] = {}
     for transition, arcs in enumerate(net.inputs):
         for place, _ in arcs:
@@ -135,7 +137,7 @@ def _describe_unfree_choice(net: PlainNet, transition: int, first: dict[int, int
 
 
 def workflow_net(net: PlainNet, wires: PlaceArcs | None = None) -> WorkflowNet | NotAWorkflowNet:
-    """Whether the net leads from one place to one place, and every node is on the way."""
+    """Returns the ends of a net that leads from one place to one place, with every node on the way."""
     wires = wires or wiring(net)
     sources = [place for place, producers in enumerate(wires.producers) if not producers]
     if len(sources) != 1:
@@ -184,7 +186,7 @@ def _find_unreached(
 
 
 def clusters(net: PlainNet, wires: PlaceArcs | None = None) -> Clusters:
-    """The finest grouping in which a place is with its consumers and a transition with its inputs."""
+    """Returns the finest grouping in which a place is with its consumers and a transition with its inputs."""
     wires = wires or wiring(net)
     result = Clusters(
         places=[],
@@ -241,7 +243,7 @@ def close(net: PlainNet, shape: WorkflowNet) -> Circuit:
 
 
 def acyclic(net: PlainNet) -> bool:
-    """Whether no node can be reached from itself."""
+    """Returns whether no node can be reached from itself."""
     wires = wiring(net)
     producers_left = [len(producers) for producers in wires.producers]
     inputs_left = [len(arcs) for arcs in net.inputs]
@@ -265,7 +267,7 @@ def acyclic(net: PlainNet) -> bool:
 
 
 def unmarked_siphon(net: PlainNet, tokens: Sequence[int], wires: PlaceArcs | None = None) -> list[int]:
-    """The largest siphon without a token in this marking; empty if every siphon is marked.
+    """Returns the largest siphon without a token in this marking; empty if every siphon is marked.
 
     Places of a siphon get tokens only from transitions that also take from it, so an empty siphon stays empty.
     Starting at the marked places, the algorithm strikes out every place that could get a token if tokens were

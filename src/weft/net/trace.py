@@ -18,7 +18,7 @@ class Search(Protocol):
     """A search in progress. Markings are numbered in the order in which breadth-first search reaches them."""
 
     expanded: int
-    """The number of markings, from the first, whose transitions have been fired."""
+    """The number of markings, from the first, with all enabled transitions fired."""
     edges: int
     """The number of firings."""
     full: Limit | None
@@ -26,42 +26,42 @@ class Search(Protocol):
 
     @property
     def states(self) -> int:
-        """Markings stored so far."""
+        """The number of markings stored so far."""
         ...
 
     @property
     def dead(self) -> int:
-        """Markings seen in which no transition is enabled."""
+        """The number of markings without an enabled transition."""
         ...
 
     @property
     def first_dead(self) -> int | None:
-        """Number of the first of these."""
+        """The number of the first of these."""
         ...
 
     def step(self) -> None:
-        """Expand some more markings; to be called while there are any and no limit is reached."""
+        """Expands some more markings. Called while there are any and no limit is reached."""
         ...
 
     def tokens(self, number: int) -> Tokens:
-        """Give the marking of this number."""
+        """Returns the marking with this number."""
         ...
 
     def parent(self, number: int) -> int:
-        """Give the marking from which this one was first reached; the initial one is its own."""
+        """Returns the marking from which this one was first reached; the initial one is its own parent."""
         ...
 
     def bounds(self) -> tuple[Tokens, int]:
-        """Most tokens in each place, and most in a marking."""
+        """Returns the most tokens in each place, and the most in a marking."""
         ...
 
     def unfired(self) -> tuple[int, ...]:
-        """Numbers of the transitions that have not been enabled in any expanded marking."""
+        """Returns the transitions that no expanded marking enables."""
         ...
 
 
 def trace_to(net: PlainNet, engine: Search, number: int) -> tuple[TransitionId, ...]:
-    """A shortest trace from the initial marking to the one of this number."""
+    """Returns a shortest trace from the initial marking to the one with this number."""
     trace: list[TransitionId] = []
     while number:
         # The search stores only the parent, so the transition is found by trying all of them.
@@ -78,7 +78,7 @@ def trace_to(net: PlainNet, engine: Search, number: int) -> tuple[TransitionId, 
 
 
 def fire(net: PlainNet, tokens: Tokens, number: int) -> Tokens | None:
-    """The marking after this transition; None if tokens are missing."""
+    """Returns the marking after this transition; None if tokens are missing."""
     remaining = list(tokens)
     for place, weight in net.inputs[number]:
         remaining[place] -= weight
@@ -90,7 +90,7 @@ def fire(net: PlainNet, tokens: Tokens, number: int) -> Tokens | None:
 
 
 def replay(net: PlainNet, trace: Iterable[TransitionId]) -> Tokens:
-    """The marking that this trace leads to from the initial one."""
+    """Returns the marking that this trace leads to from the initial one."""
     numbers = {id_: number for number, id_ in enumerate(net.transition_ids)}
     tokens = net.initial
     for step, id_ in enumerate(trace, start=1):

@@ -1,1 +1,1 @@
-"""What the runtime needs of the world, as protocols; each has one contract suite that all its makers pass."""
+"""What the runtime needs from outside, as protocols. All implementations of a port pass one contract suite."""

@@ -26,5 +26,5 @@ class CheckoutState(Struct, frozen=True):
         return sorted(changed)
 
 
-LookAt = Callable[[Path], CheckoutState | None]
+ReadCheckout = Callable[[Path], CheckoutState | None]
 """Returns the state of a checkout; None if that is not possible, or takes too long."""

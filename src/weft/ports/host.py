@@ -141,7 +141,7 @@ class JobRecords(Protocol):
         ...
 
     def outputs(self, prefix: str) -> Sequence[str]:
-        """Returns the outputs whose names are `prefix`, or `prefix` with a dot and more."""
+        """Returns the outputs named `prefix`, or `prefix` with a dot and more."""
         ...
 
 
@@ -173,7 +173,7 @@ class Host(JobRecords, Protocol):
         ...
 
     def forget(self, jobs: Sequence[str]) -> None:
-        """Lets the host delete the records of these jobs, whose ends are stored elsewhere."""
+        """Lets the host delete the records of these jobs; their ends are stored elsewhere."""
         ...
 
     def ended(self) -> AsyncIterator[Sequence[JobEnded]]:

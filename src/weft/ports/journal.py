@@ -59,7 +59,7 @@ class ControlRequest(Struct, frozen=True, kw_only=True):
     at: float
 
 
-class Glimpse(Struct, frozen=True):
+class RawEvent(Struct, frozen=True):
     """An event as it is stored in the journal, with its data not decoded."""
 
     seq: int
@@ -89,7 +89,7 @@ class Glimpse(Struct, frozen=True):
 
 
 class JournalReader(Protocol):
-    """The part of the journal that any process may use at any time: read, and leave requests."""
+    """The part of the journal that any process may use at any time: it reads, and adds requests."""
 
     def runs(self, plan: str | None = None) -> Sequence[RunRecord]:
         """Returns the runs, the newest first."""
@@ -111,26 +111,26 @@ class JournalReader(Protocol):
         """Returns the states of the subplans that are not pending."""
         ...
 
-    def glance(self, run: str, *, merged: bool = True) -> Sequence[Glimpse]:
+    def notable_events(self, run: str, *, merged: bool = True) -> Sequence[RawEvent]:
         """Returns all other events, except steps without cost and tokens. Fast enough for a status display.
 
-        Without `merged` it also leaves out merges that went well.
+        Without `merged` it also leaves out successful merges.
         """
         ...
 
-    def merges(self, run: str, subplans: Sequence[str]) -> Sequence[Glimpse]:
+    def merges(self, run: str, subplans: Sequence[str]) -> Sequence[RawEvent]:
         """Returns all merges of some subplans."""
         ...
 
-    def merges_after(self, run: str, seq: int) -> Sequence[Glimpse]:
+    def merges_after(self, run: str, seq: int) -> Sequence[RawEvent]:
         """Returns all merges after this sequence number."""
         ...
 
     def landed(self, run: str) -> AbstractSet[str]:
-        """Returns the subplans whose last merge was a landing that went well."""
+        """Returns the subplans with a successful landing as their last merge."""
         ...
 
-    def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:
+    def step_events(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[RawEvent]:
         """Returns the state changes of some subplans, and the starts and ends of their steps.
 
         Nothing happens in a subplan before its first state, so events before that are not read.

@@ -18,13 +18,13 @@ from weft.ports.workspaces import HeldError
 
 
 class LandingEntry(Struct, frozen=True, kw_only=True):
-    """A subplan whose result is ready to land."""
+    """A subplan with a result that is ready to land."""
 
     path: str
     subject: str
     """The subject of its merge commit."""
     take_branch: tuple[str, ...] = ()
-    """Globs of files whose conflicts resolve to the subplan's version."""
+    """Globs of files that resolve to the subplan's version in a conflict."""
     files: tuple[str, ...] | None = None
     """Globs of the only files that it may have changed; None allows all."""
     within: str = ""
@@ -56,19 +56,18 @@ class Chain(Struct, frozen=True, kw_only=True):
     """The tree at the end of the chain."""
     links: tuple[ChainLink, ...] = ()
     landed: Mapping[str, tuple[RefMove, ...]] = {}
-    """Entries whose work is on the target already, with the move that brought it; none if there was nothing to
-    bring."""
+    """Entries that are on the target already, with the move that brought them; no move if they had no work."""
     held: Mapping[str, HeldError] = {}
     """Entries that cannot be part of the chain, with the reason."""
     deferred: tuple[str, ...] = ()
     """Entries in conflict with an earlier link, which need not land."""
     built_on: Mapping[str, tuple[str, ...]] = {}
-    """For each link, the other links whose work its branch contains."""
+    """For each link, the other links that its branch contains."""
     parts: Mapping[str, tuple[str, ...]] = {}
-    """For each entry of completed parts, the subplans whose work its branch holds."""
+    """For each entry of completed parts, the subplans with work on its branch."""
     together: Mapping[str, tuple[str, ...]] = {}
-    """For each link that holds the work of others which hold its work in turn: all of these and itself. They land
-    together, or not at all."""
+    """For each link in a unit of several: all links of the unit. They hold each other's work, and land together or
+    not at all."""
 
 
 class ScratchFiles(Struct, frozen=True, kw_only=True):
@@ -92,7 +91,7 @@ class RemoteMovedError(PushError):
 
 
 def waits_for(path: str, others: Sequence[str]) -> HeldError:
-    """The reason why an entry that holds the work of others cannot land before them."""
+    """Returns the reason that holds an entry until the others, which it is built on, have landed."""
     return HeldError(
         f"{path} is built on the work of {' and '.join(others)}, which has not landed; "
         f"to land all of it, type: weft merge {' '.join((*others, path))}",
@@ -105,7 +104,7 @@ class LandingTarget(Protocol):
 
     @property
     def name(self) -> str:
-        """The target as people name it."""
+        """The short name of the target."""
         ...
 
     @property
@@ -114,7 +113,7 @@ class LandingTarget(Protocol):
         ...
 
     def branch(self, path: str) -> str:
-        """The branch of a subplan as people name it."""
+        """Returns the short name of a subplan's branch."""
         ...
 
     def build(
@@ -122,13 +121,13 @@ class LandingTarget(Protocol):
     ) -> Chain:
         """Merges the entries, in this order, onto the tip of the target, or onto the commit `onto`.
 
-        `is_to_land` says of the path of a subplan whether its result is to land and has not: an entry that would
-        bring along the work of such a subplan is held. Nothing moves.
+        `is_to_land` returns, for the path of a subplan, whether its result is to land and has not: an entry that
+        would bring along the work of such a subplan is held. Nothing moves.
         """
         ...
 
     def check_out(self, commit: str, files: ScratchFiles) -> None:
-        """Makes the scratch worktree with this commit."""
+        """Creates the scratch worktree with this commit."""
         ...
 
     def advance(self, chain: Chain) -> bool:
@@ -149,7 +148,7 @@ class LandingTarget(Protocol):
     def passed_trees(self, paths: Mapping[str, bool]) -> Mapping[str, Collection[str]]:
         """Returns for each subplan the trees on which its own verify has passed.
 
-        The value says whether its steps end with the verify, so that the tree which they left counts.
+        The value for a path is whether its steps end with the verify, so that the tree they left counts.
         """
         ...
 

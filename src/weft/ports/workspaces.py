@@ -24,7 +24,7 @@ class WorkspaceRequest(Struct, frozen=True, kw_only=True):
     path: str
     """The path of the slice."""
     after: tuple[str, ...] = ()
-    """The slices whose work it starts with, in plan order: all direct and indirect dependencies."""
+    """The slices that it builds on, in plan order: all direct and indirect dependencies."""
     copy: tuple[str, ...] = ()
     """Globs of files in the plan's directory to copy into the workspace."""
     link: tuple[str, ...] = ()
@@ -32,8 +32,8 @@ class WorkspaceRequest(Struct, frozen=True, kw_only=True):
     sparse: tuple[str, ...] = ()
     """The only directories of the repository to check out; empty for all."""
     without: tuple[str, ...] = ()
-    """Subplans whose work the slice does not start with unless its dependencies need it. They wait for a person,
-    and a slice that holds their work could not land before them."""
+    """Subplans to leave out of the start unless a dependency needs them. They wait for a person, and a slice that
+    holds their work could not land before them."""
 
 
 class ContinuationResult(Struct, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ class StepWork(Struct, frozen=True, kw_only=True):
 
 
 class StepWatch(Struct, frozen=True, kw_only=True):
-    """A step that is about to start and whose changes are to be recorded."""
+    """A step that is about to start; its changes will be recorded."""
 
     work: StepWork
     job: str
@@ -63,7 +63,7 @@ class StepWatch(Struct, frozen=True, kw_only=True):
     reads: bool
     """Whether the step is read-only. Then all steps in `beside` are read-only, too."""
     beside: tuple[str, ...] = ()
-    """The other executions in this workspace that may still run, or whose ends are not recorded everywhere yet."""
+    """The other executions in this workspace that may still run, or that have ends not recorded everywhere yet."""
 
 
 class Breach(Struct, frozen=True, kw_only=True):
@@ -85,7 +85,7 @@ class GroupPart(Struct, frozen=True, kw_only=True):
     after: tuple[str, ...] = ()
     """The other parts of the group that it depends on."""
     take_branch: tuple[str, ...] = ()
-    """Globs of files whose conflicts resolve to the subplan's version."""
+    """Globs of files that resolve to the subplan's version in a conflict."""
 
 
 class MergeRequest(Struct, frozen=True, kw_only=True):
@@ -95,9 +95,9 @@ class MergeRequest(Struct, frozen=True, kw_only=True):
     subject: str
     """The subject of the merge commit."""
     slices: tuple[str, ...] = ()
-    """The slices whose work is combined afterwards, in plan order; empty if branches hold it."""
+    """The slices that are combined afterwards, in plan order; empty if branches hold their work."""
     take_branch: tuple[str, ...] = ()
-    """Globs of files whose conflicts resolve to the subplan's version."""
+    """Globs of files that resolve to the subplan's version in a conflict."""
     files: tuple[str, ...] | None = None
     """Globs of the only files that it may have changed; None allows all."""
     verifies: bool = False
@@ -173,7 +173,7 @@ class HeldError(WeftError):
         super().__init__(message)
         self.files = tuple(files)
         self.conflict = conflict
-        """Whether two subplans changed the same files in different ways; else something else is in the way."""
+        """Whether the reason is that two subplans changed the same files in different ways."""
         self.waits_for = tuple(waits_for)
         """The subplans that must land first."""
         self.asks = asks
@@ -204,7 +204,7 @@ class SliceWorkspaces(WorkspacePlaces, Protocol):
     """Workspaces from their preparation to their removal."""
 
     def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
-        """Makes a fresh workspace. Leftovers of an earlier, unfinished try are kept as refs and removed."""
+        """Creates a fresh workspace. Leftovers of an earlier, unfinished attempt are kept as refs and removed."""
         ...
 
     def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> ContinuationResult:
@@ -226,13 +226,13 @@ class SliceWorkspaces(WorkspacePlaces, Protocol):
         """
         ...
 
-    def put_away(self, path: str) -> None:
+    def archive(self, path: str) -> None:
         """Removes the workspace of a failed slice. Everything in it but ignored files is first kept as a ref."""
         ...
 
 
 class StepChanges(WorkspacePlaces, Protocol):
-    """What steps change in their workspaces: checked before a step, recorded after it."""
+    """The changes of steps in their workspaces: checked before a step, recorded after it."""
 
     def prove(self, path: str) -> None:
         """Raises `WeftError` if the workspace is not the prepared one, so that no step may start in it."""
@@ -257,9 +257,9 @@ class StepChanges(WorkspacePlaces, Protocol):
         ...
 
     def take_commits(self, path: str) -> None:
-        """Has what the steps under way have committed so far appear in the repository.
+        """Admits the commits of running steps into the repository.
 
-        What cannot enter yet is no error: `record` takes it, or says why it cannot be taken.
+        A commit that cannot enter yet is no error: `record` takes it later, or reports why it cannot be taken.
         """
         ...
 
@@ -286,15 +286,15 @@ class StepChanges(WorkspacePlaces, Protocol):
 class ResultMerges(WorkspacePlaces, Protocol):
     """The merging of results, and the conflicts between them."""
 
-    def foresee(self, path: str) -> Mapping[str, Sequence[str]]:
-        """Returns the running subplans whose present work conflicts with that of this one, with the files."""
+    def forecast(self, path: str) -> Mapping[str, Sequence[str]]:
+        """Returns the running subplans that would conflict with this one now, with the files."""
         ...
 
     def open_conflict(self, request: MergeRequest, work: StepWork) -> OpenConflict:
         """Writes the conflict that keeps a slice from being merged into its workspace, for an agent to resolve.
 
-        Raises `WeftError` if that is not possible. Leftovers of an earlier, unfinished try are kept as refs and
-        undone.
+        Raises `WeftError` if that is not possible. Leftovers of an earlier, unfinished attempt are kept as refs
+        and undone.
         """
         ...
 

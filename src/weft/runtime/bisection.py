@@ -2,7 +2,7 @@
 
 Each run is a job of the order for the verify, numbered by its question. The jobs that the host has stored are
 enough to continue a search after the death of a coordinator, so the host keeps them until the end is
-reported. A number without a job belongs to a question whose parts could not be merged.
+reported. A number without a job belongs to a question with parts that could not be merged.
 """
 
 from collections.abc import Mapping
@@ -60,7 +60,7 @@ class Bisection:
             fact.how is StepOutcome.FAILED and self._lineage.gathered_for(launch) is not None
         )
 
-    def recall(self, order: Launch, jobs: Mapping[int, Running | JobEnded], *, at: float) -> Launch:
+    def restore(self, order: Launch, jobs: Mapping[int, Running | JobEnded], *, at: float) -> Launch:
         """Restores a search after a crash from its jobs, by number; returns the launch of the last one."""
         last = max(jobs)
         for number in range(last):
@@ -68,6 +68,8 @@ class Bisection:
             if isinstance(ended, JobEnded):
                 fact = self._jobs.fact(launch, ended, self._workspaces.place(order.path), at=at, halted=None)
                 self._learn(launch, fact, ended.id)
+            # A gap: the parts of that question conflicted, so no job was started for it. The answer is
+            # repeated, or the numbers of later questions would shift.
             elif case := self._cases.get(order.key):
                 case.answers.append(VerifyAnswer.UNCLEAR)
         return replace(order, round=last)
@@ -101,12 +103,13 @@ class Bisection:
         return None if answer is None else case
 
     def _ask(self, launch: Launch, case: _Case) -> Launch | Ended:
-        request = self._lineage.parted(launch)
+        request = self._lineage.with_parts(launch)
         assert request is not None
         if case.suspects is None:
             case.suspects = list(self._workspaces.suspects(request))
         if len(case.suspects) < _TWO:
             return case.first
+        # The questions follow from the answers alone, so a restarted search asks the same ones.
         while isinstance(step := look(case.suspects, case.answers), VerifyQuestion):
             if self._gather(request, case.suspects, step):
                 return replace(launch, round=len(case.answers) + 1)
@@ -122,7 +125,7 @@ class Bisection:
             return False
         return True
 
-    def over(self, launch: Launch) -> list[str]:
+    def forget(self, launch: Launch) -> list[str]:
         """Forgets a search and returns its jobs."""
         case = self._cases.pop(launch.key, None)
         return [] if case is None else case.jobs

@@ -21,7 +21,7 @@ from weft.engine.messages.orders import Launch, LaunchKind
 from weft.engine.messages.step_refs import ExecutionKey
 from weft.errors import WeftError
 from weft.ports.workspaces import Breach, StepChanges, StepWatch, StepWork
-from weft.runtime.jobs import JobFactory, but
+from weft.runtime.jobs import JobFactory, with_error
 from weft.runtime.lineage import Lineage
 from weft.threads import run_sync
 
@@ -30,7 +30,7 @@ EVERY = 1.0
 
 
 class _Step(Struct, eq=False):
-    """A step whose end is not in the journal yet."""
+    """A step without an end in the journal yet."""
 
     path: str
     job: str
@@ -51,7 +51,7 @@ class Changes:
 
     # Before a step
 
-    def begins(self, launch: Launch) -> bool:
+    def register(self, launch: Launch) -> bool:
         """Registers a step; returns whether its workspace must be checked before it starts: then call `prove`."""
         if not self._is_step(launch):
             return False
@@ -59,6 +59,7 @@ class Changes:
         together = self._under_way.setdefault(step.path, [])
         together.append(step)
         if len(together) > 1 and not all(member.reads and not member.is_mixed for member in together):
+            # Also for the steps that started earlier: from now on this one may be the author.
             for member in together:
                 member.is_mixed = True
         self._steps[launch.key] = step
@@ -87,6 +88,8 @@ class Changes:
 
     async def watch_commits(self) -> None:
         """Takes the commits of running steps over into the repository, with a short delay."""
+        # One at a time, and apart from the threads of the steps: this is a courtesy to people, and must not
+        # slow the run down.
         limiter = CapacityLimiter(1)
         while True:
             await sleep(EVERY)
@@ -99,7 +102,7 @@ class Changes:
 
     # After it
 
-    def matter(self, launch: Launch) -> bool:
+    def are_relevant(self, launch: Launch) -> bool:
         """Returns whether the changes of an ended step must be handled: then call `ended`."""
         return self._is_step(launch) and (self._workspaces.has_history(launch.path) or _is_reader(launch))
 
@@ -110,15 +113,16 @@ class Changes:
             try:
                 breach = await run_sync(self._workspaces.restore, launch.path, self._jobs.id(launch))
             except (WeftError, OSError) as error:
-                return _failed(but(fact, "its changes could not be read, or not be undone", error)), ()
+                return _failed(with_error(fact, "its changes could not be read, or not be undone", error)), ()
         if breach is not None:
             fact = _broken(fact, breach)
         moves: Sequence[RefMove] = ()
         if self._workspaces.has_history(launch.path):
             try:
+                # Recorded even if the step failed: its work is paid for, and the next attempt builds on it.
                 moves, changed = await run_sync(self._recorded, launch, work)
             except (WeftError, OSError) as error:
-                fact = _failed(but(fact, "its changes could not be committed", error))
+                fact = _failed(with_error(fact, "its changes could not be committed", error))
             else:
                 fact = replace(fact, changed=changed)
                 if fact.left is not None:

@@ -16,6 +16,7 @@ class Outlook:
         """Yields what changed for a subplan, given all its conflicts: files by the other subplan."""
         before = {pair for pair in self._reported if path in pair}
         now = {_pair(path, opponent): tuple(files) for opponent, files in conflicts.items()}
+        # Pairs from before that are missing now are over, and are reported with no files.
         for pair in sorted(before | now.keys()):
             files = now.get(pair, ())
             if self._reported.get(pair, ()) == files:

@@ -8,7 +8,7 @@ from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Launch, LaunchKind, Merge
 from weft.errors import WeftError
 from weft.ports.workspaces import OpenConflict, ResultMerges, StepWork
-from weft.runtime.jobs import but
+from weft.runtime.jobs import with_error
 from weft.runtime.lineage import Lineage
 from weft.threads import run_sync
 
@@ -96,11 +96,13 @@ class ConflictResolution:
     async def close(self, launch: Launch, fact: Ended) -> Ended:
         """Keeps the work of the agent, whatever its outcome. Without a valid resolution the step has failed."""
         failed = "" if fact.how is StepOutcome.DONE else fact.message or f"it was {fact.how}"
+        # An agent that says it is done may have left conflict marks; then the workspace decides, and the step
+        # has failed.
         how = StepOutcome.FAILED if fact.how is StepOutcome.DONE else fact.how
         try:
             closed = await run_sync(partial(self._workspaces.close_conflict, _work(launch), failed=failed))
         except (WeftError, OSError) as error:
-            return replace(but(fact, "its work could not be kept", error), how=how)
+            return replace(with_error(fact, "its work could not be kept", error), how=how)
         if not closed.message:
             return replace(fact, moves=closed.moves)
         return replace(fact, how=how, message=closed.message, moves=closed.moves)
@@ -113,7 +115,7 @@ def _work(launch: Launch) -> StepWork:
     )
 
 
-def red(fact: Ended, order: Merge, place: str) -> Ended:
+def verify_failed(fact: Ended, order: Merge, place: str) -> Ended:
     """Returns the end of a merge with a failed verify. After a resolved conflict, it is held for the user."""
     if fact.how not in {StepOutcome.FAILED, StepOutcome.TIMEOUT}:
         return fact

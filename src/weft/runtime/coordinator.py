@@ -68,24 +68,29 @@ class Coordinator:
         `first` is the fact that the run has started or was resumed. `waits`: whether to stay when only questions
         to people are left.
         """
+        # Before the first fact: opening the host ends the processes of a dead supervisor, and the engine must
+        # know which of its jobs still run.
         jobs = await self._host.open()
         try:
             async with anyio.create_task_group() as tasks:
                 self._effects.work_in(tasks)
-                tasks.start_soon(self._hear_host)
-                tasks.start_soon(self._hear_people)
+                tasks.start_soon(self._take_ends)
+                tasks.start_soon(self._poll_requests)
                 tasks.start_soon(self._effects.meter(self._engine).watch)
                 if isinstance(first, Resumed) and first.settles:
                     self._effects.take_over_work(self._engine.in_flight, jobs)
                 else:
                     self._effects.take_over(self._engine.in_flight, jobs)
                 self._take_requests(at_first=True)  # before the first turn, which may already end the run
+                # Ends of jobs that were taken over may be in the inbox already. The engine has to learn first
+                # that the run was resumed.
                 self._inbox.put_first(first)
                 while self._inbox or not await self._has_left(listener, waits=waits):
                     await self._inbox.wait()
                     await self._turn_for(listener)
                 tasks.cancel_scope.cancel()
         finally:
+            # Also after a cancellation: what was sent to the supervisor has to arrive.
             with anyio.CancelScope(shield=True):
                 await self._host.close()
         return self._engine.state
@@ -113,6 +118,7 @@ class Coordinator:
                     await self._effects.finish(stops=True)
 
         async with anyio.create_task_group() as tasks:
+            # Without it the verify would never end: its end is a fact that a turn has to take.
             tasks.start_soon(take_facts)
             await self._effects.finish(stops=self._engine.is_to_stop)
             tasks.cancel_scope.cancel()
@@ -122,7 +128,7 @@ class Coordinator:
 
         A person may send a request at any moment. So the journal accepts the event that the coordinator
         leaves only if no request waits; otherwise the coordinator handles the requests first. A command that
-        adds a request later sees that event and tells the user that the run is not active.
+        adds a request later sees that event and reports that the run is not active.
         """
         if not self._is_over(waits=waits):
             return False
@@ -152,11 +158,14 @@ class Coordinator:
             events += [(fact.at, event) for event in emitted]
             orders += ordered
         changed = engine.state if engine.state != self._state else None
+        # The requests that these events answer are marked as taken in the same transaction, so that a crash
+        # neither loses nor repeats them.
         last = self._journal.append(self._run, events, taken=self._taken, state=changed)
         self._state, self._taken = engine.state, []
+        # Only now may the host forget the jobs behind these events.
         self._effects.committed()
         for order in orders:
-            self._effects.obey(order)
+            self._effects.carry_out(order)
         return self._recorded(events, last)
 
     def _recorded(self, events: Sequence[tuple[float, AnyEvent]], last: int) -> Sequence[Recorded]:
@@ -167,14 +176,15 @@ class Coordinator:
 
     # Sources of facts
 
-    async def _hear_host(self) -> None:
+    async def _take_ends(self) -> None:
         async for ends in self._host.ended():
             for end in ends:
                 self._effects.job_ended(end)
 
-    async def _hear_people(self) -> None:
+    async def _poll_requests(self) -> None:
         while True:
             await anyio.sleep(REQUESTS_EVERY)
+            # SQLite answers this without reading a table, so polling four times a second costs next to nothing.
             if self._journal.changed():
                 self._take_requests()
 

@@ -40,7 +40,7 @@ from weft.runtime.changes import Changes
 from weft.runtime.conflict_resolution import ConflictResolution
 from weft.runtime.inbox import Inbox
 from weft.runtime.job_ids import round_of, without_round
-from weft.runtime.jobs import JobFactory, could_not
+from weft.runtime.jobs import JobFactory, not_started
 from weft.runtime.landing_queue.assembly import LandingAssembly
 from weft.runtime.lineage import Lineage
 from weft.runtime.merge_effects import MergeEffects
@@ -68,8 +68,8 @@ class Effects(MergeEffects):
         """The outcomes to report for halted orders, by the id of the order."""
         self._frozen: set[str] = set()
         """The frozen orders, by id."""
-        self._blaming = Bisection(workspaces, lineage, jobs)
-        self._resolving = ConflictResolution(workspaces, lineage)
+        self._bisection = Bisection(workspaces, lineage, jobs)
+        self._resolution = ConflictResolution(workspaces, lineage)
         self._changes = Changes(workspaces, lineage, jobs)
         self._outside = outside or OutsideWatch()
         self._tasks: TaskGroup | None = None
@@ -110,7 +110,7 @@ class Effects(MergeEffects):
 
     # Orders
 
-    def obey(self, order: AnyOrder) -> None:
+    def carry_out(self, order: AnyOrder) -> None:
         self._outside.ordered(order)
         match order:
             case Launch():
@@ -122,7 +122,7 @@ class Effects(MergeEffects):
             case WakeAt():
                 self._soon(self._wake, order.at)
             case Prepare() | Merge() | Land():
-                self._begins(order)
+                self._note_start(order)
                 self._act(order)
 
     def _act(self, order: Prepare | Merge | Land) -> None:
@@ -142,13 +142,16 @@ class Effects(MergeEffects):
         taken = set[str]() if self._landing is None else self._landing.take_over(known)
         for order in orders:
             rounds = jobs.get(self._jobs.id(order))
-            if rounds is None or isinstance(
-                order, Land
-            ):  # a landing starts over: its jobs belong to the queue
-                self.obey(order)
+            # A landing starts over: its jobs belong to the queue.
+            if rounds is None or isinstance(order, Land):
+                self.carry_out(order)
             else:
+                # A bisection needs the answers of all its earlier rounds; of a merge only the last round
+                # counts.
                 taken.update(rounds if isinstance(order, Launch) else rounds[-1:])
                 self._take_over(order, {round_of(job): known[job] for job in rounds})
+        # The ends of all other jobs are in the journal; the previous coordinator died before it had them
+        # forgotten.
         self._host.forget([job for job in known if job not in taken])
 
     def take_over_work(self, orders: Sequence[Ordered], jobs: KnownJobs) -> None:
@@ -164,7 +167,7 @@ class Effects(MergeEffects):
         self._outside.ordered(order)
         last = rounds[max(rounds)]
         self._launched[self._jobs.id(order)] = self._launch_of(order, last.id, rounds)
-        self._found[last.id] = last
+        self._adopted[last.id] = last
         if isinstance(last, JobEnded):
             self.job_ended(last)
 
@@ -172,8 +175,8 @@ class Effects(MergeEffects):
         """Returns the launch of the job that the order has reached."""
         match order:
             case Launch():
-                self._changes.begins(order)
-                return self._blaming.recall(order, rounds, at=self.now())
+                self._changes.register(order)
+                return self._bisection.restore(order, rounds, at=self.now())
             case Prepare():
                 launch = self._jobs.setup(order)
                 assert launch is not None
@@ -192,11 +195,11 @@ class Effects(MergeEffects):
 
     def _launch(self, launch: Launch) -> None:
         request = self._lineage.gathered_for(launch)
-        if self._resolving.concerns(launch):
+        if self._resolution.concerns(launch):
             self._soon(self._open_conflict, launch)
         elif request is not None:
             self._soon(self._gather, launch, request)
-        elif self._changes.begins(launch):
+        elif self._changes.register(launch):
             self._soon(self._prove, launch)
         else:
             self._start(launch)
@@ -210,7 +213,7 @@ class Effects(MergeEffects):
         try:
             job = self._jobs.job(launch, self._cwd(launch))
         except (WeftError, OSError) as error:
-            self._not_started(launch, could_not(launch, error, at=self.now()))
+            self._not_started(launch, not_started(launch, error, at=self.now()))
             return
         self._launched[order] = launch
         self._host.start(job)
@@ -218,7 +221,7 @@ class Effects(MergeEffects):
             self._host.freeze(job.id)
 
     def _not_started(self, launch: Launch, fact: Ended) -> None:
-        if self._resolving.concerns(launch):
+        if self._resolution.concerns(launch):
             self._soon(self._close_conflict, launch, fact)
         else:
             self._report(fact)
@@ -256,17 +259,17 @@ class Effects(MergeEffects):
             return
         del self._launched[order]
         # The earlier coordinator may have halted this job. The engine decides whether the halt still counts.
-        halted = self._halted.get(order, StepOutcome.STOPPED if ended.id in self._found else None)
+        halted = self._halted.get(order, StepOutcome.STOPPED if ended.id in self._adopted else None)
         fact = self._jobs.fact(launch, ended, self._cwd(launch), at=self.now(), halted=halted)
         if launch.kind is LaunchKind.WORKSPACE and fact.how is StepOutcome.DONE:
             self._soon(self._accept, launch, ended.id)
         elif launch.kind is LaunchKind.MERGE:
             self._soon(self._verified, launch, fact, ended.id)
-        elif self._resolving.concerns(launch):
+        elif self._resolution.concerns(launch):
             self._soon(self._close_conflict, launch, fact, ended.id)
-        elif self._blaming.concerns(launch, fact):
-            self._soon(self._blame, launch, fact, ended.id)
-        elif self._changes.matter(launch):
+        elif self._bisection.concerns(launch, fact):
+            self._soon(self._bisect, launch, fact, ended.id)
+        elif self._changes.are_relevant(launch):
             self._soon(self._record, launch, fact, ended.id)
         else:
             self._report_end(fact, ended.id)
@@ -280,10 +283,10 @@ class Effects(MergeEffects):
         """Called when all reported ends are in the journal. The host may now forget their jobs."""
         self._changes.committed()
         if self._landing is not None:
-            self._unsafe += self._landing.committed()
-        if self._unsafe:
-            self._host.forget(self._unsafe)
-            self._unsafe = []
+            self._to_forget += self._landing.committed()
+        if self._to_forget:
+            self._host.forget(self._to_forget)
+            self._to_forget = []
 
     # Workspaces
 
@@ -311,7 +314,7 @@ class Effects(MergeEffects):
         """Records the state after setup as the base, so that files of the setup do not count as work."""
         if await self._in_thread(launch, partial(self._accepted, launch.path)):
             self._report(self._ended(launch, StepOutcome.DONE))
-        self._unsafe.append(job)
+        self._to_forget.append(job)
 
     def _accepted(self, path: str) -> bool:
         self._workspaces.accept(path)
@@ -324,24 +327,24 @@ class Effects(MergeEffects):
             self._has_moved(launch, moves)
             self._start(launch)
 
-    async def _blame(self, launch: Launch, fact: Ended, job: str) -> None:
+    async def _bisect(self, launch: Launch, fact: Ended, job: str) -> None:
         """Continues the bisection after a failed verify of a group, which runs the verify on fewer parts."""
-        following = await self._blaming.next(launch, fact, job)
+        following = await self._bisection.next(launch, fact, job)
         if isinstance(following, Launch):
             halted = self._halted.get(without_round(job))
             if halted is None:
                 self._start(following)
                 return
             following = self._ended(launch, halted)
-        self._unsafe += self._blaming.over(launch) or [job]
+        self._to_forget += self._bisection.forget(launch) or [job]
         self._report(following)
 
     async def _prove(self, launch: Launch) -> None:
         try:
             await self._changes.prove(launch)
-            await self._outside.begins(launch)
+            await self._outside.step_starts(launch)
         except (WeftError, OSError) as error:
-            self._report(could_not(launch, error, at=self.now()))
+            self._report(not_started(launch, error, at=self.now()))
         else:
             self._start(launch)
 
@@ -351,31 +354,31 @@ class Effects(MergeEffects):
         self._has_moved(launch, moves)
         self._report_end(fact, job)
         if moves:
-            await self._foresee(launch.path)
+            await self._forecast(launch.path)
 
     # Conflicts
 
     async def _open_conflict(self, launch: Launch) -> None:
         """Opens the conflict in the workspace, then starts the agent that resolves it."""
         try:
-            following = await self._resolving.open(launch)
+            following = await self._resolution.open(launch)
         except (WeftError, OSError) as error:
             infra = isinstance(error, OSError | InfraError)
-            fact = could_not(launch, error, at=self.now())
+            fact = not_started(launch, error, at=self.now())
             self._report(fact if infra else replace(fact, how=StepOutcome.FAILED))
             return
         if following is None:
             self._report(self._ended(launch, StepOutcome.DONE, "nothing is in conflict any more"))
         else:
-            await self._outside.begins(following)
+            await self._outside.step_starts(following)
             self._start(following)
 
     async def _close_conflict(self, launch: Launch, fact: Ended, job: str = "") -> None:
-        fact = await self._outside.ended(launch, await self._resolving.close(launch, fact))
-        self._unsafe += [job] if job else []
+        fact = await self._outside.ended(launch, await self._resolution.close(launch, fact))
+        self._to_forget += [job] if job else []
         self._report(fact)
         if fact.moves:
-            await self._foresee(launch.path)
+            await self._forecast(launch.path)
 
     # Landing
 

@@ -13,7 +13,7 @@ from weft.ports.clock import Clock
 from weft.ports.workspaces import ConflictError, HeldError, InfraError, Workspaces
 from weft.runtime.conflict_outlook import Outlook
 from weft.runtime.inbox import Inbox
-from weft.runtime.jobs import could_not
+from weft.runtime.jobs import not_started
 from weft.threads import run_sync
 
 _T = TypeVar("_T")
@@ -26,30 +26,31 @@ class EndReports:
         self._inbox = inbox
         self._moved: dict[ExecutionKey, tuple[RefMove, ...]] = {}
         """The ref moves of orders that have not ended."""
-        self._begun: dict[ExecutionKey, float] = {}
+        self._started_at: dict[ExecutionKey, float] = {}
         """The start times of orders that Weft carries out itself."""
         self._outlook = Outlook()
-        self._unsafe: list[str] = []
+        self._to_forget: list[str] = []
         """Jobs with a reported end that may not be in the journal yet."""
 
     def now(self) -> float:
         return self._clock.now()
 
     def _report_end(self, fact: Ended, job: str) -> None:
-        self._unsafe.append(job)
+        self._to_forget.append(job)
         self._report(fact)
 
-    def _begins(self, order: Order) -> None:
+    def _note_start(self, order: Order) -> None:
         """Notes the start time of an order, for the duration in its report."""
-        self._begun[order.key] = self.now()
+        self._started_at[order.key] = self.now()
 
     def _report(self, fact: Ended) -> None:
         key = fact.key
-        moved, begun = self._moved.pop(key, ()), self._begun.pop(key, None)
+        moved, started_at = self._moved.pop(key, ()), self._started_at.pop(key, None)
         if moved:
+            # In the order in which they happened: moves of one ref follow on each other.
             fact = replace(fact, moves=(*moved, *fact.moves))
-        if begun is not None:
-            fact = replace(fact, seconds=max(0.0, self.now() - begun))
+        if started_at is not None:
+            fact = replace(fact, seconds=max(0.0, self.now() - started_at))
         self._inbox.put(fact)
 
     def _has_moved(self, order: Order, moves: Sequence[RefMove]) -> None:
@@ -73,7 +74,7 @@ class EndReports:
             case ConflictError():
                 return self._ended(order, StepOutcome.CONFLICT, str(error), error.files)
             case OSError() | InfraError():
-                return could_not(order, error, at=self.now())
+                return not_started(order, error, at=self.now())
             case _:
                 return self._ended(order, StepOutcome.FAILED, str(error))
 
@@ -93,12 +94,12 @@ class EndReports:
             files=tuple(files),
         )
 
-    async def _foresee(self, path: str) -> None:
+    async def _forecast(self, path: str) -> None:
         """Reports conflicts between running subplans early, when they are cheap to resolve."""
         if not self._workspaces.has_history(path):
             return
         try:
-            conflicts = await run_sync(self._workspaces.foresee, path)
+            conflicts = await run_sync(self._workspaces.forecast, path)
         except (WeftError, OSError):  # the forecast is optional; the merge reports real conflicts
             return
         for news in self._outlook.news(path, conflicts, at=self.now()):

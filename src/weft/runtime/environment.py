@@ -122,6 +122,7 @@ class StepEnvironment:
         `extra` holds the variables of the plan, `agent` those of the agent's adapter; a command has none of the
         latter. Names with the prefix WEFT_ are reserved: `extra` may only set those of values from pools.
         """
+        # The identity comes last: a plan cannot make a step look like another one.
         planned = {name: value for name, value in extra.items() if _may_be_set(name)}
         return {**planned, **(agent or {}), **identity.variables()}
 
@@ -154,9 +155,9 @@ class _Names:
 
     def __init__(self, patterns: Collection[str], names: Collection[str]) -> None:
         self._exact = {*patterns, *names}
-        self._begin = tuple(pattern[:-1] for pattern in patterns if pattern.endswith("*"))
-        self._end = tuple(pattern[1:] for pattern in patterns if pattern.startswith("*"))
+        self._prefixes = tuple(pattern[:-1] for pattern in patterns if pattern.endswith("*"))
+        self._suffixes = tuple(pattern[1:] for pattern in patterns if pattern.startswith("*"))
 
     def __contains__(self, name: str) -> bool:
-        listed = name in self._exact or name.startswith(self._begin) or name.endswith(self._end)
+        listed = name in self._exact or name.startswith(self._prefixes) or name.endswith(self._suffixes)
         return listed and not name.startswith(_OURS)

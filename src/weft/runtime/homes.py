@@ -50,6 +50,7 @@ class Homes:
             if name != "." and not Path(name).suffix:  # otherwise it is the home itself, or a file
                 tree.make(f"{place}/{name}")
         config = f"{place}/.gitconfig"
+        # A step may have changed its configuration, for later steps of the slice.
         if self._git_config and not tree.exists(config):
             tree.replace(config, self._git_config.encode())
 

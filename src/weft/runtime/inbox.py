@@ -24,6 +24,7 @@ class Inbox:
         """Returns all waiting facts, in order of arrival."""
         facts = list(self._facts)
         self._facts.clear()
+        # A new event: an anyio event cannot be cleared.
         self._news = anyio.Event()
         return facts
 

@@ -47,6 +47,7 @@ class Isolation:
     def sandbox(self, launch: Launch) -> Sandbox:
         """Returns the sandbox of a step: its own settings override those of its agent and of the plan."""
         sandbox = self._plan.scopes[launch.row].settings.sandbox
+        # From the general to the specific; each may set only some of the fields.
         for parts in (None if launch.agent is None else launch.agent.sandbox, launch.sandbox):
             if parts:
                 sandbox = structs.replace(sandbox, **parts)

@@ -99,6 +99,7 @@ class JobFactory:
             self._make_folder(f"{self._logs}/{output}")  # for the report; the host stores the output
             called = self._adapter(launch).invoke(self._call(launch, cwd))
             commands = (called.argv,)
+        # Kept apart from the job's own variables: the host sends the inherited ones only once.
         shared = self._environment.inherited(agent=called is not None)
         env = {**self._imports(launch, cwd, shared), **self._env(launch, called, name, apart)}
         search = env.get("PATH") or shared.get("PATH", os.defpath)
@@ -121,7 +122,7 @@ class JobFactory:
         return self._own(order, LaunchKind.WORKSPACE, commands) if commands else None
 
     def verify(self, order: Merge, commands: Sequence[Command], number: int) -> Launch:
-        """What is run on what has come together, before it moves; it may be that several times."""
+        """Returns the launch of the verify of a merged result. Each repetition has another number."""
         launch = self._own(order, LaunchKind.MERGE, (*self._settings(order).setup_commands, *commands))
         return replace(launch, round=number)
 
@@ -153,6 +154,7 @@ class JobFactory:
         output = read_output(ended, self._records, self._output(launch))
         verdict = None
         if launch.agent is not None:
+            # The report is a file that the agent writes itself, so only its end is read, however long it is.
             report = last_lines(self._records, self._report(launch), OutputPart.REPORT, LIMIT)
             judged = agent_ended(ended, output, report)
             verdict = self._priced(launch, self._adapter(launch).judge(self._call(launch, cwd), judged))
@@ -266,14 +268,14 @@ def _argv(command: Command) -> tuple[str, ...]:
     return (SHELL, "-c", command) if isinstance(command, str) else command
 
 
-def could_not(order: Order, error: WeftError | OSError, *, at: float) -> Ended:
+def not_started(order: Order, error: WeftError | OSError, *, at: float) -> Ended:
     """Returns the end of an order that could not be started."""
     return Ended(
         at=at, firing=order.firing, execution=order.execution, how=StepOutcome.INFRA, message=reason(error)
     )
 
 
-def but(fact: Ended, trouble: str, error: WeftError | OSError) -> Ended:
+def with_error(fact: Ended, trouble: str, error: WeftError | OSError) -> Ended:
     """Returns the end with a message about an error that occurred after it."""
     return replace(fact, message="; ".join(filter(None, (fact.message, f"{trouble}: {reason(error)}"))))
 

@@ -33,6 +33,7 @@ class Lineage:
             copy=settings.copy,
             link=settings.link,
             sparse=settings.sparse,
+            # A result that cannot land is left out of the start, unless the slice depends on something in it.
             without=tuple(each for each in order.without if not any(_is_in(path, each) for path in after)),
         )
 
@@ -44,7 +45,7 @@ class Lineage:
             return self._request(launch.row)
         return self._request(launch.row, slices=self._paths(set(self._slices(launch.row))))
 
-    def parted(self, launch: Launch) -> MergeRequest | None:
+    def with_parts(self, launch: Launch) -> MergeRequest | None:
         """Returns the same request with the parts of the group."""
         request = self.gathered_for(launch)
         return None if request is None else replace(request, parts=self._parts(launch.row))
@@ -90,6 +91,8 @@ class Lineage:
     def verify_of(self, row: int) -> tuple[Command, ...]:
         """Returns the verify of a subplan, or else those of the subplans in it."""
         subplan = self._plan.subplans[row]
+        # A group without a verify of its own must still pass those of its parts, since their combination is
+        # new.
         if subplan.verify or self._outline.is_leaf(row):
             return subplan.verify
         commands = (command for child in self._outline.children(row) for command in self.verify_of(child))
@@ -198,6 +201,7 @@ class Lineage:
         while waiting:
             dependency = waiting.pop()
             slices.update(self._slices(dependency) if dependency != row else ())
+            # Dependencies of a group hold for everything inside it, so the groups around are asked, too.
             around: int = dependency
             while around >= 0:
                 for dep in self._outline.depends_on[around]:

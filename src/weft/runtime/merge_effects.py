@@ -13,10 +13,10 @@ from weft.errors import WeftError
 from weft.ports.clock import Clock
 from weft.ports.host import JobEnded, Running
 from weft.ports.workspaces import MergeResult, Workspaces
-from weft.runtime.conflict_resolution import red
+from weft.runtime.conflict_resolution import verify_failed
 from weft.runtime.end_reports import EndReports
 from weft.runtime.inbox import Inbox
-from weft.runtime.jobs import JobFactory, but
+from weft.runtime.jobs import JobFactory, with_error
 from weft.runtime.lineage import Lineage
 from weft.runtime.upkeep import Upkeep
 from weft.threads import run_sync
@@ -30,7 +30,7 @@ class MergeEffects(EndReports, ABC):
         self._jobs = jobs
         self._lineage = lineage
         self._upkeep = Upkeep(workspaces, lineage)
-        self._found: dict[str, Running | JobEnded] = {}
+        self._adopted: dict[str, Running | JobEnded] = {}
         """Jobs of an earlier coordinator."""
         self._merges: dict[str, Merge] = {}
         """Merges that are being verified, by the id of the job."""
@@ -51,7 +51,9 @@ class MergeEffects(EndReports, ABC):
         self._has_moved(order, merged.moves)
         if merged.verify_in is None:
             self._report(self._ended(order, StepOutcome.DONE))
-            self._soon(self._foresee, order.path)
+            # The end is reported first: forecasts and the removal of the worktree take a while, and other
+            # slices wait for this one.
+            self._soon(self._forecast, order.path)
             await self._release(order)
             return
         launch = self._jobs.verify(order, self._lineage.verify_of(order.row), number)
@@ -62,7 +64,7 @@ class MergeEffects(EndReports, ABC):
         order = self._merges.pop(job)
         if fact.how is not StepOutcome.DONE:
             fact = await self._discarded(order, fact)
-            self._report_end(red(fact, order, str(self._workspaces.place(order.path))), job)
+            self._report_end(verify_failed(fact, order, str(self._workspaces.place(order.path))), job)
             return
         try:
             merged = await self._publish(order, job)
@@ -73,21 +75,21 @@ class MergeEffects(EndReports, ABC):
             await self._merge(order, launch.round + 1)
             # The host forgets this round only after the next one is registered. A new coordinator that finds no
             # round would start with round 0, and the id of that job is already used.
-            self._unsafe.append(job)
+            self._to_forget.append(job)
         else:
             self._has_moved(order, merged.moves)
             self._report_end(fact, job)
-            await self._foresee(order.path)
+            await self._forecast(order.path)
             await self._release(order)
 
     async def _release(self, order: Merge) -> None:
         """Removes the workspace of a merged slice, unless the plan keeps it."""
-        if self._upkeep.wants_removed(order.row):
+        if self._upkeep.is_to_remove(order.row):
             await self._upkeep.release(order.path)
 
     async def _publish(self, order: Merge, job: str) -> MergeResult | None:
         """Publishes the verified merge; returns None if the merge must be repeated and verified again."""
-        if isinstance(self._found.get(job), JobEnded):
+        if isinstance(self._adopted.get(job), JobEnded):
             # An earlier coordinator may have repeated the merge before it died. The merge that exists now is then
             # another one than this job verified.
             return None
@@ -97,5 +99,5 @@ class MergeEffects(EndReports, ABC):
         try:
             await run_sync(self._workspaces.discard, order.path)
         except (WeftError, OSError) as error:
-            return but(fact, "the worktree of the verify could not be removed", error)
+            return with_error(fact, "the worktree of the verify could not be removed", error)
         return fact

@@ -32,7 +32,7 @@ MOST = 2**16
 """Bytes that are read from the end of a file."""
 
 
-class _Watched(Struct, eq=False):
+class _WatchedAgent(Struct, eq=False):
     gauge: SpendingGauge
     state: PartState | None = None
     """The state of the report at the last reading."""
@@ -56,18 +56,18 @@ class Meter:
         self._inbox = inbox
         self._launches = launches
         self._now = now
-        self._watched: dict[ExecutionKey, _Watched | None] = {}
+        self._watched: dict[ExecutionKey, _WatchedAgent | None] = {}
 
     async def watch(self) -> None:
         while True:
             await anyio.sleep(EVERY)
-            self.look()
+            self.read_all()
 
-    def look(self) -> None:
+    def read_all(self) -> None:
         now = self._now()
         running = {launch.key: (launch, cwd) for launch, cwd in self._launches()}
         self._watched = {key: watched for key, watched in self._watched.items() if key in running}
-        news: list[tuple[Spent, _Watched]] = []
+        news: list[tuple[Spent, _WatchedAgent]] = []
         is_worth_it = False
         for key, (launch, cwd) in running.items():
             watched = self._watch(key, launch, cwd)
@@ -79,13 +79,13 @@ class Meter:
             watched.reported_at = now
             self._inbox.put(fact)
 
-    def _watch(self, key: ExecutionKey, launch: Launch, cwd: Path) -> _Watched | None:
+    def _watch(self, key: ExecutionKey, launch: Launch, cwd: Path) -> _WatchedAgent | None:
         if key not in self._watched:
             gauge = self._jobs.gauge(launch, cwd)
-            self._watched[key] = None if gauge is None else _Watched(gauge)
+            self._watched[key] = None if gauge is None else _WatchedAgent(gauge)
         return self._watched[key]
 
-    def _news(self, watched: _Watched, launch: Launch, now: float) -> Spent | None:
+    def _news(self, watched: _WatchedAgent, launch: Launch, now: float) -> Spent | None:
         """Returns the spending that the engine does not know yet, if any."""
         state = watched.gauge.state()
         if state is not None and state != watched.state:
@@ -105,7 +105,7 @@ class Meter:
             tokens=progress.tokens,
         )
 
-    def _is_worth_it(self, watched: _Watched, launch: Launch, fact: Spent) -> bool:
+    def _is_worth_it(self, watched: _WatchedAgent, launch: Launch, fact: Spent) -> bool:
         if fact.at - watched.reported_at >= SECONDS:
             return True
         spent, ceilings = self._engine.spent_so_far(launch.firing), self._engine.lowest_ceilings(launch.row)

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from weft.engine.messages.facts import Ended, OutsideChange
 from weft.engine.messages.orders import AnyOrder, Launch, Ordered, Prepare
 from weft.engine.messages.step_refs import ExecutionKey
-from weft.ports.checkout import CheckoutState, LookAt
+from weft.ports.checkout import CheckoutState, ReadCheckout
 from weft.threads import run_sync
 
 CHECKOUT = ""
@@ -38,15 +38,15 @@ MOST_FILES = 10
 class OutsideWatch:
     def __init__(
         self,
-        look_at: LookAt | None = None,
+        read_checkout: ReadCheckout | None = None,
         *,
         checkout: Path | None = None,
         worktree: Callable[[str], Path] = Path,
         bound: float = BOUND,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        """Without `look_at` nothing is watched; without `checkout`, only worktrees are."""
-        self._look_at = look_at
+        """Without `read_checkout` nothing is watched; without `checkout`, only worktrees are."""
+        self._read_checkout = read_checkout
         self._checkout = checkout
         self._worktree = worktree
         self._bound = bound
@@ -58,7 +58,7 @@ class OutsideWatch:
         """The running steps of agents, as `path:step`."""
         self._slices: set[str] = set()
         """The slices with a worktree."""
-        self._looks: dict[str, CheckoutState] = {}
+        self._states: dict[str, CheckoutState] = {}
         """The last state of each place."""
         self._order: dict[str, None] = {}
         """All examined places, the least recently examined first."""
@@ -86,28 +86,30 @@ class OutsideWatch:
 
     def _drop(self, path: str) -> None:
         if path != CHECKOUT:
-            self._looks.pop(path, None)
+            self._states.pop(path, None)
 
     def _is_idle(self, place: str) -> bool:
         return place == CHECKOUT or all(order.path != place for order in self._orders.values())
 
     # Around the step of an agent
 
-    async def begins(self, launch: Launch) -> None:
+    async def step_starts(self, launch: Launch) -> None:
         """Examines the checkouts. Must be awaited before the step starts."""
-        if self._look_at is None or launch.agent is None:
+        if self._read_checkout is None or launch.agent is None:
             return
         async with self._lock:
-            self._looks = {place: look for place, look in self._looks.items() if self._during[place]}
+            # A place in which no agent has worked since its last state is examined again: the user may have
+            # edited files there in the meantime.
+            self._states = {place: state for place, state in self._states.items() if self._during[place]}
             name = f"{launch.path}:{launch.step}"
             self._agents[launch.key] = name
-            await self._check([place for place in self._places() if place not in self._looks])
-            for place in self._looks:
+            await self._check([place for place in self._places() if place not in self._states])
+            for place in self._states:
                 self._during[place][name] = None
 
     async def ended(self, launch: Launch, fact: Ended) -> Ended:
         """Returns the fact with the changes outside. Must be awaited before the fact is reported."""
-        if self._look_at is None or launch.agent is None:
+        if self._read_checkout is None or launch.agent is None:
             return fact
         async with self._lock:
             self._agents.pop(launch.key, None)
@@ -129,26 +131,28 @@ class OutsideWatch:
             directory = self._checkout if place == CHECKOUT else self._worktree(place)
             if directory is None or place in self._unwatched or not self._is_idle(place):
                 continue
-            before = self._looks.get(place)
+            before = self._states.get(place)
             changes += await self._compare(place, directory, before)
         return changes
 
     async def _compare(
         self, place: str, directory: Path, before: CheckoutState | None
     ) -> list[OutsideChange]:
-        assert self._look_at is not None
+        assert self._read_checkout is not None
+        # To the end of the queue, so that with too many worktrees for the bound each gets its turn.
         self._order.pop(place, None)
         self._order[place] = None
-        now = await run_sync(self._look_at, directory)
-        if not self._is_idle(place) or self._looks.get(place) is not before:
+        now = await run_sync(self._read_checkout, directory)
+        # git ran in a thread, and the event loop handled orders meanwhile.
+        if not self._is_idle(place) or self._states.get(place) is not before:
             return []  # an order started there meanwhile, so the states cannot be compared
         if now is None:
             self._unwatched.add(place)
-            self._looks.pop(place, None)
+            self._states.pop(place, None)
             return []
         files = before.changed_in(now) if before is not None else []
         during = tuple(self._during.get(place, ()))
-        self._looks[place] = now
+        self._states[place] = now
         self._during[place] = dict.fromkeys(self._agents.values())
         if not files:
             return []

@@ -28,9 +28,9 @@ _CANNOT_RUN = {126: "cannot be executed", 127: "was not found"}
 
 
 def read_output(ended: JobEnded, records: JobRecords, output: str, *, limit: int = LIMIT) -> tuple[str, str]:
-    """What the job wrote to standard output, and the end of what it wrote to standard error.
+    """Returns the standard output of a job, and the end of its standard error.
 
-    Of an output that is too long the middle is left out. Records that are absent or incomplete give what there is.
+    The middle of a long output is left out. Missing or incomplete records give as much as there is.
     """
     stdout, stderr = ended.stdout, ended.stderr
     if stdout is None:
@@ -53,14 +53,14 @@ class _StreamReader(Struct, frozen=True):
     def ends(self, written: int, *, head: int, tail: int) -> str:
         """Returns the text of both parts; or the first bytes and the last, if that is too much."""
         first, last = self._size(self.beginning), self._size(self.tail)
+        # A lost job has no count of its bytes; the files are all that is known then.
         written = max(written, first + last)
         if first + last <= head + tail:
             begin, end = self._slice(self.beginning, 0, first), self._slice(self.tail, 0, last)
         else:
             begin, end = self._slice(self.beginning, 0, head), self._slice(self.tail, last - tail, tail)
-            if (
-                not last or written == first + last
-            ):  # then the end of the beginning is what comes before the tail
+            # Without a gap between the two files, the last bytes of the beginning are those before the tail.
+            if not last or written == first + last:
                 missing = tail - len(end)
                 end = self._slice(self.beginning, first - missing, missing) + end
         left_out = written - len(begin) - len(end)
@@ -78,7 +78,7 @@ class _StreamReader(Struct, frozen=True):
 
 
 def last_lines(records: JobRecords, output: str, part: OutputPart, most: int) -> str:
-    """The text of a part; if it is longer than so many bytes, the last lines of it."""
+    """Returns the text of a part; if it has more than `most` bytes, its last lines."""
     state = records.state(output, part)
     if state is None:
         return ""
@@ -89,7 +89,7 @@ def last_lines(records: JobRecords, output: str, part: OutputPart, most: int) ->
 
 
 def agent_ended(ended: JobEnded, output: tuple[str, str], report: str) -> AgentEnded:
-    """What an agent's adapter is to judge; `report` is the text of its result file."""
+    """Returns the end of an agent as its adapter judges it; `report` is the text of its result file."""
     return AgentEnded(
         exit_code=ended.exit_code,
         signal=ended.signal,
@@ -165,6 +165,8 @@ def _judged(
             return _exited(ended)
         case EndReason.TIMEOUT:
             return StepOutcome.TIMEOUT, f"it exceeded its time limit of {launch.timeout:g} s"
+        # Only a stop that this run requested has the outcome of that request. A stop by any other program says
+        # nothing about the work, so the step runs again.
         case EndReason.STOPPED if halted is not None:
             return halted, ""
         case EndReason.STOPPED:

@@ -19,20 +19,20 @@ from weft.threads import start_thread
 
 _LARGEST = 1 << 24
 """The most bytes that are read of a file; status files are far smaller."""
-_LISTENS = 0.1
+_JOIN_SECONDS = 0.1
 """Seconds between wake-ups while waiting for the thread. A wait without a timeout may not notice signals."""
 
 
 class StatusFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._found = _names_in(folder)
+        self._names = _names_in(folder)
         self._changed: dict[str, Mapping[str, object]] = {}
         self._wake = Condition()
         self._closing = False
         self._error: Exception | None = None
         self._thread = Thread(target=self._work, name="weft-status-files", daemon=True)
-        with self._remembering_errors():
+        with self._storing_errors():
             start_thread(self._thread)
 
     @property
@@ -42,7 +42,7 @@ class StatusFiles:
 
     def had(self, path: str) -> bool:
         """Returns whether the subplan already had a file, for example from a dead coordinator."""
-        return _name(path) in self._found
+        return _name(path) in self._names
 
     def read(self, path: str) -> dict[str, Any] | None:
         """Returns the content of the file of a subplan; None if it cannot be read."""
@@ -63,10 +63,10 @@ class StatusFiles:
             self._closing = True
             self._wake.notify()
         while self._thread.is_alive():
-            self._thread.join(_LISTENS)
+            self._thread.join(_JOIN_SECONDS)
 
     def _work(self) -> None:
-        with self._remembering_errors():
+        with self._storing_errors():
             tree, folder = locate(self._folder)
             tree.make(folder)
             for name in tree.names(folder):
@@ -74,7 +74,7 @@ class StatusFiles:
                     tree.remove(f"{folder}/{name}")
         while changed := self._next():
             for path, record in changed.items():
-                with self._remembering_errors():
+                with self._storing_errors():
                     tree, file = locate(status_file(self._folder, path))
                     tree.replace(file, msgspec.json.encode(record) + b"\n", durable=True)
 
@@ -82,11 +82,12 @@ class StatusFiles:
         """Waits for records to write and returns them; empty if there will be no more."""
         with self._wake:
             self._wake.wait_for(lambda: self._changed or self._closing)
+            # While the thread writes, newer records of a subplan replace older ones in the new mapping.
             changed, self._changed = self._changed, {}
             return changed
 
     @contextmanager
-    def _remembering_errors(self) -> Generator[None]:
+    def _storing_errors(self) -> Generator[None]:
         try:
             yield
         except Exception as error:  # noqa: BLE001 - whatever it is, the other files are still to be written

@@ -20,7 +20,7 @@ class Upkeep:
         self._workspaces = workspaces
         self._lineage = lineage
 
-    def wants_removed(self, row: int) -> bool:
+    def is_to_remove(self, row: int) -> bool:
         """Returns whether the plan removes the workspace of a slice once the slice is merged."""
         return self._lineage.is_slice(row) and self._lineage.settings(row).keep_worktrees != "always"
 
@@ -36,13 +36,14 @@ class Upkeep:
         for path, is_merged in ended:
             if self._workspaces.has_history(path) and self._workspaces.place(path).is_dir():
                 with suppress(WeftError, OSError):
-                    (self._workspaces.release if is_merged else self._workspaces.put_away)(path)
+                    (self._workspaces.release if is_merged else self._workspaces.archive)(path)
 
     def _ended(self) -> Iterator[tuple[str, bool]]:
         """Yields the slices with workspaces to remove, and whether each is merged."""
         for row, path, reason in self._lineage.ended_slices():
-            if reason is None and self.wants_removed(row):
+            if reason is None and self.is_to_remove(row):
                 yield path, True
+            # A slice that ran out of money continues in its workspace when the budget is raised.
             elif reason not in {None, FailureReason.BUDGET} and self._is_never_kept(row):
                 yield path, False
 

@@ -47,7 +47,7 @@ class Database:
         return self.version >= _WITH_CHECKSUMS
 
     def checked_rows(self, query: str, values: Sequence[object] = ()) -> list[Any]:
-        """Returns rows whose last column is their checksum; None in a journal of an older version."""
+        """Returns rows with their checksum as the last column; None in a journal of an older version."""
         return self.rows(query if self.has_checksums else query.replace("checksum", "NULL"), values)
 
     def rows(self, query: str, values: Sequence[object] = ()) -> list[Any]:
@@ -61,6 +61,8 @@ class Database:
         """Writes everything within the block, durably, or nothing."""
         connection = self.connection
         try:
+            # IMMEDIATE takes the write lock at once. A deferred transaction that reads first and then writes
+            # can fail with SQLITE_BUSY without waiting.
             connection.execute("BEGIN IMMEDIATE")
             yield connection
             connection.execute("COMMIT")
@@ -112,15 +114,18 @@ def open_to_read(path: Path) -> Database:
 
 
 def _prepare_to_write(database: Database) -> None:
-    _version(
-        database
-    )  # first, because setting the mode writes to the file, which may belong to another program
+    # First, because setting the mode writes to the file, which may belong to another program.
+    _version(database)
+    # SQLite answers with the mode in force. Without shared memory, as on network file systems, it stays in the
+    # old one and raises nothing.
     if database.rows("PRAGMA journal_mode = WAL") != [("wal",)]:
         raise WeftError(f"the journal {database.path}: keep it on a local disk; here memory cannot be shared")
     database.rows(f"PRAGMA journal_size_limit = {_WAL_BYTES_KEPT}")
 
 
 def _prepare_to_read(database: Database) -> None:
+    # A checkpoint takes as long as the coordinator has left pages in the log, and a person's command should not
+    # pay for it.
     database.rows("PRAGMA wal_autocheckpoint = 0")
     if _version(database) == 0:
         raise InputError(NOTHING_YET)
@@ -133,6 +138,8 @@ def _open(path: Path, mode: str, prepare: Callable[[Database], None]) -> Databas
         )
     if _is_there(path) and not path.is_file():
         raise InputError(f"the journal {path}: it is not a regular file; move it away or name another")
+    # SQLite ends its recovery at the first frame with a wrong checksum and reports nothing. Frames behind it
+    # may hold committed transactions.
     if mode == _WRITES or not is_locked(path.with_name(LOCK_FILE)):
         _refuse_damaged_log(path)
     database = _connect(path, mode)
@@ -193,6 +200,7 @@ def _connect(path: Path, mode: str) -> Database:
 def migrate(database: Database) -> None:
     """Brings the tables up to date, within the transaction of the caller."""
     version = _version(database)
+    # One of the migrations adds checksums to existing rows, in SQL.
     database.connection.create_function("row_checksum", -1, _of_row, deterministic=True)
     database.connection.create_function("event_checksum", -1, _of_event, deterministic=True)
     for number, script in enumerate(MIGRATIONS[version:], start=version + 1):

@@ -13,7 +13,7 @@ from weft.store.failures import explained
 from weft.store.queries import QUERIES
 from weft.store.sqlite import SqliteReader
 
-_STEPS_BETWEEN_LOOKS = 10_000
+_STEPS_BETWEEN_CHECKS = 10_000
 _INTERRUPTED = "interrupted"
 _FIRST_PAGES = 5
 
@@ -37,11 +37,12 @@ def open_to_examine(path: Path) -> HealthReader:
     return HealthReader(open_to_read(path))
 
 
-def ailments(path: Path, *, patience: float) -> Sequence[str] | None:
+def find_problems(path: Path, *, patience: float) -> Sequence[str] | None:
     """Returns the problems that SQLite reports; None if the check takes longer than `patience` seconds."""
     until = monotonic() + patience
     with closing(open_to_read(path)) as database:
-        database.connection.set_progress_handler(lambda: monotonic() > until, _STEPS_BETWEEN_LOOKS)
+        # SQLite calls this between steps of its virtual machine; a true value interrupts the query.
+        database.connection.set_progress_handler(lambda: monotonic() > until, _STEPS_BETWEEN_CHECKS)
         try:
             rows = database.connection.execute(f"PRAGMA integrity_check({_FIRST_PAGES})").fetchall()
             _verify_rows(SqliteReader(database), until)

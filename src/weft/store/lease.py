@@ -31,6 +31,8 @@ def take_lock(file: Path) -> int | None:
     it, and with it the lock.
     """
     try:
+        # flock and not lockf: locks of the latter kind go when any descriptor of the file is closed in this
+        # process.
         descriptor = open_file(file, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise explained_system_error(f"cannot open {file}", error) from None

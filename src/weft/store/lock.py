@@ -16,6 +16,7 @@ def is_locked(file: Path) -> bool:
     except OSError:
         return False
     try:
+        # A shared lock, so that two processes that only ask do not take each other for the coordinator.
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

@@ -20,12 +20,12 @@ from weft.engine.messages.events import (
 from weft.engine.messages.facts import AnyFact
 from weft.engine.messages.internal_steps import InternalStep
 from weft.errors import InputError
-from weft.ports.journal import ControlRequest, Glimpse, Holder, RunRecord
+from weft.ports.journal import ControlRequest, Holder, RawEvent, RunRecord
 from weft.store import rows
 from weft.store.errors import BusyError, LeaseLostError
 
-_LIVES = kinds_of(StepStartedEvent, StepFinishedEvent, SubplanStateEvent)
-_DAILY = _LIVES | kinds_of(StepSkippedEvent, WokeEvent)
+_STEP_KINDS = kinds_of(StepStartedEvent, StepFinishedEvent, SubplanStateEvent)
+_ROUTINE_KINDS = _STEP_KINDS | kinds_of(StepSkippedEvent, WokeEvent)
 _MERGES = kinds_of(MergeEvent)
 
 
@@ -43,11 +43,11 @@ class MemoryStore(Struct):
 
 
 class MemoryReader:
-    """Reads, and leaves requests."""
+    """Reads the journal, and adds requests to it."""
 
     def __init__(self, store: MemoryStore) -> None:
         self.store = store
-        self._seen = store.writes
+        self._last_write = store.writes
 
     def runs(self, plan: str | None = None) -> Sequence[RunRecord]:
         return [record for record in reversed(self.store.runs.values()) if plan in {None, record.plan}]
@@ -69,40 +69,40 @@ class MemoryReader:
 
     def states(self, run: str) -> Mapping[str, str]:
         return {
-            glimpse.subplan: glimpse.outcome
-            for glimpse in self._glimpses(run)
-            if glimpse.kind in kinds_of(SubplanStateEvent)
+            event.subplan: event.outcome
+            for event in self._raw_events(run)
+            if event.kind in kinds_of(SubplanStateEvent)
         }
 
-    def glance(self, run: str, *, merged: bool = True) -> Sequence[Glimpse]:
+    def notable_events(self, run: str, *, merged: bool = True) -> Sequence[RawEvent]:
         return [
-            glimpse
-            for glimpse in self._glimpses(run)
-            if glimpse.kind not in _DAILY or glimpse.cost is not None or glimpse.tokens is not None
-            if merged or glimpse.kind not in _MERGES or glimpse.outcome != "merged"
+            event
+            for event in self._raw_events(run)
+            if event.kind not in _ROUTINE_KINDS or event.cost is not None or event.tokens is not None
+            if merged or event.kind not in _MERGES or event.outcome != "merged"
         ]
 
-    def merges(self, run: str, subplans: Sequence[str]) -> Sequence[Glimpse]:
-        return [glimpse for glimpse in self.merges_after(run, 0) if glimpse.subplan in subplans]
+    def merges(self, run: str, subplans: Sequence[str]) -> Sequence[RawEvent]:
+        return [event for event in self.merges_after(run, 0) if event.subplan in subplans]
 
-    def merges_after(self, run: str, seq: int) -> Sequence[Glimpse]:
-        return [glimpse for glimpse in self._glimpses(run) if glimpse.kind in _MERGES and glimpse.seq > seq]
+    def merges_after(self, run: str, seq: int) -> Sequence[RawEvent]:
+        return [event for event in self._raw_events(run) if event.kind in _MERGES and event.seq > seq]
 
     def landed(self, run: str) -> AbstractSet[str]:
-        last = {glimpse.subplan: (glimpse.step, glimpse.outcome) for glimpse in self.merges_after(run, 0)}
+        last = {event.subplan: (event.step, event.outcome) for event in self.merges_after(run, 0)}
         return {path for path, end in last.items() if end == (InternalStep.LAND, "merged")}
 
-    def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:
+    def step_events(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[RawEvent]:
         return [
-            glimpse
-            for glimpse in self._glimpses(run)
-            if glimpse.seq > after and glimpse.kind in _LIVES and glimpse.subplan in subplans
+            event
+            for event in self._raw_events(run)
+            if event.seq > after and event.kind in _STEP_KINDS and event.subplan in subplans
         ]
 
-    def _glimpses(self, run: str) -> Iterator[Glimpse]:
+    def _raw_events(self, run: str) -> Iterator[RawEvent]:
         for seq, (at, its_run, kind, subplan, step, attempt, outcome, cost, tokens, data, _) in self._rows(0):
             if its_run == run:
-                yield Glimpse(seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data)
+                yield RawEvent(seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data)
 
     def holder(self) -> Holder | None:
         return self.store.holder
@@ -123,8 +123,8 @@ class MemoryReader:
         return [request for request in self.store.requests.values() if request.run == run]
 
     def changed(self) -> bool:
-        before, self._seen = self._seen, self.store.writes
-        return self._seen != before
+        before, self._last_write = self._last_write, self.store.writes
+        return self._last_write != before
 
     def close(self) -> None:
         pass
@@ -142,7 +142,7 @@ class MemoryReader:
     def _count_write(self) -> None:
         """Counts a write; its own writes are no change for a reader."""
         self.store.writes += 1
-        self._seen += 1
+        self._last_write += 1
 
 
 class MemoryJournal(MemoryReader):

@@ -56,6 +56,8 @@ class Pages:
         ]
         if wal.page_size == self.size:
             self.versions += _logged(wal, _bytes_of(Path(f"{path}-wal")))
+        # Overflow pages are taken in their newest version. If that is the wrong one, the checksum of the row
+        # fails.
         self._newest = {page.number: page.data for page in self.versions}
 
     def overflow(self, number: int, length: int) -> bytes:
@@ -66,6 +68,7 @@ class Pages:
             parts.append(page[4 : 4 + length])
             length -= len(parts[-1])
             (number,) = struct.unpack_from(">I", page)
+            # A damaged pointer can make the chain a circle.
             if not parts[-1] or len(parts) * self.size > _LONGEST:
                 break
         return b"".join(parts)
@@ -95,12 +98,15 @@ def _records(pages: Pages) -> Iterator[tuple[int, Values, int]]:
     """Yields everything that parses as a row: its number (0 in an index), columns, and transaction of the page."""
     for version in pages.versions:
         page = version.data
+        # The first page starts with the header of the file. A b-tree page has its kind in the first byte, the
+        # number of cells in bytes 3 and 4, and the offsets of the cells from byte 8 on.
         head = 100 if version.number == 1 else 0
         kind = page[head] if len(page) > head + 8 else 0
         if kind not in {_TABLE_LEAF, _INDEX_LEAF}:
             continue
         (count,) = struct.unpack_from(">H", page, head + 3)
         for place in range(head + 8, min(head + 8 + 2 * count, len(page) - 1), 2):
+            # Anything may be in a damaged page. A cell that does not parse is no row, and the next one may be.
             with suppress(IndexError, ValueError, struct.error):
                 (cell,) = struct.unpack_from(">H", page, place)
                 yield (*_cell(pages, page, cell, is_table=kind == _TABLE_LEAF), version.transaction)
@@ -113,6 +119,7 @@ def _cell(pages: Pages, page: bytes, at: int, *, is_table: bool) -> tuple[int, V
         rowid, at = _varint(page, at)
     if length > _LONGEST:
         raise ValueError(length)
+    # The formulas are those of SQLite's file format for the part of a row that stays on its page.
     most = pages.size - 35 if is_table else (pages.size - 12) * 64 // 255 - 23
     if length <= most:
         return rowid, _columns(page[at : at + length])
@@ -190,6 +197,7 @@ class ReadableRows:
         self.spoiled: dict[int, object] = {}
         """Entries that do not match their checksums, with the runs that they seem to belong to."""
         for rowid, columns, transaction in _records(pages):
+            # The number of columns shows the table; the smaller number is that of a version without checksums.
             match len(columns):
                 case 2:
                     self._take_state(columns)
@@ -232,11 +240,13 @@ def _is_readable(seq: int, values: Values) -> bool:
 
 
 def lost_with_log(path: Path, wal: Wal) -> int:
-    """Returns how many transactions SQLite would drop whose entries exist nowhere else.
+    """Returns how many transactions with entries that exist nowhere else SQLite would drop.
 
     0 if a power loss explains it: it leaves the last transaction incomplete, or remains of an earlier log.
     """
     rows_ = ReadableRows(Pages(path, wal))
     last = max(rows_.seen, default=0)
     lost = sum(any(seq > last for seq in seqs) for seqs in rows_.dropped.values())
+    # A power loss in the middle of a commit leaves one dropped transaction, which was never reported as
+    # durable. Without a header, none of the log counts for SQLite, so every transaction in it is lost.
     return max(lost, wal.is_foreign) if wal.is_headless else max(0, lost - 1)

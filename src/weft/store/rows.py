@@ -28,8 +28,8 @@ def to_row(run: str, at: float, event: AnyEvent) -> EventRow:
     except UnicodeEncodeError as error:
         raise not_text(error) from None
     return (
-        at
-        + 0.0,  # as SQLite returns it, without the sign of -0.0, because the checksum is verified on reading
+        # Without the sign of -0.0, as SQLite returns it: the checksum is verified on reading.
+        at + 0.0,
         run,
         kind_of(event),
         event.subplan,

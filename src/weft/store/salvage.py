@@ -33,7 +33,7 @@ class Salvage(Struct, frozen=True, kw_only=True):
     """The readable part of a journal."""
 
     runs: tuple[Values, ...]
-    """The runs whose beginning is readable, in order: the columns of each run and its state."""
+    """The runs with a readable beginning, in order: the columns of each run and its state."""
     events: tuple[Values, ...]
     """The columns of each entry, without its number and checksum."""
     lost_entries: int
@@ -71,6 +71,7 @@ def salvage(path: Path) -> Salvage:
     for _, values in sorted(rows_.runs.items()):
         name = str(values[0])
         seqs = by_run.pop(name, [])
+        # Without its first entry, nothing says which plan the run had.
         if seqs and rows_.events[seqs[0]][2] != "run_started":
             lost.append(name)
             continue
@@ -91,6 +92,7 @@ def salvage(path: Path) -> Salvage:
 
 def _missing(seqs: Sequence[int]) -> Iterator[int]:
     for before, after in pairwise([0, *seqs]):
+        # A damaged number may be huge; the list of missing ones must not be.
         yield from range(before + 1, min(after, before + 1_000_000))
 
 
@@ -126,6 +128,8 @@ def rebuild(path: Path) -> Path:
     aside = _free_name(path)
     for old, copy in zip(_with_companions(path), _with_companions(aside), strict=True):
         with suppress(FileNotFoundError):
+            # Links, not renames: the damaged journal keeps its name until the new one takes it over, so that a
+            # crash in here leaves one of the two in place.
             os.link(old, copy)
     # SQLite applies the log beside a file: the old file's log must be gone before the new file gets its name.
     for old in _with_companions(path)[1:]:
@@ -157,6 +161,7 @@ def _write(path: Path, runs: Iterable[Values], events: Iterable[Values]) -> None
                 QUERIES["add_event"],
                 ((seq, *values, event_checksum(seq, values)) for seq, values in enumerate(events, start=1)),
             )
+        # Everything into the file itself: its log would not follow the rename.
         database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
     finally:
         database.close()

@@ -1,4 +1,4 @@
-"""The journal in a SQLite file: one process writes; any number of processes read and leave requests."""
+"""The journal in a SQLite file: one process writes; any number of processes read and add requests."""
 
 import os
 import sqlite3
@@ -16,7 +16,7 @@ from weft.engine.messages.events import AnyEvent, Recorded
 from weft.engine.messages.facts import AnyFact
 from weft.engine.states import SubplanExecutionState
 from weft.errors import InputError, WeftError
-from weft.ports.journal import ControlRequest, Glimpse, Holder, RunRecord
+from weft.ports.journal import ControlRequest, Holder, RawEvent, RunRecord
 from weft.safe_files import Tree
 from weft.store import rows
 from weft.store.checksums import event_checksum, fact_checksum, rest_checksum, row_checksum
@@ -41,7 +41,7 @@ _FENCE, _ADD_EVENT, _EVENTS, _FACTS = (QUERIES[name] for name in ("fence", "add_
 
 
 class SqliteReader:
-    """Reads, and leaves requests. Keeps no transaction open between calls or events."""
+    """Reads the journal, and adds requests. Keeps no transaction open between calls or events."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -72,6 +72,7 @@ class SqliteReader:
 
     def events(self, run: str, *, after: int = 0) -> Iterator[Recorded]:
         while page := self._database.checked_rows(_EVENTS, (run, after, _PAGE)):
+            # The whole page is verified before the first event of it is used.
             for row in page:
                 seq, at, *rest, checksum = row
                 is_sound = not self._database.has_checksums or checksum == event_checksum(
@@ -97,18 +98,18 @@ class SqliteReader:
         records = self._database.checked_rows(QUERIES["record"], (run, run))
         return self._record(records[0]) if records else None
 
-    def glance(self, run: str, *, merged: bool = True) -> Sequence[Glimpse]:
-        query = QUERIES["glance" if merged else "unusual"]
-        return [Glimpse(*row[:-1]) for row in self._page(query, (run,))]
+    def notable_events(self, run: str, *, merged: bool = True) -> Sequence[RawEvent]:
+        query = QUERIES["notable_events" if merged else "unusual"]
+        return [RawEvent(*row[:-1]) for row in self._page(query, (run,))]
 
-    def merges(self, run: str, subplans: Sequence[str]) -> Sequence[Glimpse]:
+    def merges(self, run: str, subplans: Sequence[str]) -> Sequence[RawEvent]:
         if not subplans:
             return ()
         page = self._page(QUERIES["merges_of"], (run, rows.to_json(list(subplans))))
-        return [Glimpse(*row[:-1]) for row in page]
+        return [RawEvent(*row[:-1]) for row in page]
 
-    def merges_after(self, run: str, seq: int) -> Sequence[Glimpse]:
-        return [Glimpse(*row[:-1]) for row in self._page(QUERIES["merges_after"], (run, seq))]
+    def merges_after(self, run: str, seq: int) -> Sequence[RawEvent]:
+        return [RawEvent(*row[:-1]) for row in self._page(QUERIES["merges_after"], (run, seq))]
 
     def landed(self, run: str) -> AbstractSet[str]:
         ((names,),) = self._database.rows(QUERIES["landed"], (run,))
@@ -129,15 +130,15 @@ class SqliteReader:
             self._verify(False, f"the state of {wrong}")
         return states
 
-    def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:
-        page = self._page(QUERIES["plan_lives"], (run, after)) if "" in subplans else []
+    def step_events(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[RawEvent]:
+        page = self._page(QUERIES["plan_step_events"], (run, after)) if "" in subplans else []
         if named := [path for path in subplans if path]:
             names = rows.to_json(named)
             # Nothing happens in a subplan before its first state.
             ((first,),) = self._database.rows(QUERIES["first_states"], (run, names))
             if first is not None:
-                page += self._page(QUERIES["lives"], (run, max(after, first - 1), names))
-        return [Glimpse(*row[:-1]) for row in sorted(page)]
+                page += self._page(QUERIES["step_events"], (run, max(after, first - 1), names))
+        return [RawEvent(*row[:-1]) for row in sorted(page)]
 
     def holder(self) -> Holder | None:
         return current_holder(self._database)
@@ -170,6 +171,7 @@ class SqliteReader:
         self._database.close()
 
     def _data_version(self) -> int:
+        # The value changes when another connection has committed; it costs no read of a table.
         ((version,),) = self._database.rows("PRAGMA data_version")
         return int(version)
 
@@ -217,6 +219,8 @@ class SqliteJournal(SqliteReader):
     def append_last(self, run: str, events: Sequence[tuple[float, AnyEvent]]) -> int | None:
         added = [rows.to_row(run, at, event) for at, event in events]
         with self._writing() as (connection, last_before):
+            # In the same transaction as the event: a command that adds a request afterwards sees that the
+            # coordinator has left.
             if connection.execute(QUERIES["requests"], (run,)).fetchone() is not None:
                 return None
             connection.executemany(_ADD_EVENT, _numbered(added, last_before))
@@ -231,12 +235,15 @@ class SqliteJournal(SqliteReader):
     @contextmanager
     def _writing(self) -> Generator[tuple[sqlite3.Connection, int]]:
         """Yields a transaction and the last sequence number, if this process may still write."""
+        # SQLite keeps writing to a deleted file without an error; all of that would be lost with the process.
         if _identity(self._database.path) != self._file:
             raise LeaseLostError(
                 f"the journal {self._database.path} was deleted, moved or replaced while it was in use; "
                 "put it back, if you can, and type the command again"
             )
         with self._database.transaction() as connection:
+            # The check is part of the write. A coordinator that was suspended for hours, and replaced
+            # meanwhile, fails here instead of writing into a run that another one drives.
             lease_row = connection.execute(_FENCE, self._lease).fetchone()
             if lease_row is None:
                 raise LeaseLostError(
@@ -265,7 +272,7 @@ def open_journal(path: Path, *, now: float, command: str = "") -> SqliteJournal:
 
 
 def _lock(path: Path) -> int | None:
-    """Returns the lock; None if another process has it.
+    """Returns the lock; None if another process holds it.
 
     A process that was killed while it started a program holds the lock until that program has started.
     """
@@ -286,6 +293,8 @@ def open_reader(path: Path) -> SqliteReader:
 def _open_journal(path: Path, holder: Holder, lock: int) -> SqliteJournal:
     database = open_to_write(path)
     try:
+        # The lease is taken in the transaction of the migration, so an old Weft that waits for the write lock
+        # finds tables and lease of the new one.
         with database.transaction() as connection:
             migrate(database)
             values = (holder.pid, holder.started, holder.nonce, holder.since, holder.command)

@@ -69,8 +69,11 @@ def read_wal(path: Path) -> Wal:
     is_sound = not is_foreign and _sums(data[:24], order, (0, 0)) == (sum1, sum2)
     if not is_sound:
         size = size if size in _PAGE_SIZES else _USUAL_PAGE
+        # Each generation of the log has new salts. If the header is damaged, those of the first frame tell
+        # which frames belong to the present one.
         salts = list(struct.unpack_from(">2I", data, _HEADER + 8))
     frames = list(_frames(data, size, tuple(salts), (order, (sum1, sum2)) if is_sound else None))
+    # Frames after the last commit belong to a transaction that was never finished.
     while frames and not frames[-1].is_commit:
         frames.pop()
     return Wal(size, tuple(frames), is_headless=not is_sound, is_foreign=is_foreign)
@@ -89,6 +92,8 @@ def _frames(
             after = _sums(data[start : start + 8], order, before)
             after = _sums(data[start + _FRAME_HEADER : start + step], order, after)
             check = (order, after) if is_ours and after == tuple(sums) else None
+        # Frames behind the present generation are remains of an earlier one, which the file keeps after a
+        # checkpoint.
         if is_ours:
             yield WalFrame(page, bool(commit), start + _FRAME_HEADER, is_sound=check is not None)
 

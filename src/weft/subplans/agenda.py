@@ -1,13 +1,13 @@
-"""Choose the transition that starts next: deterministic, by priority, fair, and at a cost that does not grow.
+"""Chooses the transition that starts next: deterministic, by priority, fair, at a cost that does not grow.
 
 **Order.** Highest priority first, then the order of declaration. An entry also carries the *generation* in
 which it was offered, and an older generation goes before a younger one; a generation lasts for as many
 firings as the net has transitions. In a net without cycles, where a transition fires once, everything
 belongs to one generation and priority alone decides. In a net with cycles, no transition that stays enabled
-is passed over for ever: it waits at most until everything of its own and of older generations has started.
+is passed over for ever: it waits at most until all entries of its own and older generations have started.
 
 **Pools.** Transitions that claim the same amounts from the same pools are interchangeable with respect to
-room, so they share a *lane*: a heap of which only the head matters. A lane is *ready* (to be tried), *parked*
+room, so they share a *lane*: a heap in which only the head matters. A lane is *ready* (to be tried), *parked*
 at one pool that has too little for it, or *idle*. 100,000 steps behind `max_parallel` are one parked lane.
 
 Two mistakes are easy to make with parked waiters, and the rules here exclude them:
@@ -109,7 +109,7 @@ class Agenda:
         self.offer(game.offered())
 
     def offer(self, transitions: Iterable[int]) -> None:
-        """Adds transitions whose control arcs are covered now."""
+        """Adds transitions that have all their control tokens now."""
         queued, ranks = self._queued, self._ranks
         for number in transitions:
             if queued[number]:
@@ -117,6 +117,7 @@ class Agenda:
             queued[number] = 1
             key = self._generation + (number if ranks is None else ranks[number])
             lane = self._lanes[self._lane_of[number]]
+            # Most entries go behind a better one of their lane and touch nothing else.
             if lane.where != _IDLE and lane.key < key:
                 heappush(lane.heap, key)
             else:
@@ -189,6 +190,7 @@ class Agenda:
             if self._reserved is lane:
                 self._reserve()
         firing = self._game.begin_enabled(transition)
+        # After as many firings as there are transitions, new entries get worse keys than all older ones.
         self._firings_left -= 1
         if not self._firings_left:
             self._firings_left = self._size
@@ -255,8 +257,10 @@ class Agenda:
             if reserved.where == pool and claim <= free:
                 self._make_ready(reserved)
                 return
+            # The room of the reservation is not offered to others.
             free -= claim
         best: _Lane | None = None
+        # One queue per width of claim: the heads of a few queues decide, however many lanes wait.
         for width, queue in self._waiting[pool].items():
             if width > free:
                 break

@@ -1,17 +1,16 @@
 """From a tree of subplans to a net.
 
-Every subplan ends exactly once, and its end is a token for each that waits for it, whatever became of it.
-Whether a successor then runs or is skipped is a choice *after* its predecessors' tokens have come together:
+Every subplan ends exactly once. Its end gives a token to each subplan that waits for it, whatever its outcome.
+Whether a successor then runs or is skipped is a choice *after* the tokens of its predecessors have arrived:
 
     leaf    tokens of what it waits for ─▶ [join] ─▶ (ready) ─┬▶ run   completed | failed | cancelled ─▶ ends
                                                               └▶ skip  ─────────────────────────────▶ ends
     group   … ─▶ (ready) ─▶ open ─▶ one token for each child ┄▶ … ┄▶ close ─▶ ends
 
-The join is there only where there is more than one token to wait for. A child that waits for a sibling
-does not also wait for its group to open, and one for which a sibling waits does not also tell its group
-that it ended: both follow. `run` claims one slot of each limit around it, all at once, and every outcome
-gives them back. So the control part is an acyclic free-choice workflow net, and the slots obey the rules
-under which pools cannot deadlock.
+There is a join only where a subplan waits for more than one token. A child that waits for a sibling does not also
+wait for its group to open, and a child that a sibling waits for does not also report its end to the group: both
+follow. `run` claims one slot of each limit around it, all at once, and every outcome returns them. So the control
+part is an acyclic free-choice workflow net, and the slots obey the rules under which pools cannot deadlock.
 """
 
 from collections.abc import Iterable
@@ -34,7 +33,7 @@ _Arcs = list[tuple[int, int]]
 
 
 class TransitionRole(IntEnum):
-    """What a transition means for its row."""
+    """The role of a transition for its row."""
 
     JOIN = 0
     RUN = 1
@@ -76,7 +75,7 @@ class _Compiler:
         self.builder = NetBuilder()
         rows = range(len(tree.paths))
         self.waits: list[_Arcs] = [[] for _ in rows]  # from the places a row waits for
-        self.ends: list[_Arcs] = [[] for _ in rows]  # to the places that hear of a row's end
+        self.ends: list[_Arcs] = [[] for _ in rows]  # to the places that get a token at a row's end
         self.opened: dict[int, _Arcs] = {}  # group: to the places of the children that start with it
         self.arrived: dict[int, _Arcs] = {}  # group: from the places where its children's ends arrive
         self.claims: dict[int, _Arcs] = {}  # group: the slots that a leaf in it takes
@@ -96,6 +95,7 @@ class _Compiler:
         self.ends[ROOT] = [(add("/.end", kind=PlaceKind.END), 1)]
         self.opened = {row: [] for row in range(len(tree.paths)) if not tree.is_leaf(row)}
         self.arrived = {row: [] for row in self.opened}
+        # The end of such a row already reaches the group through the sibling that waits for it.
         awaited = {
             earlier
             for row, before in enumerate(tree.depends_on)
@@ -108,7 +108,7 @@ class _Compiler:
                 end = (add(f"{self.label(row)}.end"), 1)
                 self.ends[row].append(end)
                 self.arrived[tree.parents[row]].append(end)
-        if len(tree.paths) == 1:  # nothing to do: the whole closes as it opens
+        if len(tree.paths) == 1:  # nothing to do: the root closes as soon as it opens
             nothing = (add("/.nothing"), 1)
             self.opened[ROOT].append(nothing)
             self.arrived[ROOT].append(nothing)
@@ -139,10 +139,12 @@ class _Compiler:
             if cap is not None:
                 id_ = f"{self.label(group)}.slots"
                 own = [(self.builder.add_place(id_, kind=PlaceKind.POOL, tokens=cap), 1)]
+            # Innermost first. A leaf claims all of them in one move, so no two leaves can hold what the other
+            # needs.
             self.claims[group] = [*own, *around]
 
     def add_join(self, row: int) -> tuple[int, int]:
-        """The arc from the place that is marked when all that the row waits for has ended."""
+        """Returns the arc from the place that is marked when everything that the row waits for has ended."""
         waits = self.waits[row]
         if len(waits) == 1:
             return waits[0]
@@ -177,7 +179,7 @@ class _Compiler:
         inputs: Iterable[tuple[int, int]],
         outputs: Iterable[tuple[int, int]],
     ) -> None:
-        """Joining, opening and closing is not work: it goes before all work."""
+        """Adds a join, open or close. These are no work, so their priority is above that of all work."""
         self.rows.append(row)
         self.roles.append(role)
         id_ = f"{self.label(row)}.{role.name.lower()}"

@@ -42,10 +42,10 @@ _new = cast("Callable[..., Any]", tuple.__new__)
 class Orders:
     """The leaves that the driver starts and cancels next."""
 
-    __slots__ = ("begin", "cancel")
+    __slots__ = ("cancel", "start")
 
     def __init__(self) -> None:
-        self.begin: list[int] = []
+        self.start: list[int] = []
         self.cancel: list[int] = []
 
 
@@ -67,11 +67,11 @@ class Dispatch:
         self._game = TokenGame(compiled.net)
         skips = (number for number in self._skips if number >= 0)
         self._agenda = Agenda(self._game, manual=skips)
-        self.tracker = SubplanTracker(tree.paths[1:])  # the whole, row 0, is not one of the subplans
+        self.tracker = SubplanTracker(tree.paths[1:])  # without the root, row 0, which is no subplan
         self._firings: dict[int, Firing] = {}
         self._cancelled: set[int] = set()  # leaves that the driver was ordered to cancel
         self._cancelled_groups: dict[int, _FailureCause] = {}
-        self._culprits: dict[int, int] = {}  # group → the child whose failure was its first
+        self._culprits: dict[int, int] = {}  # group → the child that failed first
         self._started: dict[int, float] = {}
         self._results: dict[int, SubplanResult] = {}
         self._now = 0.0
@@ -95,7 +95,7 @@ class Dispatch:
         return tuple(self._firings)
 
     def results(self) -> dict[str, SubplanResult]:
-        """The results of the ended subplans, in plan order."""
+        """Returns the results of the ended subplans, in plan order."""
         return {self._tree.paths[row]: self._results[row] for row in sorted(self._results)}
 
     def failure(self) -> SubplanExecutionError | AggregateSubplanError | None:
@@ -113,6 +113,8 @@ class Dispatch:
     ) -> Orders:
         """Records the end of a leaf that was started."""
         self._now = now
+        # The results are recorded before the tokens move: a group that closes because of these tokens reads
+        # them.
         firing = self._firings.pop(leaf, None)
         if firing is None:
             raise StateError(f"{self._tree.paths[leaf]!r} is not in flight")
@@ -148,7 +150,7 @@ class Dispatch:
             if role == TransitionRole.RUN:
                 self._firings[row] = firing
                 self._start(row)
-                orders.begin.append(row)
+                orders.start.append(row)
                 continue
             if role == TransitionRole.OPEN:
                 self._open(row, orders)
@@ -177,7 +179,7 @@ class Dispatch:
         return True
 
     def _blocker(self, row: int) -> int | None:
-        """The first failed subplan that this one depends on."""
+        """Returns the first failed subplan that this one depends on."""
         return next((dep for dep in self._tree.depends_on[row] if not self._results[dep].ok), None)
 
     def _open(self, group: int, orders: Orders) -> None:
@@ -231,6 +233,8 @@ class Dispatch:
         for row in (*never_ran, *reversed(groups)):  # a group after what is in it
             self._fail(row, failure)
         missing = self._game.missing
+        # Leaves that are ready already are skipped at once, before the agenda can start them. The others are
+        # skipped when their tokens arrive.
         self._take_skips((self._skips[row] for row in never_ran if not missing[self._skips[row]]), orders)
 
     def _cancellation_cause(self, row: int) -> int | None:
@@ -240,7 +244,7 @@ class Dispatch:
                 return self._cancelled_groups[row].cause
         return None
 
-    # Changes of state: written out, as each happens once for every subplan
+    # Changes of state. These are not factored out: each runs once for every subplan, and calls would cost time
 
     def _start(self, row: int) -> None:
         now = self._started[row] = self._now
@@ -273,7 +277,7 @@ def _failure(
     results: dict[int, SubplanResult],
     by_path: dict[str, SubplanResult],
 ) -> SubplanExecutionError | AggregateSubplanError | None:
-    """From the inside out: what each failed group raises, until it is the whole's turn."""
+    """Returns the error of the run: combines failures group by group, from the innermost groups to the root."""
     raised: dict[int, SubplanExecutionError] = {}
     for row in sorted(results, reverse=True):
         result = results[row]

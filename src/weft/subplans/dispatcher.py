@@ -73,7 +73,7 @@ _TURN = 64
 
 
 def _clock() -> Callable[[], float]:
-    """The clock of the event loop: virtual if the loop's is. anyio's own looks up the loop each time."""
+    """Returns the clock of the event loop, which may be virtual. anyio's function looks up the loop each time."""
     try:
         return asyncio.get_running_loop().time
     except RuntimeError:
@@ -81,7 +81,7 @@ def _clock() -> Callable[[], float]:
 
 
 _Ended = tuple[int, object, BaseException | None]
-"""How a leaf's work ended: the outcome, what it returned, what it raised."""
+"""The end of a leaf's work: the outcome, the returned value, the raised error."""
 
 
 class _Run:
@@ -109,10 +109,10 @@ class _Run:
             # Failures of work never get here: this is a KeyboardInterrupt or the like.
             raise group.exceptions[0] from None
         finally:
-            self._settle_the_silent()
+            self._settle_unstarted()
 
-    def _settle_the_silent(self) -> None:
-        """An asyncio task may be cancelled before its first step; it then ends without running any code."""
+    def _settle_unstarted(self) -> None:
+        """Settles leaves of tasks that were cancelled before their first step; asyncio runs no code of these."""
         for leaf in self._dispatch.in_flight:
             self._take(self._dispatch.cancel(self._now()))
             error = StateError("its task was cancelled from outside before it started")
@@ -126,7 +126,7 @@ class _Run:
             self._put(events)
         for leaf in orders.cancel:
             self._scopes[leaf].cancel()
-        return orders.begin
+        return orders.start
 
     def _start_worker(self, leaf: int) -> None:
         scope = self._scopes[leaf] = anyio.CancelScope()
@@ -164,6 +164,8 @@ class _Run:
         try:
             value = await in_context(self._context.copy(), self._works[leaf])
         except self._cancelled_class as error:
+            # A cancellation of an enclosing scope makes the deadline -inf, and must be passed on. Otherwise the
+            # work cancelled itself, or a scope of its own, which is a failure of the work.
             if anyio.current_effective_deadline() == -inf:
                 raise
             return FAILED, None, error  # the work was cancelled, but not by us
@@ -177,6 +179,7 @@ class _Run:
         outcome, value, error = ended
         orders = self._dispatch.settle(leaf, outcome, self._now(), value=value, error=error)
         begin = self._take(orders)
+        # The first of them runs in this worker, without a new task.
         for leaf_to_start in begin[1:]:
             self._start_worker(leaf_to_start)
         return begin[0] if begin else None

@@ -43,33 +43,33 @@ async def feed(listener: Listener | None, *, patience: float = PATIENCE) -> Asyn
         return
     # An object with an async __call__ is as good as an async function.
     is_async = any(inspect.iscoroutinefunction(f) for f in (listener, type(listener).__call__))
-    hearing = (_HeardInTask if is_async else _HeardInThread)(listener)
-    async with hearing.under_way():
+    delivery = (_TaskDelivery if is_async else _ThreadDelivery)(listener)
+    async with delivery.under_way():
         try:
-            yield hearing.put
+            yield delivery.put
         finally:
             with anyio.CancelScope(shield=True):
-                await hearing.end(patience)
-            if hearing.unheard:
+                await delivery.end(patience)
+            if delivery.undelivered:
                 warnings.warn(
-                    f"the listener {listener!r} hung; it missed {hearing.unheard} events",
+                    f"the listener {listener!r} hung; it missed {delivery.undelivered} events",
                     ListenerWarning,
                     stacklevel=3,
                 )
 
 
-class _Hearing:
+class _Delivery:
     """The common part of both kinds of listeners: the number of waiting events, and the report of an exception."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
-        self._given = 0
-        self._heard: int = 0
+        self._accepted = 0
+        self._delivered: int = 0
         self._complained = False
 
     @property
-    def unheard(self) -> int:
-        return self._given - self._heard
+    def undelivered(self) -> int:
+        return self._accepted - self._delivered
 
     def _complain(self) -> None:
         if not self._complained:  # only the first exception is reported
@@ -77,7 +77,7 @@ class _Hearing:
             _log.exception("the listener %r raised; the run continues", self._listener)
 
 
-class _HeardInThread(_Hearing):
+class _ThreadDelivery(_Delivery):
     def __init__(self, listener: Listener) -> None:
         super().__init__(listener)
         self._queue: SimpleQueue[list[SubplanEvent] | None] = SimpleQueue()
@@ -90,7 +90,7 @@ class _HeardInThread(_Hearing):
         yield
 
     def put(self, events: list[SubplanEvent]) -> None:
-        self._given += len(events)
+        self._accepted += len(events)
         self._queue.put(events)
 
     def _listen(self) -> None:
@@ -101,31 +101,33 @@ class _HeardInThread(_Hearing):
                     listener(event)
                 except BaseException:  # noqa: BLE001 - also `sys.exit`, which would end only this thread
                     self._complain()
-                self._heard += 1
+                self._delivered += 1
 
     async def end(self, patience: float) -> None:
         self._queue.put(None)
-        bell = anyio.Event()
-        watch = Thread(target=self._watch, args=(patience, bell), name="weft-listener-end", daemon=True)
+        finished = anyio.Event()
+        # A thread of its own, because the event loop may run on virtual time, in which a listener that blocks
+        # would time out at once.
+        watch = Thread(target=self._watch, args=(patience, finished), name="weft-listener-end", daemon=True)
         start_thread(watch)
-        await bell.wait()
-        watch.join()  # it has rung; nothing is left for it to do
+        await finished.wait()
+        watch.join()  # it returns right after setting the event
 
-    def _watch(self, patience: float, bell: anyio.Event) -> None:
-        """Waits, by the wall clock, while the listener makes progress; then sets `bell`."""
-        getting_on = True
-        while getting_on:
-            before = self._heard
+    def _watch(self, patience: float, finished: anyio.Event) -> None:
+        """Waits, by the wall clock, while the listener makes progress; then sets `finished`."""
+        is_progressing = True
+        while is_progressing:
+            before = self._delivered
             self._thread.join(patience)
-            getting_on = self._thread.is_alive() and self._heard > before
-        from_thread.run_sync(bell.set, token=self._token)
+            is_progressing = self._thread.is_alive() and self._delivered > before
+        from_thread.run_sync(finished.set, token=self._token)
 
 
-class _HeardInTask(_Hearing):
+class _TaskDelivery(_Delivery):
     def __init__(self, listener: Listener) -> None:
         super().__init__(listener)
         self._events: deque[SubplanEvent] = deque()
-        self._something = anyio.Event()
+        self._news = anyio.Event()
         self._ending = False
 
     @asynccontextmanager
@@ -135,37 +137,37 @@ class _HeardInTask(_Hearing):
             yield
 
     def put(self, events: list[SubplanEvent]) -> None:
-        self._given += len(events)
+        self._accepted += len(events)
         self._events.extend(events)
-        self._something.set()
+        self._news.set()
 
     async def _listen(self) -> None:
         # Shielded, so that the listener also receives the last events of a cancelled run; `end` ends it.
         with anyio.CancelScope(shield=True) as self._scope:
             while True:
                 while self._events:
-                    await self._tell(self._events.popleft())
+                    await self._deliver(self._events.popleft())
                 if self._ending:
                     self._ended.set()
                     return
-                self._something = anyio.Event()
-                await self._something.wait()
+                self._news = anyio.Event()
+                await self._news.wait()
 
-    async def _tell(self, event: SubplanEvent) -> None:
+    async def _deliver(self, event: SubplanEvent) -> None:
         try:
             await self._listener(event)
         except (Exception, SystemExit):  # noqa: BLE001 - a cancellation and Ctrl-C are not the listener's
             self._complain()
-        self._heard += 1
+        self._delivered += 1
 
     async def end(self, patience: float) -> None:
         self._ended = anyio.Event()
         self._ending = True
-        self._something.set()
-        getting_on = True
-        while getting_on:
-            before = self._heard
+        self._news.set()
+        is_progressing = True
+        while is_progressing:
+            before = self._delivered
             with anyio.move_on_after(patience) as limit:
                 await self._ended.wait()
-            getting_on = limit.cancelled_caught and self._heard > before
+            is_progressing = limit.cancelled_caught and self._delivered > before
         self._scope.cancel()

@@ -1,4 +1,4 @@
-"""What the caller of the dispatcher writes: subplans, groups of them, and settings; checked before use."""
+"""The input of the dispatcher: subplans, groups of subplans, and settings; checked before use."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 
 class FailureMode(StrEnum):
-    """What the failure of a subplan does to the others."""
+    """The effect of a subplan's failure on the others."""
 
     FAIL_FAST = "fail_fast"
-    """The first failure cancels what runs and what waits."""
+    """The first failure cancels all running and waiting subplans."""
     CONTINUE_ON_ERROR = "continue_on_error"
     """Everything that does not depend on a failed subplan runs; failures are reported together."""
 
@@ -33,7 +33,7 @@ class Policy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParallelExecutionConfig:
-    """Settings of a run, in force wherever a group does not say otherwise."""
+    """Settings of a run; a group may override them."""
 
     max_parallel: int = 4
     failure_mode: FailureMode = FailureMode.FAIL_FAST
@@ -56,18 +56,18 @@ class Subplan:
     depends_on: tuple[str, ...] = ()
     """Ids of siblings, or paths from the root such as `/store/model`."""
     estimate: float = 1.0
-    """How long it is thought to take, in any unit; longer remaining paths start first."""
+    """The expected duration, in any unit; longer remaining paths start first."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubplanGroup:
-    """Subplans that are one subplan together. What is None is as in the group around it."""
+    """Subplans that together are one subplan. A setting of None is inherited from the group around it."""
 
     id: str
     subplans: "tuple[Subplan | SubplanGroup, ...]"
     depends_on: tuple[str, ...] = ()
     max_parallel: int | None = None
-    """At most so many of the subplans below at once; the limits further out hold as well."""
+    """The most subplans inside it that run at once; the limits of outer groups hold as well."""
     failure_mode: FailureMode | None = None
     policy: Policy | None = None
 
@@ -92,7 +92,7 @@ def checked_choice(kind: type[Choice], value: object, where: str) -> Choice:
 
 
 def checked(subplan: object, position: int, around: str) -> Subplan | SubplanGroup:
-    """The subplan as given, if it can be one. `around` is the path of the group it stands in."""
+    """Returns a valid subplan. `around` is the path of the group that contains it."""
     if not isinstance(subplan, Subplan | SubplanGroup):
         if not callable(subplan):
             raise SubplanTreeError(

@@ -1,4 +1,4 @@
-"""By what the dispatcher chooses: the longest path of estimates that remains after each row."""
+"""The priorities of the dispatcher: the longest remaining path of estimates from each row on."""
 
 from weft.errors import SubplanTreeError
 from weft.plan.order.points import Points
@@ -7,20 +7,21 @@ from weft.subplans.tree import ROOT, SubplanTree
 
 
 def longest_paths(tree: SubplanTree) -> list[float]:
-    """For each row: the longest chain of estimates from its start to the end of the whole.
+    """Returns for each row the longest chain of estimates from its start to the end of the run.
 
-    Within a serial group all rows have the length of the group, so that the order written decides.
-    Raises if the dependencies go round in a circle.
+    Within a serial group all rows have the length of the group, so that the order of declaration decides.
+    Raises `SubplanTreeError` if the dependencies form a cycle.
     """
     if not any(tree.depends_on) and Policy.SERIAL not in set(tree.policies):
         return _without_dependencies(tree)
     graph = Points(tree)
     order = graph.topological_order()
     if len(order) < graph.count:
-        raise SubplanTreeError(_circle(tree, graph))
+        raise SubplanTreeError(_cycle(tree, graph))
     lengths = [0.0] * len(graph.later)
     for point in reversed(order):
         beyond = max([lengths[later] for later in graph.later[point]], default=0.0)
+        # Each row has two points, its start (even) and its end (odd).
         lengths[point] = beyond + (tree.estimates[point // 2] if point % 2 == 0 else 0.0)
     rows = lengths[::2]
     for row in range(1, len(rows)):
@@ -33,7 +34,7 @@ def longest_paths(tree: SubplanTree) -> list[float]:
 
 
 def _without_dependencies(tree: SubplanTree) -> list[float]:
-    """Nothing waits for anything: what remains is the work itself, for a group its longest piece."""
+    """Returns the lengths of a tree without dependencies: the work itself; for a group, its longest part."""
     rows = list(tree.estimates)
     for row in range(len(rows) - 1, ROOT, -1):
         parent = tree.parents[row]
@@ -41,7 +42,7 @@ def _without_dependencies(tree: SubplanTree) -> list[float]:
     return rows
 
 
-def _circle(tree: SubplanTree, graph: Points) -> str:
+def _cycle(tree: SubplanTree, graph: Points) -> str:
     rows = graph.find_cycle() or []
     names = " → ".join(tree.paths[row] for row in (*rows, *rows[:1]))
     return f"the dependencies form a cycle, in which each waits for the one before it: {names}"

@@ -1,4 +1,4 @@
-"""Runs async work in a context of its own, without a task of its own.
+"""Runs async work in its own context, without its own task.
 
 A dispatcher's worker runs one subplan after the other in one task, which is several times cheaper than a task
 for each. Context variables would then leak from a subplan to the next one. So each subplan's steps run in a
@@ -24,6 +24,8 @@ def in_context(context: Context, work: Callable[[], Awaitable[Any]]) -> Generato
         except StopIteration as stop:
             return stop.value
         try:
+            # Everything that the work awaits goes up to the event loop of the task; only the steps in between
+            # run in the other context.
             argument = yield awaited
         except GeneratorExit:
             run(steps.close)

@@ -12,7 +12,7 @@ from weft.ids import SubplanPath
 
 
 class SubplanEvent(NamedTuple):
-    """A subplan went from one state to another."""
+    """A change of a subplan's state."""
 
     seq: int
     """1, 2, 3 … without a gap within a run."""
@@ -23,11 +23,11 @@ class SubplanEvent(NamedTuple):
     after: SubplanExecutionState
     reason: FailureReason | None = None
     cause: SubplanPath | None = None
-    """The subplan because of which this one was cancelled, blocked or, for a group, failed."""
+    """The subplan that made this one be cancelled, be blocked or, for a group, fail."""
     error: BaseException | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The event as JSON data, with the error as text."""
+        """Returns the event as JSON data, with the error as text."""
         return {
             "event": "subplan_state",
             "seq": self.seq,
@@ -42,12 +42,12 @@ class SubplanEvent(NamedTuple):
 
 
 class SubplanResult(NamedTuple):
-    """How a subplan ended."""
+    """The end of a subplan."""
 
     path: SubplanPath
     state: SubplanExecutionState
     value: Any
-    """What its work returned."""
+    """The return value of its work."""
     reason: FailureReason | None
     cause: SubplanPath | None
     error: BaseException | None
@@ -65,7 +65,7 @@ Results = Mapping[str, SubplanResult]
 
 
 class SubplanExecutionError(WeftError):
-    """A subplan failed. `__cause__` is what it raised; `results` holds how every subplan ended."""
+    """A subplan failed. `__cause__` is the exception that it raised; `results` has the ends of all subplans."""
 
     def __init__(self, result: SubplanResult, cause: BaseException | None, results: Results) -> None:
         self.path = result.path
@@ -81,11 +81,11 @@ class AggregateSubplanError(ExceptionGroup[SubplanExecutionError]):
     """Subplans failed while the others continued: a `SubplanExecutionError` for each failure."""
 
     results: Results
-    """How every subplan ended, by path."""
+    """The ends of all subplans, by path."""
 
     @property
     def failures(self) -> tuple[SubplanExecutionError, ...]:
-        """The failures themselves, each with its path, its reason and what the work raised."""
+        """The failures, each with its path, its reason and the exception of the work."""
         return tuple(error for error in self.exceptions if isinstance(error, SubplanExecutionError))
 
     def __new__(cls, message: str, failures: Sequence[SubplanExecutionError], results: Results) -> Self:
@@ -97,6 +97,6 @@ class AggregateSubplanError(ExceptionGroup[SubplanExecutionError]):
         """Everything is done in `__new__`, as an exception group must."""
 
     def derive(self, excs: Sequence[Exception]) -> ExceptionGroup[Exception]:  # type: ignore[override]
-        """A group of these failures with the same results, as `except*` and `split` need it."""
+        """Returns a group of these failures with the same results, for `except*` and `split`."""
         failures = [error for error in excs if isinstance(error, SubplanExecutionError)]
         return AggregateSubplanError(self.message, failures, self.results)

@@ -1,7 +1,7 @@
 """Runs subplans in virtual time: the same decisions as a real run, at the speed of arithmetic.
 
-Work is not called; a function says for each leaf how long it takes and how it ends. Time jumps from one end to
-the next. What ends at the same moment ends in the order it began.
+Work is not called; a function gives the duration and the end of each leaf. Time jumps from one end to the next.
+Leaves that end at the same moment end in the order in which they started.
 """
 
 from collections.abc import Callable, Iterable
@@ -25,7 +25,7 @@ from weft.subplans.tree import ROOT, SubplanTree, read_tree
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """What a leaf does in a simulation."""
+    """The behaviour of a leaf in a simulation."""
 
     duration: float
     value: object = None
@@ -35,17 +35,17 @@ class Behaviour:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulation:
-    """What would have happened."""
+    """The result of a simulated run."""
 
     events: tuple[SubplanEvent, ...]
     results: dict[str, SubplanResult]
     failure: SubplanExecutionError | AggregateSubplanError | None
-    """What a real run would have raised."""
+    """The exception that a real run would have raised."""
     makespan: float
     peak: int
     """The most leaves in flight at once."""
     lower_bound: float
-    """No order of work takes less: the longest path, or all work shared by `max_parallel`."""
+    """The least time that any order of work needs: the longest path, or all work divided by `max_parallel`."""
 
 
 def simulate(
@@ -54,12 +54,12 @@ def simulate(
     *,
     behaviour: Callable[[str], Behaviour | float] | None = None,
 ) -> Simulation:
-    """Plays a run. Without `behaviour` every leaf completes, and takes as long as its estimate.
+    """Simulates a run. Without `behaviour` every leaf completes, and takes as long as its estimate.
 
-    Raises `ConfigError` if a leaf is to take a negative time, or one that is no number.
+    Raises `ConfigError` if a duration is negative or no number.
     """
     tree = read_tree(subplans, config or ParallelExecutionConfig())
-    return _Simulator(tree, behaviour).play()
+    return _Simulator(tree, behaviour).run()
 
 
 class _Simulator:
@@ -67,15 +67,17 @@ class _Simulator:
         self._tree = tree
         self._behaviour = behaviour
         self._dispatch = Dispatch(tree)
-        self._ends: list[tuple[float, int, int, Behaviour]] = []  # when, the how-manieth, leaf, how
+        self._ends: list[
+            tuple[float, int, int, Behaviour]
+        ] = []  # end time, number of its start, leaf, behaviour
         self._cancelled: set[int] = set()
-        self._begun = 0
+        self._starts = 0
         self._peak = 0
         self._durations = list(tree.estimates)
 
-    def play(self) -> Simulation:
+    def run(self) -> Simulation:
         dispatch, now = self._dispatch, 0.0
-        self._obey(dispatch.start(now), now)
+        self._carry_out(dispatch.start(now), now)
         while self._ends:
             now, _, leaf, how = heappop(self._ends)
             if leaf in self._cancelled:
@@ -84,7 +86,7 @@ class _Simulator:
                 orders = dispatch.settle(leaf, FAILED, now, error=how.error)
             else:
                 orders = dispatch.settle(leaf, COMPLETED, now, value=how.value)
-            self._obey(orders, now)
+            self._carry_out(orders, now)
         return Simulation(
             events=tuple(dispatch.events),
             results=dispatch.results(),
@@ -94,19 +96,20 @@ class _Simulator:
             lower_bound=self._lower_bound(),
         )
 
-    def _obey(self, orders: Orders, now: float) -> None:
+    def _carry_out(self, orders: Orders, now: float) -> None:
         if orders.cancel:
             self._cancelled.update(orders.cancel)
             self._end_now(orders.cancel, now)
-        for leaf in orders.begin:
+        for leaf in orders.start:
             how = self._how(leaf)
             self._durations[leaf] = how.duration
-            self._begun += 1
-            heappush(self._ends, (now + how.duration, self._begun, leaf, how))
+            self._starts += 1
+            heappush(self._ends, (now + how.duration, self._starts, leaf, how))
         self._peak = max(self._peak, len(self._ends))
 
     def _end_now(self, leaves: list[int], now: float) -> None:
         """Brings the ends of cancelled leaves forward, in the order they were cancelled."""
+        # Negative numbers, so that they come before all other ends at this moment.
         order = {leaf: position - len(leaves) for position, leaf in enumerate(leaves)}
         unaffected = [end for end in self._ends if end[2] not in order]
         moved = [(now, order[end[2]], end[2], end[3]) for end in self._ends if end[2] in order]

@@ -1,4 +1,4 @@
-"""The subplans of a run as rows of a table: an outline, with columns for what the dispatcher must know."""
+"""The subplans of a run as rows of a table: an outline, with further columns for the dispatcher."""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -25,19 +25,19 @@ __all__ = ["ROOT", "SubplanTree", "read_tree"]
 
 
 class SubplanTree(Outline, kw_only=True):
-    """Further columns; row 0 is the whole, with the path `""`."""
+    """An outline with further columns. Row 0 is the root, with the path `""`."""
 
     works: list[Work | None] = field(default_factory=list[Work | None])
-    """What a leaf does; None for a group."""
+    """The work of a leaf; None for a group."""
     estimates: list[float] = field(default_factory=list[float])
     caps: list[int | None] = field(default_factory=list[int | None])
-    """A group's own limit on what runs below it at once."""
+    """A group's own limit on the leaves that run inside it at once."""
     modes: list[FailureMode] = field(default_factory=list[FailureMode])
     policies: list[Policy] = field(default_factory=list[Policy])
 
 
 def read_tree(subplans: Iterable[AnySubplan], config: ParallelExecutionConfig) -> SubplanTree:
-    """The table of these subplans; an error of ours, and nothing done, if they are not a plan."""
+    """Returns the table of these subplans. Raises `SubplanTreeError` or `ConfigError` if they are invalid."""
     tree = SubplanTree()
     names = _add_rows(tree, subplans, config)
     _resolve_dependencies(tree, names)
@@ -52,7 +52,7 @@ def _add_rows(
     _add_row(tree, SubplanPath(""), -1, None)
     _add_settings(tree, config.max_parallel, config.failure_mode, config.policy)
     names.append(())
-    # A stack instead of recursion: how deep a tree goes is the caller's business, not the interpreter's.
+    # A stack instead of recursion, so that the interpreter does not limit the depth of a tree.
     stack = [(ROOT, enumerate(subplans, 1), set[str]())]
     while stack:
         parent, children, used_ids = stack[-1]
@@ -93,6 +93,7 @@ def _add_group_settings(tree: SubplanTree, parent: int, group: SubplanGroup) -> 
     mode = tree.modes[parent] if group.failure_mode is None else FailureMode(group.failure_mode)
     policy = tree.policies[parent] if group.policy is None else Policy(group.policy)
     cap = group.max_parallel
+    # A serial group inside a serial one needs no slot of its own: the outer one lets a single leaf run already.
     if cap is None and policy is Policy.SERIAL and tree.policies[parent] is not Policy.SERIAL:
         cap = 1
     _add_settings(tree, cap, mode, policy)
@@ -110,19 +111,19 @@ def _resolve_dependencies(tree: SubplanTree, names: list[tuple[str, ...]]) -> No
 def _find(tree: SubplanTree, rows: dict[SubplanPath, int], row: int, name: str) -> int:
     around = tree.paths[tree.parents[row]]
     path = name[1:] if name.startswith("/") else f"{around}/{name}" if around else name
-    found = rows.get(SubplanPath(path)) if path else None
-    if found is None:
+    target = rows.get(SubplanPath(path)) if path else None
+    if target is None:
         siblings = [tree.paths[child].rpartition("/")[2] for child in tree.children(tree.parents[row])]
         near = get_close_matches(name, siblings, 1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; known here: {_some(siblings)}"
         raise SubplanTreeError(f"{tree.paths[row]}: depends_on names {name!r}, which does not exist{hint}")
-    if found == row:
+    if target == row:
         raise SubplanTreeError(f"{tree.paths[row]}: depends on itself")
-    if row in tree.below(found) or found in tree.below(row):
+    if row in tree.below(target) or target in tree.below(row):
         raise SubplanTreeError(
-            f"{tree.paths[row]}: depends on {tree.paths[found]!r}, which contains it or is contained in it"
+            f"{tree.paths[row]}: depends on {tree.paths[target]!r}, which contains it or is contained in it"
         )
-    return found
+    return target
 
 
 def _some(names: Sequence[str], most: int = 8) -> str:

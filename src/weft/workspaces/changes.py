@@ -7,9 +7,9 @@ Folding determines the resulting version of each file from a set of slices. The 
 order:
 
 - A slice that comes after another has seen the other's changes. Among all slices that changed a file, only those
-  count whose change none of the others has seen.
-- The same change by two slices, neither of which comes after the other, is one change: a slice that has seen it
-  from one of them has seen it from both.
+  count that made a change which none of the others has seen.
+- The same change by two slices that are independent of each other is one change: a slice that has seen it from one
+  of them has seen it from both.
 - If those that count leave the same version, that is the result; otherwise they are in conflict.
 
 A file cannot be where another slice's files form a directory: that is a conflict as well. Files that a slice
@@ -61,7 +61,7 @@ class SliceOrigin(Struct, frozen=True, kw_only=True):
     after: tuple[str, ...]
     files: dict[bytes, FileVersion]
     built_on: dict[str, str] = field(default_factory=dict[str, str])
-    """For each slice that it comes after, the id of the workspace creation whose record it received."""
+    """For each slice that it comes after, the `preparation` of the record that it received."""
 
 
 class SliceChanges(Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ class SliceChanges(Struct, frozen=True, kw_only=True):
 
     preparation: str
     after: tuple[str, ...]
-    """The slices whose work it has seen, directly or indirectly."""
+    """The slices that it comes after, directly or indirectly; it has seen their work."""
     changes: dict[bytes, Change]
     left_out: tuple[bytes, ...] = ()
     """Entries that are neither files nor links."""
@@ -99,12 +99,17 @@ def fold(records: Mapping[str, SliceChanges]) -> Folded:
 
 
 def _deciding(file: bytes, writers: Sequence[str], records: Mapping[str, SliceChanges]) -> Sequence[str]:
-    """Returns the slices whose change of the file no other has seen; all latest ones if they saw each other's."""
+    """Returns the slices that decide about the file: no other has seen their change of it.
+
+    If each change was seen by another slice, these are all latest ones.
+    """
     if len(writers) == 1:
         return writers
     latest = _latest(writers, records)
     if len({records[path].changes[file].after for path in latest}) == 1:
         return latest
+    # Two slices may have made the same change independently. If a later slice saw it from one of them and then
+    # changed the file again, its version supersedes both.
     made_by: dict[Change, set[str]] = {}
     for path in set(writers).difference(latest):  # one of the latest has seen each of these
         made_by.setdefault(records[path].changes[file], set()).add(path)

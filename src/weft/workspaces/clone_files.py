@@ -66,6 +66,7 @@ def names_in(tree: Tree, path: str) -> list[str]:
 def write_file(tree: Tree, path: str, data: bytes) -> None:
     """Replaces whatever is at the path with a new file. Creates parent directories, replacing other entries."""
     with _explained(path), _above(tree, path) as (folder, name):
+        # A step may have put anything under this name, so it is wiped, and then created with O_EXCL.
         aside = f".weft-new.{os.getpid()}"
         wipe(folder.descriptor, aside)
         _put(folder, aside, name, data)
@@ -84,6 +85,7 @@ def write_from(outside: Tree, aside: str, tree: Tree, name: str, data: bytes) ->
         try:
             os.rename(aside, name, src_dir_fd=source.descriptor, dst_dir_fd=folder.descriptor)
         except OSError as error:
+            # The workspace and the git directory can be on different disks, and no rename crosses that border.
             if error.errno != errno.EXDEV:
                 raise
             wipe(source.descriptor, aside)
@@ -91,7 +93,7 @@ def write_from(outside: Tree, aside: str, tree: Tree, name: str, data: bytes) ->
 
 
 def write_locked(tree: Tree, path: str, data: bytes) -> bool:
-    """Like `write_file`, under the lock that git would take; returns False if another process has it."""
+    """Like `write_file`, under the lock that git would take; returns False if another process holds it."""
     with _explained(path), _above(tree, path) as (folder, name):
         try:
             _put(folder, f"{name}.lock", name, data)
@@ -110,6 +112,7 @@ def _write_new(folder: Folder, name: str, data: bytes) -> None:
 
 def _put(folder: Folder, aside: str, name: str, data: bytes) -> None:
     _write_new(folder, aside, data)
+    # rename replaces a file or a link, but not a directory.
     if _kind(folder, name) == stat.S_IFDIR:
         wipe(folder.descriptor, name)
     os.rename(aside, name, src_dir_fd=folder.descriptor, dst_dir_fd=folder.descriptor)
@@ -122,6 +125,7 @@ def _above(tree: Tree, path: str) -> Generator[tuple[Folder, str]]:
     folder = tree.folder()
     for parent in parents:
         with folder:
+            # A step may have replaced a directory on the way by a link that leads out of the clone.
             if _kind(folder, parent) not in {0, stat.S_IFDIR}:
                 os.unlink(parent, dir_fd=folder.descriptor)
             inner = folder.inner(parent, make=True)

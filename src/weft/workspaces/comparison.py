@@ -38,6 +38,8 @@ def changes_since(
             after = _version(entry, before, cursor, contents)
             if after != before:
                 changes[entry.path] = Change(before=before, after=after)
+    # A file that is gone counts as removed, unless its directory has become a cache meanwhile: the walk did not
+    # enter it.
     for path, before in missing.items():
         if NEVER_KEPT.isdisjoint(path.split(b"/")) and not caches.hold(path):
             changes[path] = Change(before=before, after=None)
@@ -95,8 +97,12 @@ def _version(entry: WalkEntry, before: FileVersion | None, cursor: Cursor, conte
     source = cursor.open(entry.name, os.O_RDONLY)
     try:
         mode = os.fstat(source).st_mode
+        # The walk saw a regular file. A process that still runs there can have replaced it between the two
+        # calls.
         if not stat.S_ISREG(mode):
             raise WorkspaceError(f"the file {shown(entry.path)!r} was replaced while it was read; try again")
+        # Read twice if it has changed: the digest first, so that unchanged files, which are most, are never
+        # copied.
         if before is not None and before == file_version(mode, digest(source)):
             return before
         os.lseek(source, 0, os.SEEK_SET)

@@ -32,6 +32,7 @@ class Contents:
         with written_aside(self._folder, self._aside) as target:
             digest, size = copied(source, target)
             is_there = self._has(digest.hex(), size)
+            # Only a new content is synced. An fsync for each unchanged file would dominate the cost of a merge.
             if not is_there:
                 os.fsync(target)
         if is_there:
@@ -45,6 +46,7 @@ class Contents:
             status = os.stat(name, dir_fd=self._folder, follow_symlinks=False)
         except FileNotFoundError:
             return False
+        # The size guards against a file that a power loss has cut short.
         return stat.S_ISREG(status.st_mode) and status.st_size == size
 
     def give(self, digest: bytes, target: int) -> None:
@@ -112,6 +114,8 @@ def save(folder: int, name: str, data: bytes) -> None:
     with written_aside(folder, aside) as target:
         write(target, data)
         os.fsync(target)
+    # The data is synced before the rename, and the directory after it. Without the first, a power loss can
+    # leave an empty file under the final name; without the second, the old file.
     os.rename(aside, name, src_dir_fd=folder, dst_dir_fd=folder)
     os.fsync(folder)
 

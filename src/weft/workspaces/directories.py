@@ -88,38 +88,40 @@ class DirectoryWorkspaces(NoHistory):
 
     def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
         name = _name(request.path)
-        with self._opened() as rooms:
-            folded = _fold(rooms, request.after)
-            remove(rooms.starts, name)
-            files = self._make(rooms, name, folded, (request.copy, request.link))
-            built_on = _built_on(rooms, request.after)
+        with self._opened() as folders:
+            folded = _fold(folders, request.after)
+            # Without its start, a workspace counts as incomplete. The start is removed before the old directory
+            # and written after the new one.
+            remove(folders.starts, name)
+            files = self._make(folders, name, folded, (request.copy, request.link))
+            built_on = _built_on(folders, request.after)
             start = SliceOrigin(
                 preparation=os.urandom(16).hex(), after=request.after, files=files, built_on=built_on
             )
-            save(rooms.starts, name, msgspec.msgpack.encode(start))
+            save(folders.starts, name, msgspec.msgpack.encode(start))
         return ()
 
     def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> ContinuationResult:  # noqa: ARG002
-        """Keeps the work of an interrupted step, because without a history it cannot be told apart."""
-        with self._opened() as rooms:
-            start = _loaded(rooms.starts, _name(request.path), SliceOrigin)
+        """Keeps the work of an interrupted step: without a history it cannot be separated from other work."""
+        with self._opened() as folders:
+            start = _loaded(folders.starts, _name(request.path), SliceOrigin)
             if start is None or start.after != request.after:
                 return ContinuationResult(is_kept=False)
-            is_same = start.built_on == _built_on(rooms, request.after)
+            is_same = start.built_on == _built_on(folders, request.after)
             return ContinuationResult(is_kept=is_same and self.place(request.path).is_dir())
 
     def accept(self, path: str) -> None:
         name = _name(path)
-        with self._opened() as rooms:
-            start = self._start(rooms, path)
-            changes = self._compared(rooms, path, start).changes
+        with self._opened() as folders:
+            start = self._start(folders, path)
+            changes = self._compared(folders, path, start).changes
             files = {file: version for file, version in start.files.items() if file not in changes}
             files |= {file: change.after for file, change in changes.items() if change.after is not None}
-            save(rooms.starts, name, msgspec.msgpack.encode(replace(start, files=files)))
+            save(folders.starts, name, msgspec.msgpack.encode(replace(start, files=files)))
 
     def prove(self, path: str) -> None:
-        with self._opened() as rooms:
-            os.close(_entered(rooms, path))
+        with self._opened() as folders:
+            os.close(_entered(folders, path))
 
     # Steps that may only read
 
@@ -129,26 +131,26 @@ class DirectoryWorkspaces(NoHistory):
     def watch(self, watch: StepWatch) -> None:
         """Watches readers only; changes by other steps are found when the slice is merged."""
         path = watch.work.path
-        with self._reading(path) as (rooms, room, stored):
-            readers = stored.parted(watch.beside, others_read=watch.reads)
+        with self._reading(path) as (folders, notes, stored):
+            readers = stored.limited_to(watch.beside, others_read=watch.reads)
             if watch.reads:
-                before = _prints(rooms, path) if readers.are_none else readers.before
-                readers = readers.joined(watch.job, before)
-            _save_readers(room, path, readers, stored)
+                before = _prints(folders, path) if readers.are_none else readers.before
+                readers = readers.with_job(watch.job, before)
+            _save_readers(notes, path, readers, stored)
 
     def unwatch(self, path: str, jobs: Collection[str]) -> None:
-        with self._reading(path) as (_, room, stored):
-            _save_readers(room, path, stored.parted(jobs), stored)
+        with self._reading(path) as (_, notes, stored):
+            _save_readers(notes, path, stored.limited_to(jobs), stored)
 
     def restore(self, path: str, job: str) -> Breach | None:
         """Reports the breach of a reader. Its changes cannot be undone here."""
-        with self._reading(path) as (rooms, room, stored):
+        with self._reading(path) as (folders, notes, stored):
             readers = stored
             if job not in readers.changed:
                 return None
             if not readers.changed[job]:
-                readers = readers.answering(job, _prints(rooms, path))
-                _save_readers(room, path, readers, stored)
+                readers = readers.after_end(job, _prints(folders, path))
+                _save_readers(notes, path, readers, stored)
         files = readers.changed[job]
         breach = f"it may only read, and changed {listed(files)}"
         why = "that is not undone, because `isolation: dir` keeps no earlier versions"
@@ -157,72 +159,77 @@ class DirectoryWorkspaces(NoHistory):
     @contextmanager
     def _reading(self, path: str) -> Generator[tuple[_Folders, int, Readers]]:
         """Yields the open directories, that of the notes, and the note of this slice."""
-        with self._at_steps[path], self._opened() as rooms, ExitStack() as stack:
-            room = _room(rooms.root, "_watched", stack)
-            yield rooms, room, _loaded(room, _name(path), Readers) or Readers()
+        with self._at_steps[path], self._opened() as folders, ExitStack() as stack:
+            notes = _open_subfolder(folders.root, "_watched", stack)
+            yield folders, notes, _loaded(notes, _name(path), Readers) or Readers()
 
     # Combined results
 
     def gather(self, request: MergeRequest) -> Sequence[RefMove]:
-        with self._opened() as rooms:
-            folded = _fold(rooms, request.slices)
-            self._make(rooms, _name(request.path), folded, (request.copy, request.link))
+        with self._opened() as folders:
+            folded = _fold(folders, request.slices)
+            self._make(folders, _name(request.path), folded, (request.copy, request.link))
         return ()
 
     def merge(self, request: MergeRequest) -> MergeResult:
-        with self._opened() as rooms:
+        with self._opened() as folders:
             if not request.is_group:
-                self._keep(rooms, request.path, request.files)
-            _fold(rooms, request.slices)
+                self._keep(folders, request.path, request.files)
+            _fold(folders, request.slices)
         return MergeResult()
 
     def left_out(self, path: str) -> tuple[str, ...]:
         """Returns entries of a recorded slice that cannot be stored: fifos, sockets, devices."""
-        with self._opened() as rooms:
-            return tuple(shown(file) for file in _recorded(rooms, path).left_out)
+        with self._opened() as folders:
+            return tuple(shown(file) for file in _recorded(folders, path).left_out)
 
-    def _start(self, rooms: _Folders, path: str) -> SliceOrigin:
-        start = _loaded(rooms.starts, _name(path), SliceOrigin)
+    def _start(self, folders: _Folders, path: str) -> SliceOrigin:
+        start = _loaded(folders.starts, _name(path), SliceOrigin)
         if start is None:
             raise WorkspaceError(f"the workspace of {path!r} is incomplete; {START_OVER}")
         return start
 
-    def _keep(self, rooms: _Folders, path: str, files: Sequence[str] | None) -> None:
+    def _keep(self, folders: _Folders, path: str, files: Sequence[str] | None) -> None:
         """Records the changes of a slice. An existing record of the same workspace creation stays."""
-        name, start = _name(path), self._start(rooms, path)
-        existing = _loaded(rooms.records, name, SliceChanges)
+        name, start = _name(path), self._start(folders, path)
+        existing = _loaded(folders.records, name, SliceChanges)
+        # A record of an earlier creation belongs to other files; the id tells them apart, even if both have the
+        # same name.
         if existing is not None and existing.preparation != start.preparation:
             existing = None
-        record = existing or self._compared(rooms, path, start)
+        record = existing or self._compared(folders, path, start)
         if files is not None:
             _refuse_others(path, record.changes, files)
         if existing is None:
-            save(rooms.records, name, msgspec.msgpack.encode(record))
+            save(folders.records, name, msgspec.msgpack.encode(record))
 
-    def _compared(self, rooms: _Folders, path: str, start: SliceOrigin) -> SliceChanges:
-        contents = Contents(rooms.objects, _name(path))
-        with Cursor(_entered(rooms, path)) as cursor:
+    def _compared(self, folders: _Folders, path: str, start: SliceOrigin) -> SliceChanges:
+        contents = Contents(folders.objects, _name(path))
+        with Cursor(_entered(folders, path)) as cursor:
             changes, left_out = changes_since(start, cursor, contents)
+        # The names of the contents become durable before the record that refers to them is written.
         contents.sync()
         return SliceChanges(
             preparation=start.preparation, after=start.after, changes=changes, left_out=left_out
         )
 
     def _make(
-        self, rooms: _Folders, name: str, folded: Folded, globs: tuple[Sequence[str], Sequence[str]]
+        self, folders: _Folders, name: str, folded: Folded, globs: tuple[Sequence[str], Sequence[str]]
     ) -> dict[bytes, FileVersion]:
         """Creates a directory with these files, in place of an existing one."""
         parts = with_changes(select_files(self._plan_dir, *globs), folded)
         new, old = f"_new.{name}", f"_old.{name}"
-        wipe(rooms.root, new)
-        os.mkdir(new, dir_fd=rooms.root)
-        top = os.open(new, FOLDER_FLAGS, dir_fd=rooms.root)
-        versions = build(top, parts, Contents(rooms.objects, name), self._plan_dir)
-        wipe(rooms.root, old)
+        wipe(folders.root, new)
+        os.mkdir(new, dir_fd=folders.root)
+        top = os.open(new, FOLDER_FLAGS, dir_fd=folders.root)
+        versions = build(top, parts, Contents(folders.objects, name), self._plan_dir)
+        # Two renames instead of a deletion: at no moment is there a half-filled directory under the proper
+        # name.
+        wipe(folders.root, old)
         with suppress(FileNotFoundError):
-            os.rename(name, old, src_dir_fd=rooms.root, dst_dir_fd=rooms.root)
-        os.rename(new, name, src_dir_fd=rooms.root, dst_dir_fd=rooms.root)
-        wipe(rooms.root, old)
+            os.rename(name, old, src_dir_fd=folders.root, dst_dir_fd=folders.root)
+        os.rename(new, name, src_dir_fd=folders.root, dst_dir_fd=folders.root)
+        wipe(folders.root, old)
         return versions
 
     @contextmanager
@@ -231,8 +238,8 @@ class DirectoryWorkspaces(NoHistory):
             root = _open_root(self._root)
             stack.callback(os.close, root)
             names = ("starts", "records", "objects")
-            rooms = {name: _room(root, f"_{name}", stack) for name in names}
-            yield _Folders(root=root, **rooms)
+            folders = {name: _open_subfolder(root, f"_{name}", stack) for name in names}
+            yield _Folders(root=root, **folders)
 
 
 def _open_root(root: Path) -> int:
@@ -243,18 +250,18 @@ def _open_root(root: Path) -> int:
         raise WorkspaceError(f"{error}, but Weft's place for workspaces; remove it") from None
 
 
-def _room(root: int, name: str, stack: ExitStack) -> int:
+def _open_subfolder(root: int, name: str, stack: ExitStack) -> int:
     with suppress(FileExistsError):
         os.mkdir(name, 0o700, dir_fd=root)
         os.fsync(root)
     try:
-        room = os.open(name, FOLDER_FLAGS, dir_fd=root)
+        folder = os.open(name, FOLDER_FLAGS, dir_fd=root)
     except NotADirectoryError:
         raise WorkspaceError(
             f"{name} in Weft's directory for workspaces is no directory; remove it"
         ) from None
-    stack.callback(os.close, room)
-    return room
+    stack.callback(os.close, folder)
+    return folder
 
 
 def _name(path: str) -> str:
@@ -263,21 +270,21 @@ def _name(path: str) -> str:
     return file_name(path)
 
 
-def _entered(rooms: _Folders, path: str) -> int:
+def _entered(folders: _Folders, path: str) -> int:
     try:
-        return os.open(_name(path), FOLDER_FLAGS, dir_fd=rooms.root)
+        return os.open(_name(path), FOLDER_FLAGS, dir_fd=folders.root)
     except (FileNotFoundError, NotADirectoryError):
         raise WorkspaceError(f"the workspace of {path!r} is not a directory; {START_OVER}") from None
 
 
-def _prints(rooms: _Folders, path: str) -> Prints:
-    with Cursor(_entered(rooms, path)) as cursor:
+def _prints(folders: _Folders, path: str) -> Prints:
+    with Cursor(_entered(folders, path)) as cursor:
         return prints_in(cursor)
 
 
-def _save_readers(room: int, path: str, readers: Readers, stored: Readers) -> None:
+def _save_readers(notes: int, path: str, readers: Readers, stored: Readers) -> None:
     if readers != stored:
-        save(room, _name(path), msgspec.msgpack.encode(readers))
+        save(notes, _name(path), msgspec.msgpack.encode(readers))
 
 
 def _refuse_others(path: str, changed: Iterable[bytes], allowed: Sequence[str]) -> None:
@@ -289,23 +296,23 @@ def _refuse_others(path: str, changed: Iterable[bytes], allowed: Sequence[str]) 
         )
 
 
-def _built_on(rooms: _Folders, slices: Sequence[str]) -> dict[str, str]:
-    return {path: _recorded(rooms, path).preparation for path in slices}
+def _built_on(folders: _Folders, slices: Sequence[str]) -> dict[str, str]:
+    return {path: _recorded(folders, path).preparation for path in slices}
 
 
-def _fold(rooms: _Folders, slices: Sequence[str]) -> Folded:
-    return fold({path: _recorded(rooms, path) for path in slices})
+def _fold(folders: _Folders, slices: Sequence[str]) -> Folded:
+    return fold({path: _recorded(folders, path) for path in slices})
 
 
-def _recorded(rooms: _Folders, path: str) -> SliceChanges:
-    record = _loaded(rooms.records, _name(path), SliceChanges)
+def _recorded(folders: _Folders, path: str) -> SliceChanges:
+    record = _loaded(folders.records, _name(path), SliceChanges)
     if record is None:
         raise WorkspaceError(f"there is no record of the work of {path!r}; {START_OVER}")
     return record
 
 
-def _loaded(room: int, name: str, kind: type[_T]) -> _T | None:
-    data = load(room, name)
+def _loaded(folder: int, name: str, kind: type[_T]) -> _T | None:
+    data = load(folder, name)
     try:
         return None if data is None else msgspec.msgpack.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -36,6 +36,7 @@ def prints_in(cursor: Cursor) -> Prints:
 
 def _print(name: bytes, folder: int) -> Print:
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    # The inode catches editors that write a new file and rename it with the old times.
     return status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns
 
 
@@ -52,18 +53,18 @@ class Readers(Struct, frozen=True, kw_only=True):
         """Whether none of them is running."""
         return all(self.changed.values())
 
-    def joined(self, job: str, before: Prints) -> "Readers":
+    def with_job(self, job: str, before: Prints) -> "Readers":
         """Returns the readers with another one."""
         return Readers(before=before, changed={**self.changed, job: ()})
 
-    def parted(self, jobs: Collection[str], *, others_read: bool = False) -> "Readers":
+    def limited_to(self, jobs: Collection[str], *, others_read: bool = False) -> "Readers":
         """Returns the readers among these jobs. If other steps may change files, the watch ends."""
         remaining = {
             job: files for job, files in self.changed.items() if job in jobs and (files or others_read)
         }
         return replace(self, changed=remaining)
 
-    def answering(self, job: str, current: Prints) -> "Readers":
+    def after_end(self, job: str, current: Prints) -> "Readers":
         """Returns the readers after a job has ended, which is responsible for all differences."""
         paths = [
             path for path in self.before.keys() | current.keys() if self.before.get(path) != current.get(path)

@@ -26,7 +26,7 @@ class NoHistory:
     def has_changed(self, path: str, job: str) -> bool | None:  # noqa: ARG002
         return None
 
-    def foresee(self, path: str) -> Mapping[str, Sequence[str]]:  # noqa: ARG002
+    def forecast(self, path: str) -> Mapping[str, Sequence[str]]:  # noqa: ARG002
         return {}
 
     def suspects(self, request: MergeRequest) -> Sequence[Suspect]:  # noqa: ARG002
@@ -47,7 +47,7 @@ class NoHistory:
         """Keeps the workspace: its work is nowhere else."""
         return False
 
-    def put_away(self, path: str) -> None:
+    def archive(self, path: str) -> None:
         """Keeps the workspace, too."""
 
     def discard(self, path: str) -> None:

@@ -19,7 +19,7 @@ from weft.ports.workspaces import (
 )
 
 
-class ChosenWorkspaces:
+class MixedWorkspaces:
     """A mix of subplans in the plan's own directory and subplans with their own workspaces."""
 
     def __init__(self, own: Workspaces, shared: Workspaces, in_shared: Collection[str]) -> None:
@@ -78,8 +78,8 @@ class ChosenWorkspaces:
     def close_conflict(self, work: StepWork, *, failed: str = "") -> ClosedConflict:
         return self._of(work.path).close_conflict(work, failed=failed)
 
-    def foresee(self, path: str) -> Mapping[str, Sequence[str]]:
-        return self._of(path).foresee(path)
+    def forecast(self, path: str) -> Mapping[str, Sequence[str]]:
+        return self._of(path).forecast(path)
 
     def gather(self, request: MergeRequest) -> Sequence[RefMove]:
         """The plan's result comes from own workspaces, even if its verify works in the shared directory."""
@@ -101,8 +101,8 @@ class ChosenWorkspaces:
     def release(self, path: str) -> bool:
         return self._of(path).release(path)
 
-    def put_away(self, path: str) -> None:
-        self._of(path).put_away(path)
+    def archive(self, path: str) -> None:
+        self._of(path).archive(path)
 
     def _of(self, path: str) -> Workspaces:
         return self._shared if path in self._in_shared else self._own

@@ -73,6 +73,7 @@ class Cursor:
 
     def down_unlocked(self, name: bytes) -> None:
         """Enters a directory whatever its mode, and makes it readable and writable."""
+        # O_PATH opens a directory even without any permission on it, as left by `chmod 0`.
         handle = self.open(_checked(name), os.O_PATH | os.O_DIRECTORY)
         try:
             if os.fstat(handle).st_mode & _OWNER_MAY_ALL != _OWNER_MAY_ALL:
@@ -94,6 +95,8 @@ class Cursor:
         above = os.open("..", FOLDER_FLAGS, dir_fd=self.fd)
         os.close(self.fd)
         self.fd = above
+        # `..` of a directory that a process has just moved leads to its new parent, which may be anywhere on
+        # the disk.
         if _identity(above) != self._above.pop():
             raise WorkspaceError(
                 f"the directory {shown(b'/'.join(self._names))!r} was moved while its files were read; "
@@ -103,6 +106,7 @@ class Cursor:
 
     def go(self, folders: Sequence[bytes], *, make: bool = False) -> None:
         """Moves to this directory, given from the top; with `make`, creates the directories on the way."""
+        # Files come sorted, so the next one is usually in the same directory or a neighbour of it.
         same = 0
         while same < min(len(folders), len(self._names)) and folders[same] == self._names[same]:
             same += 1
@@ -146,6 +150,8 @@ def walk(
 
     `enter` decides about a directory after it was yielded, while the cursor is still above it.
     """
+    # An explicit stack instead of recursion: a step can create a tree deeper than Python's recursion limit, and
+    # deeper than the longest path that the kernel accepts.
     waiting: list[list[bytes]] = []
     while True:
         folders: list[bytes] = []
@@ -172,6 +178,7 @@ def wipe(folder: int, name: str) -> None:
             os.unlink(name, dir_fd=folder)
         return
     waiting: list[list[bytes]] = []
+    # A copy, because the cursor closes each directory that it leaves.
     with Cursor(os.dup(folder)) as cursor:
         cursor.down_unlocked(os.fsencode(name))
         while True:

@@ -20,7 +20,7 @@ _NEVER_GIVEN = frozenset({b".weft"})
 
 
 class FileSource(Enum):
-    """A file whose content is to be copied from the plan's directory."""
+    """A file to copy from the plan's directory."""
 
     COPIED = "copied"
 
@@ -44,6 +44,8 @@ def select_files(plan_dir: Path, copy: Sequence[str], link: Sequence[str]) -> di
 
     def enter(folder: bytes) -> bool:
         name = os.fsdecode(folder)
+        # The folder's own name is taken literally. A folder is entered only if some pattern can match a file in
+        # it, so that `copy: .env` does not walk through all of node_modules.
         below = _WILDCARD.sub(r"[\g<0>]", name) + "/"
         return not _fits(link, name) and any(intersects(pattern, below) for pattern in (*copy, *link))
 
@@ -72,6 +74,8 @@ def with_changes(received: dict[bytes, Part], folded: Folded) -> dict[bytes, Par
     """Returns the files that a slice starts with. Changes take precedence over received files."""
     changed: dict[bytes, Part] = {file: version for file, version in folded.items() if version is not None}
     folders = folders_of(changed)
+    # A received file gives way to a change of the same path, to changes below it, and to a changed file in the
+    # place of one of its folders.
     unaffected: dict[bytes, Part] = {
         file: part
         for file, part in received.items()

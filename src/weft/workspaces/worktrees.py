@@ -32,7 +32,7 @@ from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.base.refs import is_ancestor, move, tips_of
 from weft.workspaces.git.base.worktree_links import MAKING, git_dir_of, require_registered
 from weft.workspaces.git.checkouts.commits import keep, keep_logged, record
-from weft.workspaces.git.checkouts.untracked_files import take_as_brought
+from weft.workspaces.git.checkouts.untracked_files import record_setup_files
 from weft.workspaces.git.merges.conflict_forecast import ConflictForecast
 from weft.workspaces.git.merges.conflict_resolution import WorktreeConflicts
 from weft.workspaces.git.merges.integrate import Integration
@@ -79,8 +79,8 @@ class WorktreeWorkspaces:
         self._following = Lock()
         """A lock for the moves of branches of groups to those around them."""
 
-    def start_anew(self) -> Sequence[RefMove]:
-        return self._group_branches.start_anew()
+    def discard_groups(self) -> Sequence[RefMove]:
+        return self._group_branches.discard_groups()
 
     def follow_base(self) -> Sequence[RefMove]:
         return self._group_branches.follow_base()
@@ -89,6 +89,8 @@ class WorktreeWorkspaces:
     def _at_workspace(self, path: str) -> Generator[None]:
         """Locks the workspace; takes in from the clone before, and hands out to it after."""
         with self._locks[path]:
+            # A step may have damaged the link files of its worktree, and a power loss may have emptied them;
+            # every git below needs them.
             self.recovery.restore(path)
             with self._clones.synchronized(path):
                 yield
@@ -114,12 +116,14 @@ class WorktreeWorkspaces:
 
     def _prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
         path, worktree = request.path, self._repository.worktree(request.path)
-        start, moves = self._begin(request)
+        start, moves = self._start_branch(request)
         clone = self._repository.shared_refs if path in self._repository.clones else None
         branch = self._names.head(path)
+        # The refs have moved by now. A crash before the worktree is complete leaves a branch at its start, from
+        # which the next attempt starts again.
         self._worktrees.make(worktree, branch=branch, commit=start, sparse=request.sparse, clone=clone)
-        self._repository.bring(worktree, request.copy, request.link)
-        self._clones.furnish(path)
+        self._repository.copy_in(worktree, request.copy, request.link)
+        self._clones.ensure_clone(path)
         return moves
 
     def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> ContinuationResult:
@@ -133,12 +137,13 @@ class WorktreeWorkspaces:
             self._clones.hand_out(request.path)
             return continued
 
-    def _begin(self, request: WorkspaceRequest) -> tuple[str, list[RefMove]]:
+    def _start_branch(self, request: WorkspaceRequest) -> tuple[str, list[RefMove]]:
         self.recovery.restore(request.path)
         self._clones.take_or_drop(request.path)
         for _ in range(_TRIES):
             refs = self._repository.refs()
             start = self._starts.of(request, refs)
+            # Cleared before the branch moves: the worktree of an earlier attempt has the branch checked out.
             self._clear(request.path)
             if start.follows:
                 # At the start of a run all slices would move the same branches of groups. Only the first does, and
@@ -146,9 +151,9 @@ class WorktreeWorkspaces:
                 with self._following:
                     refs = self._repository.refs()
                     start = self._starts.of(request, refs)
-                    moves = self._set_out(request.path, start, refs) if start.follows else None
+                    moves = self._move_to_start(request.path, start, refs) if start.follows else None
             else:
-                moves = self._set_out(request.path, start, refs)
+                moves = self._move_to_start(request.path, start, refs)
             if moves is not None:
                 return start.commit, moves
         raise _moving_branches(request.path)
@@ -184,16 +189,18 @@ class WorktreeWorkspaces:
         assert entry is not None
         keep_logged(self._git, entry, path, self._names)
 
-    def _set_out(self, path: str, start: SliceStart, refs: RefTips) -> list[RefMove] | None:
+    def _move_to_start(self, path: str, start: SliceStart, refs: RefTips) -> list[RefMove] | None:
         """Returns the moves of branches; None, with nothing changed, if one has moved meanwhile."""
         names = self._names
-        before, reported = (refs.get(ref, "") for ref in (names.head(path), names.told(path)))
+        before, reported = (refs.get(ref, "") for ref in (names.head(path), names.reported(path)))
         ref_moves = [
             *start.follows,
             *self._left_behind(path, start.commit, refs),
             plan_move(refs, names.head(path), start.commit),
             plan_move(refs, names.start(path), start.commit),
-            plan_move(refs, names.told(path), reported if before == start.commit else before),
+            # This note is the commit that the journal last knows about. A second attempt from the same start
+            # must not advance it, or the first move would never be reported.
+            plan_move(refs, names.reported(path), reported if before == start.commit else before),
             plan_move(refs, names.tip(path), ""),
             plan_move(refs, names.passed(path), ""),
         ]
@@ -203,6 +210,8 @@ class WorktreeWorkspaces:
             *_of_branches(start.follows),
             RefMove(ref=names.head(path), before=before, after=start.commit),
         ]
+        # Moves are reported to the journal after they happen, so the next coordinator reports those that may be
+        # missing there.
         if before and before == refs.get(names.start(path)) != reported:
             # An earlier coordinator prepared it, and no step has started since: it may have died before its
             # report.
@@ -225,7 +234,7 @@ class WorktreeWorkspaces:
         if not path:
             return []
         group = around(path)
-        before, after = (refs.get(ref, "") for ref in (self._names.told(group), self._names.start(group)))
+        before, after = (refs.get(ref, "") for ref in (self._names.reported(group), self._names.start(group)))
         return [
             *self._followed(group, refs),
             RefMove(ref=self._names.head(group), before=before, after=after),
@@ -234,14 +243,14 @@ class WorktreeWorkspaces:
     def accept(self, path: str) -> None:
         """Records new files of the set-up, which are no work of the slice even if they are not ignored."""
         worktree = self._repository.worktree(path)
-        take_as_brought(self._git.at(worktree), self._worktrees.git_dir(worktree))
+        record_setup_files(self._git.at(worktree), self._worktrees.git_dir(worktree))
 
     def prove(self, path: str) -> None:
         """Checks the worktree, and notes the tip of the branch, so that the step's progress can be reported."""
         with self._at_workspace(path):
             self._worktrees.prove(self._repository.worktree(path), self._names.head(path))
-            self._clones.furnish(path)
-            note = self._names.told(path)
+            self._clones.ensure_clone(path)
+            note = self._names.reported(path)
             self._repository.move(
                 [plan_move(tips_of(self._git, note), note, self._repository.head(path))], f"{path} goes on"
             )
@@ -254,15 +263,16 @@ class WorktreeWorkspaces:
         work = watch.work
         with self._at_workspace(work.path):
             self._step_changes.finish(work.path)
-            head = self._step_changes.beginning(watch)
+            # Readers that overlap are compared with the same commit, from before the first of them.
+            head = self._step_changes.commit_before(watch)
             if head is None and watch.reads:
                 self._record(record, replace(work, subject=f"{work.path}: what was there before {work.step}"))
-            self._step_changes.begin(watch, head or self._repository.head(work.path))
+            self._step_changes.start_watch(watch, head or self._repository.head(work.path))
 
     def unwatch(self, path: str, jobs: Collection[str]) -> None:
         with self._at_workspace(path):
             self._step_changes.finish(path)
-            self._step_changes.end(path, jobs)
+            self._step_changes.end_watch(path, jobs)
 
     def changed_files(self, path: str, moves: Sequence[RefMove]) -> Sequence[str]:
         lines: list[str] = []
@@ -287,11 +297,13 @@ class WorktreeWorkspaces:
         names, path = self._names, work.path
         with self._at_workspace(path):
             self._record(record, work)
-        tips = tips_of(self._git, names.head(path), names.start(path), names.told(path))
+        tips = tips_of(self._git, names.head(path), names.start(path), names.reported(path))
         current = tips[names.head(path)]
         if names.start(path) in tips:
             self._forecast.moved(path, tips[names.start(path)], current)
-        return changes([RefMove(ref=names.head(path), before=tips.get(names.told(path), ""), after=current)])
+        return changes(
+            [RefMove(ref=names.head(path), before=tips.get(names.reported(path), ""), after=current)]
+        )
 
     def _record(self, write: Callable[..., object], work: StepWork) -> None:
         worktree = self._git.at(self._repository.worktree(work.path))
@@ -316,7 +328,7 @@ class WorktreeWorkspaces:
             self._forecast.moved(path, start, self._repository.head(path))
         return closed
 
-    def foresee(self, path: str) -> Mapping[str, Sequence[str]]:
+    def forecast(self, path: str) -> Mapping[str, Sequence[str]]:
         return {conflict.other: conflict.files for conflict in self._forecast.conflicts(path)}
 
     # Merging
@@ -360,10 +372,11 @@ class WorktreeWorkspaces:
         if not worktree.is_dir():
             return False
         with self._at_workspace(path):  # what is in a clone enters the repository first
+            # The reflog of the worktree goes with it, and may be the only thing that leads to undone commits.
             keep_logged(self._git, git_dir_of(worktree), path, self._names)
             return self._worktrees.release(worktree, self._names.head(path))
 
-    def put_away(self, path: str) -> None:
+    def archive(self, path: str) -> None:
         worktree = self._repository.worktree(path)
         with self._locks[path]:
             if worktree.is_dir() and not self._worktrees.is_opened(worktree):
@@ -375,7 +388,7 @@ class WorktreeWorkspaces:
         head = self._repository.head(path)
         self._worktrees.make(worktree, branch=self._names.head(path), commit=head, sparse=request.sparse)
         self._worktrees.note_opened(worktree)
-        self._repository.bring(worktree, request.copy, request.link)
+        self._repository.copy_in(worktree, request.copy, request.link)
 
     def discard(self, path: str) -> None:
         self._integration.discard(path)

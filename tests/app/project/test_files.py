@@ -59,7 +59,7 @@ def test_what_is_not_utf_8_is_told_with_line_and_column(
     with pytest.raises(FileFormatError) as caught:
         read_text(piped(content), most=100)
     assert (caught.value.line, caught.value.column) == (line, column)
-    assert caught.value.said == f"the file is not text in UTF-8: {said}; save it as UTF-8"
+    assert caught.value.bare_message == f"the file is not text in UTF-8: {said}; save it as UTF-8"
 
 
 def test_a_file_is_called_by_its_label_if_it_has_one(tmp_path: Path) -> None:

@@ -180,8 +180,10 @@ def test_a_journal_inside_a_step_has_the_events_of_its_subplan(told: Written) ->
     with closing(open_reader(told.root / ".weft" / "weft.db")) as journal:
         seen = SubplanJournal(journal, "store")
         assert [one.event.subplan for one in seen.events("r1")] == ["store/model", "store/model"]
-        assert [one.kind for one in seen.glance("r1")] == ["paused"]
-        assert {glimpse.subplan for glimpse in seen.lives("r1", ["store/model", "docs"])} == {"store/model"}
+        assert [one.kind for one in seen.notable_events("r1")] == ["paused"]
+        assert {glimpse.subplan for glimpse in seen.step_events("r1", ["store/model", "docs"])} == {
+            "store/model"
+        }
         assert seen.states("r1") == {"store/model": "running"}
         assert seen.holder() == journal.holder()
         assert [*seen.facts("r1")] == [*journal.facts("r1")]

@@ -58,7 +58,7 @@ def top(tmp_path: Path) -> Path:
 def test_without_worktrees_no_repository_is_needed(tmp_path: Path, isolation: str) -> None:
     for workplace in (new(tmp_path, isolation), workplaces(tmp_path, isolation).resumed(started())):
         assert (workplace.target, workplace.base, workplace.notes) == ("", "", ())
-        assert list(workplace.start_anew()) == list(workplace.follow_base()) == []
+        assert list(workplace.discard_groups()) == list(workplace.follow_base()) == []
         assert not workplace.workspaces.has_history("a")
 
 
@@ -136,7 +136,7 @@ def test_a_run_that_goes_on_where_things_have_changed_is_not_refused(top: Path) 
 def test_what_earlier_runs_left_can_be_put_aside(top: Path) -> None:
     workplace = new(top, "worktree")
     workplace.workspaces.prepare(WorkspaceRequest(path="a"))
-    assert [move.ref for move in workplace.start_anew()] == ["refs/heads/weft/notes/_plan"]
+    assert [move.ref for move in workplace.discard_groups()] == ["refs/heads/weft/notes/_plan"]
 
 
 def test_what_has_landed_counts_only_for_the_branch_that_it_landed_on(top: Path) -> None:

@@ -338,7 +338,7 @@ def test_long_characters_between_elements_are_no_markup_without_end():
     assert read_pnml(chunks, file="net.pnml").place_ids == ()
 
 
-def test_an_entity_that_grows_a_billionfold_is_refused_where_the_doctype_begins():
+def test_an_entity_that_grows_a_billionfold_is_refused_where_the_doctype_starts():
     laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
     bomb = f'<!DOCTYPE pnml [<!ENTITY l0 "lol">{laughs}]><pnml>&l9;</pnml>'.encode()
     assert message(bomb) == "1:16: a DOCTYPE ('pnml'); no DTD and no entities are allowed"

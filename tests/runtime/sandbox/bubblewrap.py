@@ -8,7 +8,7 @@ from weft.runtime.sandbox.probe import probe
 
 
 def need_sandboxes() -> str:
-    """The program; skips whoever calls if bubblewrap is not there, or may not make a sandbox without a network."""
+    """Returns the program; skips the test if bubblewrap is missing or cannot make a sandbox without a network."""
     found = probe(os.environ, network=False)
     if found.trouble:
         pytest.skip(f"{found.trouble}; to fix it, type: {found.command}")

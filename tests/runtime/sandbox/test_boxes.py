@@ -1,4 +1,4 @@
-"""Bubblewrap's own failures are told from those of what runs in it."""
+"""Failures of bubblewrap itself are distinguished from those of the commands in it."""
 
 import pytest
 

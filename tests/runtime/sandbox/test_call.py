@@ -1,7 +1,7 @@
 """What bubblewrap is called with."""
 
 from weft.runtime.sandbox.call import (
-    GROUND,
+    BASE_MOUNTS,
     NAMESPACES,
     PathAccess,
     SandboxCall,
@@ -17,10 +17,10 @@ def argv(*places: SandboxPath, network: bool = True) -> tuple[str, ...]:
     return bwrap_argv(SandboxCall(program="bwrap", places=places, network=network, cwd="/w"), ("ls", "-l"))
 
 
-def test_without_places_all_is_to_be_read_and_nobody_has_privileges() -> None:
-    assert argv() == (*HEAD, *GROUND, "--chdir", "/w", "--", "ls", "-l")
+def test_without_places_everything_is_readable_and_there_are_no_privileges() -> None:
+    assert argv() == (*HEAD, *BASE_MOUNTS, "--chdir", "/w", "--", "ls", "-l")
     assert {"--unshare-user", "--unshare-pid"} <= set(NAMESPACES)
-    assert " ".join(GROUND).startswith("--cap-drop ALL --die-with-parent --ro-bind / /")
+    assert " ".join(BASE_MOUNTS).startswith("--cap-drop ALL --die-with-parent --ro-bind / /")
 
 
 def test_the_network_is_taken_away_on_request() -> None:
@@ -34,7 +34,7 @@ def test_places_are_laid_from_the_root_downwards_and_sealed_in_the_end() -> None
         SandboxPath("/a", PathAccess.EMPTY),
         SandboxPath("/a/b", PathAccess.READ),
     )
-    assert made[len(HEAD) + len(GROUND) : -5] == (
+    assert made[len(HEAD) + len(BASE_MOUNTS) : -5] == (
         *("--tmpfs", "/a", "--ro-bind", "/a/b", "/a/b", "--bind", "/a/b/c", "/a/b/c"),
         *("--remount-ro", "/a"),
     )
@@ -43,7 +43,7 @@ def test_places_are_laid_from_the_root_downwards_and_sealed_in_the_end() -> None
 def test_of_one_path_the_last_counts() -> None:
     made = argv(SandboxPath("/a", PathAccess.WRITE), SandboxPath("/a", PathAccess.READ))
     assert "--bind" not in made
-    assert made[len(HEAD) + len(GROUND) :][:3] == ("--ro-bind", "/a", "/a")
+    assert made[len(HEAD) + len(BASE_MOUNTS) :][:3] == ("--ro-bind", "/a", "/a")
 
 
 def test_each_way_to_be_seen_has_its_option() -> None:
@@ -53,7 +53,7 @@ def test_each_way_to_be_seen_has_its_option() -> None:
         SandboxPath("/l", PathAccess.LINK, "to"),
         SandboxPath("/t", PathAccess.SCRATCH),
     )
-    assert made[len(HEAD) + len(GROUND) : -5] == (
+    assert made[len(HEAD) + len(BASE_MOUNTS) : -5] == (
         *("--ro-bind", "/dev/null", "/f", "--symlink", "to", "/l", "--tmpfs", "/t"),
         *("--dev-bind", "/dev/kvm", "/dev/kvm"),
     )

@@ -42,7 +42,7 @@ def test_neither_the_home_nor_its_local_is_an_installation(home: Path, folder: s
     assert seen(home, home / folder) == {folder}
 
 
-def test_of_those_who_keep_versions_all_is_seen(home: Path) -> None:
+def test_installations_of_version_managers_are_visible_as_a_whole(home: Path) -> None:
     made(home / ".pyenv" / "shims" / "python")
     assert seen(home, home / ".pyenv" / "shims") == {".pyenv/shims", ".pyenv"}
 

@@ -44,7 +44,7 @@ class Ground:
         make_clone(Git(self.project, environ=environ), self.own, self.common, {})
         hand_out(Git(self.workspace, environ=environ), self.own, "refs/heads/weft/p/a", pause=lambda _: None)
         self.clone = self.own / "weft-clone" / "git"
-        self.grounds = SandboxContext(
+        self.context = SandboxContext(
             homes=(self.home,), project=self.project, weft=self.weft, plan_dir=self.project
         )
         self.needs = StepNeeds(
@@ -60,11 +60,11 @@ class Ground:
     def view(self, **sandbox) -> dict[str, PathAccess]:
         return {
             place.path: place.seen
-            for place in view(self.grounds, self.needs, Sandbox(use="bwrap", **sandbox))
+            for place in view(self.context, self.needs, Sandbox(use="bwrap", **sandbox))
         }
 
     def run(self, bwrap: str, script: str, **sandbox) -> "subprocess.CompletedProcess[str]":
-        boxes = Boxes(program=bwrap, grounds=self.grounds)
+        boxes = Boxes(program=bwrap, context=self.context)
         box = Sandbox(use="bwrap", **sandbox)
         (argv,) = boxes.around((("/bin/sh", "-c", script),), self.needs, box)
         env = {"PATH": os.environ["PATH"], "HOME": str(self.needs.home)}
@@ -113,7 +113,7 @@ def test_a_worktree_without_a_clone_can_only_read_the_repository(ground: Ground)
 def test_of_a_plan_in_a_folder_the_whole_worktree_can_be_written(ground: Ground) -> None:
     (ground.workspace / "inside").mkdir()
     needs = replace(ground.needs, workspace=ground.workspace / "inside")
-    seen = {place.path: place.seen for place in view(ground.grounds, needs, Sandbox(use="bwrap"))}
+    seen = {place.path: place.seen for place in view(ground.context, needs, Sandbox(use="bwrap"))}
     assert (seen[str(ground.workspace)], seen[str(ground.clone)]) == (PathAccess.WRITE, PathAccess.WRITE)
 
 
@@ -158,7 +158,7 @@ def test_a_link_in_the_workspace_opens_nothing_outside(ground: Ground) -> None:
 def test_links_on_the_way_are_there_where_they_are_hidden(ground: Ground) -> None:
     (ground.home / "way").symlink_to("project")
     needs = replace(ground.needs, workspace=ground.home / "way" / ".weft" / "worktrees" / "a")
-    found = view(ground.grounds, needs, Sandbox(use="bwrap"))
+    found = view(ground.context, needs, Sandbox(use="bwrap"))
     assert SandboxPath(str(ground.home / "way"), PathAccess.LINK, "project") in found
 
 
@@ -166,7 +166,7 @@ def test_programs_in_the_home_are_seen_and_those_in_the_workspace_stay_as_they_a
     for folder in (ground.home / "tools", ground.workspace / "tools"):
         folder.mkdir()
     search = f"{ground.home}/tools:{ground.workspace}/tools"
-    found = view(ground.grounds, replace(ground.needs, search=search), Sandbox(use="bwrap"))
+    found = view(ground.context, replace(ground.needs, search=search), Sandbox(use="bwrap"))
     seen = {place.path: place.seen for place in found}
     assert seen[f"{ground.home}/tools"] is PathAccess.READ
     assert f"{ground.workspace}/tools" not in seen
@@ -176,7 +176,7 @@ def test_a_link_that_is_seen_with_its_directory_is_not_made_again(ground: Ground
     (ground.project / "way").symlink_to(".weft")
     needs = replace(ground.needs, workspace=ground.project / "way" / "worktrees" / "a")
     assert all(
-        place.seen is not PathAccess.LINK for place in view(ground.grounds, needs, Sandbox(use="bwrap"))
+        place.seen is not PathAccess.LINK for place in view(ground.context, needs, Sandbox(use="bwrap"))
     )
 
 
@@ -228,7 +228,7 @@ def test_without_a_network_there_is_only_the_machine_s_own(ground: Ground, bwrap
     assert done.stdout.split() == ["lo"]
 
 
-def test_exit_codes_come_out_and_nobody_has_privileges(ground: Ground, bwrap: str) -> None:
+def test_exit_codes_are_passed_on_and_there_are_no_privileges(ground: Ground, bwrap: str) -> None:
     assert ground.run(bwrap, "exit 7").returncode == 7
     assert ground.run(bwrap, "kill -9 $$").returncode == 128 + 9
     assert ground.run(bwrap, "grep CapEff /proc/self/status").stdout.split() == ["CapEff:", "0" * 16]

@@ -1,4 +1,4 @@
-"""Small, real repositories. Their git knows nothing of the configuration of whoever runs the tests."""
+"""Small, real repositories. Their git does not read the configuration of the user who runs the tests."""
 
 import os
 from collections.abc import Mapping

@@ -9,7 +9,7 @@ import pytest
 
 from weft.ports.checkout import CheckoutState
 from weft.workspaces.git.base.program import Git
-from weft.workspaces.git.checkout import look_at
+from weft.workspaces.git.checkout import read_checkout
 from weft.workspaces.git.checkouts.advance_branch import advance
 from workspaces.git.repositories import repository, write
 
@@ -21,7 +21,7 @@ def git(tmp_path: Path) -> Git:
 
 
 def look(git: Git, place: Path | None = None) -> CheckoutState:
-    seen = look_at(git, place or git.directory)
+    seen = read_checkout(git, place or git.directory)
     assert seen is not None
     return seen
 
@@ -68,16 +68,16 @@ def test_a_look_does_not_write_the_index(git: Git) -> None:
     assert index.stat().st_mtime_ns == before
 
 
-def test_where_git_cannot_tell_there_is_no_look(git: Git, tmp_path: Path) -> None:
-    assert look_at(git, tmp_path / "none") is None
-    assert look_at(Git(tmp_path, environ={"PATH": str(tmp_path)}), git.directory) is None
+def test_without_an_answer_of_git_there_is_no_state(git: Git, tmp_path: Path) -> None:
+    assert read_checkout(git, tmp_path / "none") is None
+    assert read_checkout(Git(tmp_path, environ={"PATH": str(tmp_path)}), git.directory) is None
     hangs = tmp_path / "hangs" / "git"
     write(hangs.parent, {"git": "#!/bin/sh\nexec sleep 3600\n"})
     hangs.chmod(0o755)
     slow = Git(tmp_path, environ={"PATH": f"{hangs.parent}:{os.environ['PATH']}"})
-    assert look_at(slow, git.directory, seconds=0.01) is None
+    assert read_checkout(slow, git.directory, seconds=0.01) is None
     (git.directory / ".git" / "HEAD").write_text("nonsense")
-    assert look_at(git, git.directory) is None
+    assert read_checkout(git, git.directory) is None
 
 
 def test_a_checkout_is_not_looked_at_while_it_moves_to_another_commit(git: Git) -> None:

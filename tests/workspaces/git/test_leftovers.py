@@ -38,9 +38,9 @@ class Place:
         return self.top / ".weft" / "worktrees" / "notes" / name
 
     def begin(self, path: str) -> Path:
-        """As a slice begins: a branch, notes, a worktree."""
+        """Creates what a slice starts with: a branch, notes, a worktree."""
         start = self.git.line("rev-parse", "main")
-        refs = (NAMES.head(path), NAMES.start(path), NAMES.told(path), NAMES.tip(path))
+        refs = (NAMES.head(path), NAMES.start(path), NAMES.reported(path), NAMES.tip(path))
         self.git.do(
             "update-ref", "--stdin", stdin="".join(f"create {ref} {start}\n" for ref in refs).encode()
         )
@@ -48,7 +48,7 @@ class Place:
         return self.at(path)
 
     def work(self, path: str, **files: str) -> str:
-        """It has begun, and one commit was made."""
+        """Starts a slice and makes one commit."""
         made = commit(self.git.at(self.begin(path)), files or {path: path})
         self.git.do("update-ref", NAMES.tip(path), made)
         return made
@@ -228,7 +228,7 @@ def test_a_kept_commit_that_is_nowhere_else_stays(place: Place) -> None:
     assert place.refs() == [ref]
 
 
-def test_a_note_of_a_branch_that_somebody_deleted_stays(place: Place) -> None:
+def test_a_note_of_a_branch_that_a_person_deleted_stays(place: Place) -> None:
     place.work("a")
     place.git.do("worktree", "remove", "--force", str(place.at("a")))
     place.git.do("branch", "-D", NAMES.branch("a"))
@@ -376,7 +376,7 @@ def test_if_a_branch_moves_meanwhile_no_branch_goes(place: Place) -> None:
 
 
 def test_killed_before_any_call_of_git_nothing_is_lost_and_the_next_time_finishes(tmp_path: Path) -> None:
-    """Whoever only judges changes nothing, so it is not killed there."""
+    """A judgement changes nothing, so it is not killed there."""
     deaths = 0
     while dies(Place(tmp_path / str(deaths)), deaths):
         deaths += 1

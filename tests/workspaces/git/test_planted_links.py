@@ -11,7 +11,7 @@ from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.base.sparse import choose, is_chosen
 from weft.workspaces.git.base.worktree_links import git_dir_of
 from weft.workspaces.git.checkouts.commits import copy_index, index_aside
-from weft.workspaces.git.checkouts.untracked_files import _note, brought_into
+from weft.workspaces.git.checkouts.untracked_files import _note, copied_into
 from weft.workspaces.git.merges.conflict_note import opened_in
 from weft.workspaces.git.slices.watch_note import WatchNote, note_watched, watched_in
 from workspaces.worlds import World, repository_in
@@ -88,7 +88,7 @@ def test_an_index_that_is_a_link_is_not_copied(planted: Planted) -> None:
 
 
 @pytest.mark.parametrize(
-    "read", [watched_in, opened_in, brought_into, lambda place: is_chosen(place, ["src"])]
+    "read", [watched_in, opened_in, copied_into, lambda place: is_chosen(place, ["src"])]
 )
 def test_a_note_that_is_a_link_is_not_read(planted: Planted, read: Callable[[Path], object]) -> None:
     for name in ("weft-watched", "weft-resolving", "weft-brought", "info/sparse-checkout"):

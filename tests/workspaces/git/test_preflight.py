@@ -77,7 +77,7 @@ def test_a_base_without_anything_in_common_with_the_target_is_refused(tmp_path: 
     assert refusal.startswith(f"the base {base[:12]} and the target 'main' have no commit in common")
 
 
-def test_commits_of_the_base_that_are_not_on_the_target_are_told(tmp_path: Path) -> None:
+def test_commits_of_the_base_that_are_not_on_the_target_are_reported(tmp_path: Path) -> None:
     git = repository(tmp_path / "r")
     git.do("branch", "old")
     base = commit(git, {"b": "1\n"})
@@ -158,7 +158,7 @@ def test_names_that_differ_only_in_case_will_do_elsewhere(tmp_path: Path) -> Non
 # Large files
 
 
-def test_files_that_git_lfs_keeps_are_told_of_if_it_is_not_set_up(tmp_path: Path) -> None:
+def test_files_that_git_lfs_keeps_are_reported_if_it_is_not_set_up(tmp_path: Path) -> None:
     (note,) = found(repository(tmp_path / "r", LFS)).notes
     assert "worktrees will contain pointer files" in note
     assert note.endswith("type: git lfs install")
@@ -188,7 +188,7 @@ def test_attributes_of_the_base_count_and_not_those_of_the_checkout(tmp_path: Pa
 # The user's checkout
 
 
-def test_a_sparse_checkout_is_told_of(tmp_path: Path) -> None:
+def test_a_sparse_checkout_is_reported(tmp_path: Path) -> None:
     git = repository(tmp_path / "r", {"a/x": "1\n", "b/x": "1\n"})
     git.do("sparse-checkout", "set", "a")
     (note,) = found(git).notes
@@ -221,7 +221,7 @@ def test_one_changed_file_is_one(tmp_path: Path) -> None:
     assert note.startswith(f"1 file changed in {tmp_path / 'r'} (README): ")
 
 
-def test_untracked_files_are_told_of_apart_from_changed_ones(tmp_path: Path) -> None:
+def test_untracked_files_are_reported_apart_from_changed_ones(tmp_path: Path) -> None:
     git = repository(tmp_path / "r", {"a": "1\n", ".gitignore": "ignored\n"})
     git.do("config", "status.showUntrackedFiles", "no")
     odd = os.fsdecode(b"line\nbreak \xff")
@@ -234,7 +234,7 @@ def test_untracked_files_are_told_of_apart_from_changed_ones(tmp_path: Path) -> 
     assert "`copy` or `link`" in untracked
 
 
-def test_changes_are_told_of_from_a_directory_in_the_repository(tmp_path: Path) -> None:
+def test_changes_are_reported_from_a_directory_in_the_repository(tmp_path: Path) -> None:
     git = repository(tmp_path / "r", {"a": "1\n", "sub/b": "1\n"})
     write(tmp_path / "r", {"a": "2\n"})
     opened = open_repository(tmp_path / "r/sub", environ=surroundings(tmp_path))
@@ -261,7 +261,7 @@ def in_conflict(top: Path) -> Git:
         ("rebase", ["rebase", "--apply", "side"]),
     ],
 )
-def test_what_is_unfinished_is_told_of(tmp_path: Path, what: str, command: list[str]) -> None:
+def test_what_is_unfinished_is_reported(tmp_path: Path, what: str, command: list[str]) -> None:
     git = in_conflict(tmp_path / "r")
     assert git.ask(*command).exit_code
     (unfinished,) = found(git, target="side", base="side").notes
@@ -270,7 +270,7 @@ def test_what_is_unfinished_is_told_of(tmp_path: Path, what: str, command: list[
     assert "(a)" in changed
 
 
-def test_what_is_unfinished_in_another_checkout_is_not_told_of(tmp_path: Path) -> None:
+def test_what_is_unfinished_in_another_checkout_is_not_reported_of(tmp_path: Path) -> None:
     git = in_conflict(tmp_path / "r")
     git.do("worktree", "add", "--quiet", str(tmp_path / "linked"), "side")
     assert git.ask("merge", "side").exit_code

@@ -85,7 +85,7 @@ def control_requests_of(recorded_run: RecordedRun) -> ControlRequests:
 def control_requests_in(journal: JournalReader, run: str) -> ControlRequests:
     """Returns the control requests that a run of the journal has taken up."""
     fold = RunFold()
-    for glimpse in journal.glance(run):
+    for glimpse in journal.notable_events(run):
         if glimpse.kind in _CONTROL:
             fold.apply(glimpse.event(), glimpse.at, glimpse.seq)
     return fold.wishes
@@ -173,7 +173,7 @@ def under_way(recorded_run: RecordedRun, subplans: Sequence[str] = ()) -> tuple[
         path for path, state in states.items() if state == "running" and _is_within(path, subplans or ("",))
     ]
     fold = RunFold()
-    for glimpse in recorded_run.journal.lives(recorded_run.run.run, running):
+    for glimpse in recorded_run.journal.step_events(recorded_run.run.run, running):
         fold.apply(glimpse.event(), glimpse.at, glimpse.seq)
     steps = [(step, path) for path, row in fold.by_path.items() for step in row.steps.values()]
     steps.sort(key=lambda each: (each[0].started_at, each[0].firing))

@@ -60,7 +60,7 @@ def end_limits(recorded_run: RecordedRun, *, sign: Sign = no_sign) -> EndedLimit
 
 def _limited_agents(recorded_run: RecordedRun) -> tuple[str, ...]:
     fold = RunFold()
-    for glimpse in recorded_run.journal.glance(recorded_run.run.run):
+    for glimpse in recorded_run.journal.notable_events(recorded_run.run.run):
         if glimpse.kind in _LIMITS:
             fold.apply(glimpse.event(), glimpse.at, glimpse.seq)
     return tuple(sorted({name for limit in fold.signals.limits(time.time()) for name in limit.agents}))

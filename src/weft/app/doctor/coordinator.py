@@ -14,7 +14,7 @@ from weft.errors import WeftError
 from weft.hosts.leftovers import is_halted
 from weft.ports.journal import Holder
 from weft.store.errors import DamagedError, NotJournalError
-from weft.store.health import ailments
+from weft.store.health import find_problems
 from weft.store.lease import take_lock
 from weft.store.lock import LOCK_FILE
 from weft.store.salvage import rebuild, salvage
@@ -30,7 +30,7 @@ def journal(context: DoctorContext) -> Iterator[Finding]:
         yield fine("nothing has been run here yet")
         return
     try:
-        words = ailments(path, patience=context.bounds.patience)
+        words = find_problems(path, patience=context.bounds.patience)
     except DamagedError as error:
         yield _damaged(context, f"{path} is damaged: {error.damage}")
         return

@@ -15,7 +15,7 @@ from weft.app.doctor.plan_refs import find_repository_refs
 from weft.app.isolation.plan_repository import ends_of, repository_of, worries
 from weft.errors import InputError
 from weft.plan.text.problems import PlanError
-from weft.workspaces.git.base.children import Leavings
+from weft.workspaces.git.base.child_records import LeftoverLocks
 from weft.workspaces.git.base.damage import DOCTOR
 from weft.workspaces.git.base.discovery import repository_around
 from weft.workspaces.git.base.lock_files import is_stale
@@ -130,7 +130,7 @@ class _Lock(Struct, frozen=True, kw_only=True):
 def locks(context: DoctorContext) -> Iterator[Finding]:
     if not _is_wanted(context) or not context.once(_git).is_new_enough:
         return
-    own_locks = Leavings(Git(context.places.project, environ=context.environ).common).locks()
+    own_locks = LeftoverLocks(Git(context.places.project, environ=context.environ).common).locks()
     for file in own_locks:
         yield problem(
             f"{file} is the lock of a git that Weft started and that was killed",
@@ -199,7 +199,7 @@ def _is_old(file: Path, context: DoctorContext) -> bool:
 
 def _remove_own_locks(context: DoctorContext) -> None:
     with context.alone():
-        Leavings(Git(context.places.project, environ=context.environ).common).remove()
+        LeftoverLocks(Git(context.places.project, environ=context.environ).common).remove()
 
 
 def _remove(context: DoctorContext, lock: _Lock) -> None:

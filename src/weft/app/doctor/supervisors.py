@@ -15,9 +15,9 @@ from weft.app.run.orphan_cleanup import stop_all_jobs
 from weft.hosts.leftovers import (
     StepProcess,
     SupervisorRemains,
+    clean_up,
     end_orphans,
     find_step_processes,
-    tidy_up,
 )
 from weft.terms import FINISHED
 
@@ -47,7 +47,7 @@ def supervisor(context: DoctorContext) -> Iterator[Finding]:
 
 def _dead(context: DoctorContext, remains: SupervisorRemains, run: str) -> Finding:
     """Reports a dead supervisor. The fix does the same clean-up as the next supervisor would."""
-    fix = partial(tidy_up, context.runs_folder, remains.directory)
+    fix = partial(clean_up, context.runs_folder, remains.directory)
     if not remains.unfinished or _is_never_continued(context, run):
         return warning(
             f"the supervisor of run {run}, process {remains.pid}, was killed, and has left its socket or "

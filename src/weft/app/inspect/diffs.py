@@ -145,7 +145,7 @@ def looked_at(diff: Diff) -> Generator[View]:
         yield View(git=diff.git, ends=(diff.start, diff.head))
         return
     unsaved_work = unsaved(diff.git)
-    files = (".", *(f":(exclude,top,literal){os.fsdecode(path)}" for path in unsaved_work.brought))
+    files = (".", *(f":(exclude,top,literal){os.fsdecode(path)}" for path in unsaved_work.copied_in))
     env = settings(unsaved_work.git_dir)
     if not unsaved_work.unknown:
         yield View(git=diff.git, ends=(diff.start,), files=files, env=env, unsaved=unsaved_work)

@@ -27,7 +27,7 @@ from weft.engine.messages.events import StepFinishedEvent
 from weft.engine.messages.facts import EarlierSpending
 from weft.engine.messages.internal_steps import is_internal
 from weft.ports.host import Sighting
-from weft.ports.journal import Glimpse, JournalReader
+from weft.ports.journal import JournalReader, RawEvent
 from weft.runtime.job_ids import JobId
 from weft.store.lease import is_alive
 from weft.terms import AT_REST
@@ -51,7 +51,7 @@ def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float 
     plan, states = recorded_plan(record), journal.states(record.run)
     fold = _StatusFold(plan, states)
     requests = requested(journal, record.run)
-    rare = journal.glance(record.run) if everything else rare_events(journal, record.run)
+    rare = journal.notable_events(record.run) if everything else rare_events(journal, record.run)
     for glimpse in rare:
         fold.apply_glimpse(glimpse)
     for at, event in requests:
@@ -67,7 +67,7 @@ def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float 
     state = recorded_run.state()
     under_way = state not in AT_REST
     landing = fold.to_land(paths) if under_way else []
-    for glimpse in journal.lives(record.run, [*dict.fromkeys((*active, *landing)), PLAN]):
+    for glimpse in journal.step_events(record.run, [*dict.fromkeys((*active, *landing)), PLAN]):
         fold.apply_life(glimpse)
     queued = {path for path in landing if fold.landings_by_path.places.is_queued(path)}
     shown = queued.union(listed)
@@ -117,14 +117,14 @@ class _StatusFold(RunFold):
 
     # Sources
 
-    def apply_glimpse(self, glimpse: Glimpse) -> None:
+    def apply_glimpse(self, glimpse: RawEvent) -> None:
         # Decoding is slow, and of the many steps with a cost only those need it that reported totals before.
         if glimpse.kind in _STEP_ENDS and not self.totals:
             self.add_spending(glimpse.subplan, glimpse.cost or 0, glimpse.tokens or 0)
         else:
             self.apply(glimpse.event(), glimpse.at, glimpse.seq)
 
-    def apply_life(self, glimpse: Glimpse) -> None:
+    def apply_life(self, glimpse: RawEvent) -> None:
         """Applies a change of state, or the start or end of a step. Its spending was applied before."""
         self.apply(replace(glimpse, cost=None, tokens=None).event(), glimpse.at, glimpse.seq)
 

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from weft.engine.messages.event_codec import kinds_of
 from weft.engine.messages.events import MergeEvent
-from weft.ports.journal import Glimpse, JournalReader
+from weft.ports.journal import JournalReader, RawEvent
 
 _MERGES = kinds_of(MergeEvent)
 
 
-def rare_events(journal: JournalReader, run: str) -> Sequence[Glimpse]:
+def rare_events(journal: JournalReader, run: str) -> Sequence[RawEvent]:
     """Returns events that an overview needs, without the merges of subplans where every merge succeeded."""
-    unusual = journal.glance(run, merged=False)
+    unusual = journal.notable_events(run, merged=False)
     troubled = {glimpse.subplan for glimpse in unusual if glimpse.kind in _MERGES}
     if not troubled:
         return unusual

@@ -23,10 +23,10 @@ def isolation_of(
     from weft.runtime.sandbox.view import SandboxContext, users_homes  # noqa: PLC0415
 
     program = find_program(PROGRAM, environ)
-    grounds = SandboxContext(
+    context = SandboxContext(
         homes=users_homes(environ), project=places.project, weft=places.weft, plan_dir=directory
     )
-    boxes = None if program is None else Boxes(program=program, grounds=grounds)
+    boxes = None if program is None else Boxes(program=program, context=context)
     return Isolation(plan, Homes(root, git_config=_identity(directory, environ)), boxes)
 
 

@@ -22,8 +22,8 @@ def outside_watch(
     if BRANCHED.isdisjoint(kinds):
         return OutsideWatch()
     from weft.workspaces.git.base.program import Git  # noqa: PLC0415 - the same
-    from weft.workspaces.git.checkout import look_at  # noqa: PLC0415 - of no use without git
+    from weft.workspaces.git.checkout import read_checkout  # noqa: PLC0415 - of no use without git
 
-    look = partial(look_at, Git(folder, environ=environ))
+    look = partial(read_checkout, Git(folder, environ=environ))
     checkout = None if "none" in kinds else folder
     return OutsideWatch(look, checkout=checkout, worktree=workspaces.place)

@@ -100,7 +100,7 @@ def _text(source: InputSource) -> str:
         return read_text(source, most=LIMITS.size)
     except FileFormatError as error:
         at = Position(error.file, error.line or 1, error.column or 1)
-        raise PlanError([Problem(at=at, message=error.said)]) from None
+        raise PlanError([Problem(at=at, message=error.bare_message)]) from None
 
 
 def folder_of(source: InputSource) -> Path:

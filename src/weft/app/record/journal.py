@@ -120,7 +120,9 @@ class RecordedRun(Struct, frozen=True):
     def _last_change(self) -> tuple[bool, float]:
         """Returns whether the last change was that a coordinator took the run up (or left it), and its time."""
         changes = [
-            glimpse for glimpse in self.journal.glance(self.run.run) if glimpse.kind in _BEGINS | _LEAVES
+            glimpse
+            for glimpse in self.journal.notable_events(self.run.run)
+            if glimpse.kind in _BEGINS | _LEAVES
         ]
         return (changes[-1].kind in _BEGINS, changes[-1].at) if changes else (False, -math.inf)
 

@@ -10,7 +10,7 @@ from weft.engine.messages.event_codec import kinds_of
 from weft.engine.messages.events import PausedEvent, Recorded, RecoveredEvent, ResumedEvent, RunFinishedEvent
 from weft.engine.messages.facts import AnyFact
 from weft.errors import WeftError
-from weft.ports.journal import ControlRequest, Glimpse, Holder, JournalReader, RunRecord
+from weft.ports.journal import ControlRequest, Holder, JournalReader, RawEvent, RunRecord
 
 _OF_THE_RUN = kinds_of(PausedEvent, ResumedEvent, RecoveredEvent, RunFinishedEvent)
 """Kinds of events of the whole run that change the state of each subplan."""
@@ -47,25 +47,25 @@ class SubplanJournal:
     def states(self, run: str) -> Mapping[str, str]:
         return {path: state for path, state in self._journal.states(run).items() if self._has(path)}
 
-    def merges(self, run: str, subplans: Sequence[str]) -> Sequence[Glimpse]:
+    def merges(self, run: str, subplans: Sequence[str]) -> Sequence[RawEvent]:
         return self._journal.merges(run, [path for path in subplans if self._has(path)])
 
-    def merges_after(self, run: str, seq: int) -> Sequence[Glimpse]:
+    def merges_after(self, run: str, seq: int) -> Sequence[RawEvent]:
         merges = self._journal.merges_after(run, seq)
         return [glimpse for glimpse in merges if self._has(glimpse.subplan)]
 
     def landed(self, run: str) -> AbstractSet[str]:
         return {path for path in self._journal.landed(run) if self._has(path)}
 
-    def glance(self, run: str, *, merged: bool = True) -> Sequence[Glimpse]:
+    def notable_events(self, run: str, *, merged: bool = True) -> Sequence[RawEvent]:
         return [
             glimpse
-            for glimpse in self._journal.glance(run, merged=merged)
+            for glimpse in self._journal.notable_events(run, merged=merged)
             if self._has(glimpse.subplan) or (not glimpse.subplan and glimpse.kind in _OF_THE_RUN)
         ]
 
-    def lives(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[Glimpse]:
-        return self._journal.lives(run, [path for path in subplans if self._has(path)], after=after)
+    def step_events(self, run: str, subplans: Sequence[str], *, after: int = 0) -> Sequence[RawEvent]:
+        return self._journal.step_events(run, [path for path in subplans if self._has(path)], after=after)
 
     def holder(self) -> Holder | None:
         return self._journal.holder()

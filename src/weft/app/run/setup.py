@@ -131,7 +131,7 @@ def begin(
         changed=last is not None and last.digest != digest,
         carried=kept.paths,
     )
-    moves = tuple(workplace.start_anew() if request.fresh else workplace.follow_base())
+    moves = tuple(workplace.discard_groups() if request.fresh else workplace.follow_base())
     setup.host.prepare()  # starts the supervisor in the background, the slowest part, while the rest is prepared
     journal.add_run(_record(setup, file=request.source.shown, digest=digest, at=now.timestamp()))
     started = RunStarted(

@@ -14,7 +14,7 @@ from weft.plan.settings import BRANCHED
 from weft.ports.target import LandingTarget
 from weft.ports.workspaces import Workspaces
 from weft.workspaces.in_place import InPlaceWorkspaces
-from weft.workspaces.per_subplan import ChosenWorkspaces
+from weft.workspaces.per_subplan import MixedWorkspaces
 
 
 def _nothing() -> Sequence[RefMove]:
@@ -32,7 +32,7 @@ class RunWorkspaces(Struct, frozen=True, kw_only=True):
     """The subplans that earlier runs have landed on the target."""
     notes: tuple[str, ...] = ()
     """Notes for the user, shown before anything starts."""
-    start_anew: Callable[[], Sequence[RefMove]] = _nothing
+    discard_groups: Callable[[], Sequence[RefMove]] = _nothing
     """Sets the branches of earlier runs aside and returns the moves."""
     follow_base: Callable[[], Sequence[RefMove]] = _nothing
     """Does the same, but only if all of that work has landed."""
@@ -79,7 +79,7 @@ class WorkspaceFactory:
             base=ends.base,
             landed=landed,
             notes=(*notes, *recovered),
-            start_anew=worktrees.start_anew,
+            discard_groups=worktrees.discard_groups,
             follow_base=worktrees.follow_base,
         )
 
@@ -113,4 +113,4 @@ class WorkspaceFactory:
     def _chosen(self, own: Workspaces) -> Workspaces:
         paths, scopes = self._plan.outline.paths, self._plan.scopes
         shared = {paths[row] for row, scope in enumerate(scopes) if scope.settings.isolation == "none"}
-        return ChosenWorkspaces(own, InPlaceWorkspaces(self.folder), shared)
+        return MixedWorkspaces(own, InPlaceWorkspaces(self.folder), shared)

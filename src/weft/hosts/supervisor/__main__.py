@@ -3,6 +3,7 @@
 import sys
 from importlib import import_module
 
+# A stand-in for the package `weft`: its real `__init__` imports `typing`, which the supervisor does without.
 package = type(sys)("weft")
 package.__path__ = [__file__.rpartition("/hosts/")[0]]
 sys.modules["weft"] = package

@@ -35,6 +35,8 @@ class SupervisorClient:
         except OSError:
             return None
         self._incoming += data
+        # The whole buffer is searched only if the new data has the end of a line; a long line that arrives in
+        # pieces would otherwise be searched again for each.
         *lines, rest = self._incoming.split(b"\n") if b"\n" in data else [self._incoming]
         self._incoming = rest
         return lines if data else None
@@ -61,6 +63,7 @@ class SupervisorClient:
         """Closes the connection after the unsent data, if the client reads that within a second."""
         self.send(*last)
         with suppress(OSError):
+            # A client that hangs must not hold up the end of the supervisor.
             self._connection.settimeout(1.0)
             self._connection.sendall(self._outgoing)
         self._connection.close()

@@ -4,11 +4,11 @@ import os
 import time
 from collections.abc import Sequence
 
-from .ending import LEFTOVER_GRACE, Termination
 from .log import encode
-from .processes import Process, set_mark, token
+from .processes import Process, job_variables, set_mark
 from .spawn import NotStartedError, open_input, spawn
 from .streams import NEVER, OutputLimits, Stream, words
+from .termination import LEFTOVER_GRACE, Termination
 
 EXITED, TIMEOUT, STOPPED, NOT_STARTED = "exited", "timeout", "stopped", "not_started"
 
@@ -67,8 +67,10 @@ class RunningJob:
         if self._command == 0:
             self.started_at = time.time()
             self.deadline = NEVER if request.timeout is None else time.monotonic() + request.timeout
+        # The mark is inherited through fork and exec, and by every descendant, whatever it does to its
+        # environment.
         set_mark(self.mark)
-        env = request.env | token(self.id, directory)
+        env = request.env | job_variables(self.id, directory)
         argv = request.commands[self._command] if request.commands else []
         stdin = None if request.stdin is None else open_input(request.stdin)
         try:
@@ -99,15 +101,18 @@ class RunningJob:
     def stop(self, why: str, grace: float) -> None:
         if self.ending is None:
             self._why = why
+            # In a sandbox the first process is the one that holds the others; if it ended first, the kernel
+            # would kill the rest without their grace.
             self.ending = Termination(grace, spared=self.pid if self.request.sandboxed else 0)
         else:
-            self.ending.hurry(grace)
+            self.ending.shorten(grace)
 
     @property
     def is_frozen(self) -> bool:
         return self._remaining is not None
 
     def freeze(self) -> None:
+        # The time limit of a step does not run while it is frozen.
         self._remaining, self.deadline = self.deadline - time.monotonic(), NEVER
 
     def thaw(self) -> None:
@@ -115,7 +120,7 @@ class RunningJob:
         self.deadline = time.monotonic() + self._remaining
         self._remaining = None
 
-    def leave(self, leftovers: Sequence[Process]) -> None:
+    def add_leftovers(self, leftovers: Sequence[Process]) -> None:
         """Records the processes that remain after the last command has ended by itself."""
         if self.ending is None:
             self.ending = Termination(min(LEFTOVER_GRACE, self.request.grace))
@@ -126,7 +131,7 @@ class RunningJob:
 
     @property
     def due(self) -> float:
-        due = self.ending.look_at if self.ending else self.deadline
+        due = self.ending.check_at if self.ending else self.deadline
         for stream in self.streams:
             due = min(due, stream.due)
         return due

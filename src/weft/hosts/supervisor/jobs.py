@@ -11,12 +11,12 @@ from contextlib import suppress
 from functools import partial
 from time import monotonic
 
-from .ending import send_all
 from .job import STOPPED, TIMEOUT, JobRequest, RunningJob
 from .log import JobLog
-from .processes import FIRST_MARK, Marks, Process, descendants, look, own_children
+from .processes import FIRST_MARK, Marks, Process, descendants, find_process, own_children
 from .spawn import NotStartedError
 from .streams import NEVER, OutputLimits
+from .termination import send_all
 from .watch import Watch
 
 
@@ -29,11 +29,12 @@ class JobTable:
         self._log = log
         self._watch = watch
         self._marks = Marks(directory)
+        # A random first number, so that marks of two supervisors on one machine do not collide.
         self._next_mark = (1 + int.from_bytes(os.urandom(5), "big")) * FIRST_MARK
         self._waiting: list[RunningJob] = []
-        """Jobs whose first or next command is to be started."""
+        """Jobs that wait for the start of their first or next command."""
         self._by_pid: dict[int, RunningJob] = {}
-        self.there: dict[str, RunningJob] = {}
+        self.running: dict[str, RunningJob] = {}
         self.ended: dict[str, str] = {}
         """The ends that are still to be recorded and sent, as JSON."""
 
@@ -41,17 +42,17 @@ class JobTable:
 
     def add(self, request: JobRequest) -> None:
         self._next_mark += 1
-        job = self.there[request.id] = RunningJob(request, self._next_mark)
+        job = self.running[request.id] = RunningJob(request, self._next_mark)
         self._waiting.append(job)
 
     def stop(self, name: str, grace: float | None) -> None:
-        job = self.there.get(name)
+        job = self.running.get(name)
         if job is not None:
             job.stop(STOPPED, job.request.grace if grace is None else grace)
 
     def freeze(self, name: str, *, frozen: bool) -> None:
         """Stops or continues the processes of a job, unless the job is being ended."""
-        job = self.there.get(name)
+        job = self.running.get(name)
         if job is None or job.ending is not None or job.is_frozen is frozen:
             return
         job.freeze() if frozen else job.thaw()
@@ -60,7 +61,7 @@ class JobTable:
                 send_all(partial(self._family, job), signal.SIGSTOP if frozen else signal.SIGCONT)
 
     def stop_all(self) -> None:
-        for name in self.there:
+        for name in self.running:
             self.stop(name, None)
 
     # --- starting ---
@@ -83,6 +84,8 @@ class JobTable:
             self._settle(job)
             return
         self._by_pid[job.pid] = job
+        # The pid is logged as well, because a command that changes its limits and environment is recognised by
+        # its session alone.
         self._marks.add_session(job.id, job.pid)
         with suppress(OSError):  # the disk is full; the other marks must suffice then
             self._log.add_run(job.id, job.pid)
@@ -91,6 +94,8 @@ class JobTable:
         job.open_streams(self._limits)
         for stream in job.streams:
             self._watch.add(stream.reader, stream.read)
+        # The start is in the log before the process exists. If the supervisor dies in between, its successor
+        # knows the mark to search for, and does not start the job a second time.
         outputs = [stream.output for stream in job.streams]
         self._log.add_start(job.id, job.mark, len(job.request.commands), outputs)
         self._marks.add(job.id, job.mark)
@@ -99,35 +104,39 @@ class JobTable:
 
     def reap(self) -> None:
         """Handles children that have ended."""
+        # All children are reaped first: a dead orphan that is left would count as a living one in
+        # `_has_orphans`.
         over: list[RunningJob] = []
         while pid_and_status := _wait():
             job = self._by_pid.pop(pid_and_status[0], None)
             if job is None:
-                self._look_again()
+                self._recheck()
             elif job.command_ended(pid_and_status[1]):
                 self._waiting.append(job)
             else:
                 over.append(job)
         if over:
+            # One look at the supervisor's own children answers for all jobs that have ended. A search through
+            # /proc for each would dominate the cost of short jobs.
             settle = self._settle if self._has_orphans() else self._finish
             for job in over:
                 settle(job)
 
-    def _look_again(self) -> None:
+    def _recheck(self) -> None:
         """Rechecks jobs that are being ended: one of their last processes may have gone."""
-        for job in self.there.values():
+        for job in self.running.values():
             if job.ending is not None:
-                job.ending.look_now()
+                job.ending.check_now()
 
     def _settle(self, job: RunningJob) -> None:
-        """Ends a job whose commands have ended, or starts to end its remaining processes."""
+        """Ends a job after its last command, or starts to end its remaining processes."""
         try:
             leftovers = self._family(job) if job.pids else []
         except OSError:  # no free descriptor to read /proc; the next check may have one
-            job.leave([])
+            job.add_leftovers([])
             return
         if leftovers:
-            job.leave(leftovers)
+            job.add_leftovers(leftovers)
         else:
             self._finish(job)
 
@@ -135,7 +144,7 @@ class JobTable:
         for stream in job.streams:
             self._watch.drop(stream.reader)
         self.ended[job.id] = job.finish()
-        del self.there[job.id]
+        del self.running[job.id]
         self._marks.remove(job.id, job.mark, job.pids)
 
     def _has_orphans(self) -> bool:
@@ -153,27 +162,28 @@ class JobTable:
         return descendants(roots)
 
     def _owner(self, orphan: int) -> RunningJob | None:
-        process = look(orphan)
+        process = find_process(orphan)
         name = self._marks.owner(process) if process else None
-        if name is None and len(self.there) == 1:  # no mark, but there is only one job it can belong to
-            (name,) = self.there
-        return self.there.get(name or "")
+        if name is None and len(self.running) == 1:  # no mark, but there is only one job it can belong to
+            (name,) = self.running
+        return self.running.get(name or "")
 
     # --- timing ---
 
     @property
     def due(self) -> float:
-        return min((job.due for job in self.there.values()), default=NEVER)
+        return min((job.due for job in self.running.values()), default=NEVER)
 
-    def look_after(self) -> None:
+    def check_due(self) -> None:
         now = monotonic()
-        for job in [job for job in self.there.values() if job.due <= now]:
+        for job in [job for job in self.running.values() if job.due <= now]:
             job.store_tails(now)
             if job.ending is None and job.deadline <= now:
                 job.stop(TIMEOUT, job.request.grace)
-            if job.ending is not None and job.ending.look_at <= now:
-                is_anyone_left = job.ending.press(partial(self._family, job))
-                if not is_anyone_left and not job.pid:
+            if job.ending is not None and job.ending.check_at <= now:
+                remaining = job.ending.signal_all(partial(self._family, job))
+                # The command itself may be dead but not reaped yet; then its exit status is still to come.
+                if not remaining and not job.pid:
                     self._finish(job)
 
 

@@ -8,7 +8,7 @@ Lines of JSON, only ever appended:
   {"forget": [job, …]}                           their ends are not needed any more
 
 An unreadable line is skipped. A full disk or a crash may have cut it short; its action had not happened yet then.
-Every other loss is on the safe side: a job whose end is missing counts as lost.
+Every other loss is on the safe side: a job without a recorded end counts as lost.
 """
 
 import json
@@ -115,6 +115,8 @@ class JobLog:
         return size == 0 or os.pread(self._descriptor, 1, size - 1) == b"\n"
 
     def add(self, *records: str) -> None:
+        # All ends of a turn in one write: with O_APPEND it is not mixed with the writes of another process,
+        # such as `weft doctor`.
         data = ("\n".join(records) + "\n").encode()
         # After a partial line, the next record starts on a line of its own, or both would be unreadable.
         if self._torn:
@@ -127,6 +129,7 @@ class JobLog:
         self._torn = False
 
     def sync(self) -> None:
+        # fdatasync leaves out times, but not the size of the file, which is what an append needs.
         os.fdatasync(self._descriptor)
 
     def close(self) -> None:
@@ -137,6 +140,8 @@ class JobLog:
         self.add(encode(record))
 
     def add_start(self, job: str, mark: int, commands: int, outputs: Sequence[Output] = ()) -> None:
+        # Formatted by hand, because this runs for every job: the JSON encoder is used only where a text needs
+        # escapes.
         record = f'"mark":{mark},"at":{time.time()},"commands":{commands},"outputs":{encode(outputs)}'
         self.add(f'{{"start":{encode(job)},{record}}}')
 
@@ -149,7 +154,7 @@ class JobLog:
 
 def start_time(pid: int) -> int:
     """Returns the start time of a process; 0 if it has gone."""
-    process = processes.look(pid)
+    process = processes.find_process(pid)
     return process.started if process else 0
 
 

@@ -10,10 +10,10 @@ import os
 import sys
 import time
 
-from .ending import LEFTOVER_GRACE, Termination
 from .log import JobLog, LogHistory, StartedJob, boot, encode
-from .processes import Marks, Process, everyone, look
+from .processes import Marks, Process, all_processes, find_process
 from .reaper import Exits
+from .termination import LEFTOVER_GRACE, Termination
 
 _PATIENCE = 20.0
 """Seconds for killed processes to end."""
@@ -27,11 +27,11 @@ def end_orphans(history: LogHistory, directory: str) -> None:
     marks = _marks(suspects, directory)
     ending = Termination(LEFTOVER_GRACE)
     until = time.monotonic() + _PATIENCE
-    while ending.press(lambda: _marked(marks)):
+    while ending.signal_all(lambda: _marked(marks)):
         if time.monotonic() > until:
             pids = ", ".join(str(process.pid) for process in _marked(marks))
             sys.exit(f"processes of jobs of an earlier supervisor cannot be ended: {pids}")
-        time.sleep(max(0.0, ending.look_at - time.monotonic()))
+        time.sleep(max(0.0, ending.check_at - time.monotonic()))
 
 
 def left_by(history: LogHistory, directory: str) -> list[Process]:
@@ -53,7 +53,7 @@ def _marks(suspects: dict[str, StartedJob], directory: str) -> Marks:
     for job, started_job in suspects.items():
         marks.add(job, started_job.mark)
         for pid, had_started in started_job.pids:
-            process = look(pid)
+            process = find_process(pid)
             # Once its leader has gone, a session of that number may belong to another program.
             if process is not None and process.started <= had_started:
                 marks.add_session(job, pid)
@@ -62,10 +62,11 @@ def _marks(suspects: dict[str, StartedJob], directory: str) -> Marks:
 
 def _marked(marks: Marks) -> list[Process]:
     """Returns all processes with a mark, and all below them."""
-    alive = {process.pid: process for process in everyone() if process.alive}
+    alive = {process.pid: process for process in all_processes() if process.alive}
     below: dict[int, list[Process]] = {}
     for process in alive.values():
         below.setdefault(process.parent, []).append(process)
+    # `weft doctor` may itself run inside a step of that supervisor.
     visited = set(_ancestors(alive))
     family: list[Process] = []
     pending = [process for process in alive.values() if marks.owner(process) is not None]
@@ -103,6 +104,8 @@ def settle(history: LogHistory, log: JobLog, exits: Exits) -> None:
             ended |= {"why": "exited", "exit_code": 0, "ended_at": exited_at}
         history.ended[job] = encode(ended)
     if history.unfinished:
+        # Synced before anything is reported: a job that was reported as lost may be started again under another
+        # id, and must never turn up as running.
         log.add(*(f'{{"ended":{history.ended[job]}}}' for job in history.unfinished))
         log.sync()
         history.unfinished.clear()
@@ -110,10 +113,13 @@ def settle(history: LogHistory, log: JobLog, exits: Exits) -> None:
 
 def _exited_well(started_job: StartedJob, exits: Exits) -> float | None:
     """Returns when the last command of a job exited with 0; None if it did not, or if that is unknown."""
+    # All commands must have been started. A success of the first of three says nothing about the job.
     if not started_job.pids or len(started_job.pids) != started_job.commands:
         return None
     pid, had_started = started_job.pids[-1]
     for started, boot_id, status, at in exits.get(pid, ()):
+        # The log has a time at which the command had started already. A later start under the same pid is
+        # another process.
         if boot_id == started_job.boot and started <= had_started and status == 0:
             return at
     return None

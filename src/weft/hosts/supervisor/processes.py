@@ -55,14 +55,14 @@ def now() -> int:
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // _TICK
 
 
-def look(pid: int) -> Process | None:
+def find_process(pid: int) -> Process | None:
     stat = read(f"/proc/{pid}/stat")
     return Process(pid, stat) if stat else None
 
 
-def everyone() -> Iterator[Process]:
+def all_processes() -> Iterator[Process]:
     for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib is slow to load
-        if name.isdecimal() and (process := look(int(name))):
+        if name.isdecimal() and (process := find_process(int(name))):
             yield process
 
 
@@ -71,6 +71,7 @@ def own_children() -> list[int]:
 
     The list is exact: only the supervisor itself can remove a child from it, by waiting for it.
     """
+    # Kernels without CONFIG_PROC_CHILDREN: all processes are searched for their parents.
     if not _LISTS_CHILDREN:
         return children(os.getpid())
     return [int(child) for child in read("/proc/thread-self/children").split()]
@@ -78,8 +79,9 @@ def own_children() -> list[int]:
 
 def children(pid: int) -> list[int]:
     if not _LISTS_CHILDREN:
-        return [process.pid for process in everyone() if process.parent == pid]
+        return [process.pid for process in all_processes() if process.parent == pid]
     try:
+        # Children belong to the thread that forked them.
         tasks = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - pathlib is slow to load
     except _GONE:
         return []
@@ -91,7 +93,7 @@ def descendants(roots: Iterable[int]) -> list[Process]:
     processes: list[Process] = []
     pending = list(roots)
     while pending:
-        process = look(pending.pop())
+        process = find_process(pending.pop())
         if process is not None and process.alive:
             processes.append(process)
             pending += children(process.pid)
@@ -141,7 +143,7 @@ def has_mark(pid: int) -> bool:
     return mark_of(pid) >= FIRST_MARK
 
 
-def token(job: str, directory: str) -> dict[str, str]:
+def job_variables(job: str, directory: str) -> dict[str, str]:
     return {"WEFT_JOB": job, "WEFT_HOST": directory}
 
 
@@ -170,6 +172,8 @@ class Marks:
     def owner(self, process: Process) -> str | None:
         """Returns the job of a process, by the strongest mark that it has."""
         return (
+            # The limit first: a process can take over the environment of another job, or leave its session, but
+            # changes this limit only on purpose.
             self._numbers.get(mark_of(process.pid))
             or self._by_environment(process.pid)
             or self._sessions.get(process.session)
@@ -188,6 +192,8 @@ class Marks:
 def send(process: Process, number: int) -> None:
     """Sends a signal to that very process, if it still exists and may be signalled."""
     try:
+        # From here on the descriptor stays with this process, even if it ends and its pid is reused. So the
+        # comparison of start times holds until the signal is sent.
         descriptor = os.pidfd_open(process.pid)
     except OSError as error:
         if error.errno == errno.ENOSYS:  # an old kernel, or a sandbox
@@ -208,5 +214,5 @@ def _send_by_pid(process: Process, number: int) -> None:
 
 
 def _is_still(process: Process) -> bool:
-    current = look(process.pid)
+    current = find_process(process.pid)
     return current is not None and current.started == process.started

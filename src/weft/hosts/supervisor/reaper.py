@@ -1,4 +1,4 @@
-"""The parent of a supervisor: after the death of that it records how commands exit, and stores what they write.
+"""The parent of a supervisor. After the supervisor's death it records exits of commands and stores their output.
 
 When a process dies, its children become those of the nearest subreaper above it. The supervisor is one for its
 jobs, and the reaper is one for the supervisor. While the supervisor lives, the reaper waits and does nothing else.
@@ -7,7 +7,7 @@ appends each to the file `exits`, for the next supervisor, and ends when no chil
 lock nor the socket, so the next supervisor need not wait for it.
 
 A command continues to write when the supervisor has died. So the reaper opens the pipes of the commands that are
-alive at that time, and appends what comes to the files of their output, which the log of the supervisor names. It
+alive at that time, and appends their data to the files of their output, which the log of the supervisor names. It
 records the exit of a command only if all of its output is stored. A command counts as lost if it exits before its
 pipes are opened, or if an output is longer than the beginning that is kept: its end was with the supervisor.
 
@@ -25,7 +25,7 @@ from contextlib import suppress
 from weft.safe_files import open_file
 
 from .log import UNREADABLE, JobLog, LogHistory, Output, boot, encode, start_time
-from .processes import everyone
+from .processes import all_processes
 from .streams import append_to
 
 NAME = b"weft-reaper"
@@ -74,6 +74,7 @@ def reap(directory: str, supervisor: int, head: int) -> None:
         return
     # The first exit of any child means that the supervisor has died: other children come to us only then.
     wakeup = _wake_at_exits()
+    # As soon as possible: a command that writes to a pipe without a reader is killed by SIGPIPE.
     outputs = _open_outputs(directory, head, passed_over=(pid, supervisor))
     while pid is not None:
         while pid:
@@ -127,15 +128,15 @@ def _settle(directory: str, pid: int, outputs: list[Remainder] | None) -> None:
     for output in outputs or ():
         output.read()
         os.close(output.reader)
-    # An exit is recorded only with its complete output. Otherwise a new supervisor would report a success whose
-    # result is missing; without a record the command counts as lost, and runs again.
+    # An exit is recorded only with its complete output. Otherwise a new supervisor would report a success without
+    # a result; without a record the command counts as lost, and runs again.
     if outputs is not None and all(output.is_whole for output in outputs):
         with suppress(OSError):  # the disk is full; then the command counts as lost
             _record(directory, pid, started, status)
 
 
 def _open_outputs(directory: str, head: int, passed_over: tuple[int, ...]) -> dict[int, list[Remainder]]:
-    """Returns readers for the outputs of living commands whose outputs can be opened."""
+    """Returns readers for the outputs of living commands, as far as these can be opened."""
     history = LogHistory()
     history.read(f"{directory}/log")
     outputs = {
@@ -152,7 +153,7 @@ def _open_outputs(directory: str, head: int, passed_over: tuple[int, ...]) -> di
 
 
 def _children() -> list[int]:
-    return [process.pid for process in everyone() if process.parent == os.getpid()]
+    return [process.pid for process in all_processes() if process.parent == os.getpid()]
 
 
 def _open_pipes(pid: int, outputs: Sequence[Output], head: int) -> list[Remainder]:
@@ -160,6 +161,7 @@ def _open_pipes(pid: int, outputs: Sequence[Output], head: int) -> list[Remainde
     remainders: list[Remainder] = []
     for number, (path, pipe) in enumerate(outputs, 1):
         with suppress(OSError):
+            # Opening the write end of a pipe through /proc gives its read end, as long as the writer lives.
             reader = os.open(f"/proc/{pid}/fd/{number}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             # The command may have redirected its output since it started; the inode identifies the logged pipe.
             if os.fstat(reader).st_ino == pipe:

@@ -55,16 +55,16 @@ class Supervisor:
         """Whether a power loss could destroy recorded ends."""
         self._record_at = 0.0
         self._beat_at = 0.0
-        self._leave_at = NEVER
+        self._exit_at = NEVER
 
     def serve(self, listener: socket.socket, linger: float) -> None:
         signals = _signals()
         self._watch.add(signals, lambda: self._take_signals(os.read(signals, 4096)))
         self._watch.add(listener.fileno(), lambda: self._accept(listener))
-        self._leave_at = monotonic() + linger + _FIRST_LINGER
-        while monotonic() < self._leave_at:
+        self._exit_at = monotonic() + linger + _FIRST_LINGER
+        while monotonic() < self._exit_at:
             self._turn()
-            self._consider_leaving(linger)
+            self._schedule_exit(linger)
             if monotonic() >= self._beat_at:
                 self._beat()
                 self._watch.expect(listener.fileno())
@@ -74,22 +74,26 @@ class Supervisor:
 
     def _turn(self) -> None:
         record_at = self._record_at if self._jobs.ended else NEVER
-        until = min(self._jobs.due, self._beat_at, record_at, self._leave_at)
+        until = min(self._jobs.due, self._beat_at, record_at, self._exit_at)
         self._watch.wait(max(0.0, until - monotonic()))
-        self._jobs.look_after()
+        # Ends are recorded before they are sent, and before new jobs start: a coordinator never learns of an
+        # end that a crash could undo.
+        self._jobs.check_due()
         self._record_ends()
         self._answer()
         self._jobs.start_waiting()
+        # A coordinator writes each end into its own journal before it acts on it. Without one, the log is the
+        # only copy.
         if self._unsynced and not self._has_listener:
             self._sync()
 
-    def _consider_leaving(self, linger: float) -> None:
-        if self._jobs.there or self._jobs.ended or (self._client and not self._closing):
-            self._leave_at = NEVER
+    def _schedule_exit(self, linger: float) -> None:
+        if self._jobs.running or self._jobs.ended or (self._client and not self._closing):
+            self._exit_at = NEVER
         elif self._closing:
-            self._leave_at = monotonic()
-        elif self._leave_at == NEVER:
-            self._leave_at = monotonic() + linger
+            self._exit_at = monotonic()
+        elif self._exit_at == NEVER:
+            self._exit_at = monotonic() + linger
 
     # --- input ---
 
@@ -103,9 +107,11 @@ class Supervisor:
         try:
             connection, _ = listener.accept()
         except OSError as error:
-            complain(f"cannot accept a connection: {words(error)}")
+            log_problem(f"cannot accept a connection: {words(error)}")
             self._watch.expect(listener.fileno(), readable=False)  # until the next beat
             return
+        # The newest coordinator wins. The old one holds no lock any more, or this one could not have opened the
+        # journal.
         self._drop_client('{"replaced":true}')
         self._client = client = SupervisorClient(connection)
         self._watch.add(client.descriptor, lambda: self._take_lines(client))
@@ -127,7 +133,7 @@ class Supervisor:
             try:
                 self._take(line, client)
             except (ValueError, TypeError, LookupError, AttributeError) as error:
-                complain(f"cannot understand a request: {error!r}")
+                log_problem(f"cannot understand a request: {error!r}")
 
     def _take(self, line: bytearray, client: SupervisorClient) -> None:
         message = json.loads(line)
@@ -146,6 +152,7 @@ class Supervisor:
             self._is_list_requested = True
 
     def _start(self, request: JobRequest) -> None:
+        # A coordinator that reconnects repeats its requests, also for jobs that have ended meanwhile.
         if request.id in self._ended:
             self._to_send.append(self._ended[request.id])
         elif request.id not in self._ids and not self._closing:
@@ -158,7 +165,7 @@ class Supervisor:
         try:
             self._log.add_forget(jobs)
         except OSError as error:  # the jobs then stay known longer than needed
-            complain(f"cannot write the log: {words(error)}")
+            log_problem(f"cannot write the log: {words(error)}")
 
     # --- output ---
 
@@ -169,7 +176,7 @@ class Supervisor:
         try:
             self._log.add(*(f'{{"ended":{end}}}' for end in ended.values()))
         except OSError as error:
-            complain(f"cannot write the log: {words(error)}")
+            log_problem(f"cannot write the log: {words(error)}")
             self._record_at = monotonic() + _RETRY
             return
         self._unsynced = True
@@ -185,7 +192,7 @@ class Supervisor:
         try:
             self._log.sync()
         except OSError as error:
-            complain(f"cannot bring the log to the disk: {words(error)}")
+            log_problem(f"cannot bring the log to the disk: {words(error)}")
         else:
             self._unsynced = False
 
@@ -194,6 +201,8 @@ class Supervisor:
         client = self._client
         if client is None:
             return
+        # Ends before the list: a job that has just ended is in the list as ended, and must not be reported
+        # twice to a client that has just asked.
         if client.listens and ends:
             client.send(f'{{"ended":[{",".join(ends)}]}}')
         if self._is_list_requested:
@@ -207,8 +216,10 @@ class Supervisor:
 
     def _list_jobs(self) -> str:
         running = [
-            {"id": job.id, "pid": job.pid, "started_at": job.started_at} for job in self._jobs.there.values()
+            {"id": job.id, "pid": job.pid, "started_at": job.started_at}
+            for job in self._jobs.running.values()
         ]
+        # Ends that could not be recorded yet, on a full disk, count as running until they are.
         running += [{"id": job, "pid": 0, "started_at": 0.0} for job in self._jobs.ended]
         return f'{{"running":{encode(running)},"ended":[{",".join(self._ended.values())}]}}'
 
@@ -216,12 +227,12 @@ class Supervisor:
         self._beat_at = monotonic() + _BEAT
         if self._unsynced:
             self._sync()
-        running = {job.id: job.pid for job in self._jobs.there.values()}
+        running = {job.id: job.pid for job in self._jobs.running.values()}
         heartbeat = {"pid": os.getpid(), "started": self._started, "at": time.time(), "running": running}
         try:
             replace(f"{self._directory}/heartbeat.json", encode(heartbeat).encode())
         except OSError as error:
-            complain(f"cannot write the heartbeat: {words(error)}")
+            log_problem(f"cannot write the heartbeat: {words(error)}")
 
 
 def _signals() -> int:
@@ -239,7 +250,7 @@ def _do_nothing(number: int, frame: object) -> None:
 
 
 @lru_cache(maxsize=8)  # the same problem may last for days, and the file should stay small
-def complain(problem: str) -> None:
+def log_problem(problem: str) -> None:
     """Writes to the supervisor's log file; ignores a full disk."""
     with suppress(OSError):
         os.write(2, f"{time.strftime('%Y-%m-%d %H:%M:%S')} {problem}\n".encode())

@@ -41,6 +41,8 @@ def _spawn(argv: list[str], env: dict[str, str], descriptors: list[int | None]) 
         env,
         file_actions=[_file_action(descriptor, number) for number, descriptor in enumerate(descriptors)],
         setsid=True,
+        # The supervisor ignores SIGINT and SIGHUP, and an ignored signal stays ignored through exec; a step
+        # must get the defaults back.
         setsigmask=[],
         setsigdef=_SIGNALS,
     )
@@ -75,6 +77,8 @@ def _describe(error: OSError | ValueError) -> str:
 
 def open_input(text: str) -> int:
     """Returns a descriptor of a temporary file with this text."""
+    # A file in memory instead of a pipe: the supervisor need not feed it while the job reads, and cannot block
+    # on a job that does not.
     descriptor = os.memfd_create("stdin")
     data = text.encode(errors="surrogateescape")
     try:
@@ -93,6 +97,7 @@ def become_subreaper(name: bytes) -> None:
 
     Its memory holds the environments of all jobs, including the keys of agents, and is closed to other processes.
     """
+    # The kernel does not pass this setting on through fork, so each process makes its own call.
     _prctl(_SET_CHILD_SUBREAPER, 1)
     _prctl(_SET_NAME, name)
     close_memory()

@@ -3,8 +3,8 @@
 Each directory has one living supervisor. It holds a lock, and so does, for a moment, each process that it is about
 to start. A process that gets the lock therefore knows that the previous supervisor is dead and starts nothing any
 more. It ends the remaining processes of its jobs and records these as lost, unless the reaper has recorded their
-exits. Only then does it listen, and only then does the started process return, leaving a reaper whose child
-serves.
+exits. Only then does it listen, and only then does the started process return. It leaves a reaper, with the
+serving process as its child.
 """
 
 import fcntl
@@ -26,16 +26,23 @@ from .streams import OutputLimits
 
 def main(arguments: list[str]) -> None:
     directory, head, tail, linger = arguments
+    # A Ctrl-C or a closed terminal is for the coordinator; jobs and their supervisor survive it.
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     lock = _lock(directory)
+    # Under the lock, and before the socket exists: a coordinator that connects finds no process of the previous
+    # supervisor alive.
     history, log = _take_over(directory)
     listener = _listen(directory)
+    # The parent returns, and the coordinator may connect: the socket listens already, and the kernel queues the
+    # connection until the child serves it.
     if _fork():
         os._exit(0)
     become_subreaper(reaper.NAME)
     if serving := _fork():
+        # The reaper outlives the supervisor. With the lock, or the socket, it would keep the next one from
+        # starting.
         os.close(lock)
         log.close()
         listener.close()
@@ -80,6 +87,8 @@ def _take_over(directory: str) -> tuple[LogHistory, JobLog]:
 def _listen(directory: str) -> socket.socket:
     _remove(f"{directory}/socket")
     listener = socket.socket(socket.AF_UNIX)
+    # bind creates the socket with the permissions of the umask. A chmod afterwards would leave a moment in
+    # which others could connect.
     mask = os.umask(0o177)
     try:
         with open_folder(directory) as folder:

@@ -97,6 +97,7 @@ class Stream:
     def _take(self, data: memoryview) -> None:
         if self.count < INLINE:
             self._first += data[: INLINE - self.count]
+        # The first `head` bytes of the output go to the file; `count` is the position in the output as a whole.
         stored = self._store(data[: self._head - self.count]) if self.count < self._head else 0
         self.count += len(data)
         if stored < len(data):
@@ -136,6 +137,7 @@ class Stream:
 
     def finish(self) -> None:
         """Reads the rest of the pipe after the last writer has gone, and closes everything."""
+        # Only now can a read return the end of the file instead of waiting: this was the last writer.
         os.close(self.writer)
         # Bounded: a process that left the job may still have the pipe, and write for ever.
         for _ in range(_READS_AT_END):

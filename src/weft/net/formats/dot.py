@@ -11,7 +11,7 @@ _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "&": "&amp;"})
 
 
 def to_dot(net: Net | PlainNet) -> str:
-    """The net in the DOT language; the arcs of an outcome carry its name."""
+    """Returns the net in the DOT language; the arcs of an outcome carry its name."""
     return "".join(f"{line}\n" for line in _lines(net))
 
 

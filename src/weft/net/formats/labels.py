@@ -25,7 +25,7 @@ def drawn_tokens(tokens: int) -> str:
 
 
 def drawn_arcs(net: Net | PlainNet) -> Iterator[tuple[str, str, str]]:
-    """Source, target and label of each arc; the nodes are p0, p1, … and t0, t1, … in order."""
+    """Yields source, target and label of each arc; the nodes are p0, p1, … and t0, t1, … in order."""
     for number, inputs in enumerate(net.inputs):
         for place, weight in inputs:
             yield f"p{place}", f"t{number}", _label("", weight)

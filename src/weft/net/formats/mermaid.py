@@ -12,7 +12,7 @@ _PLAIN = frozenset(" _-/.,()=●")
 
 
 def to_mermaid(net: Net | PlainNet) -> str:
-    """The net as a flowchart from left to right; the arcs of an outcome carry its name."""
+    """Returns the net as a flowchart from left to right; the arcs of an outcome carry its name."""
     return "".join(f"{line}\n" for line in _lines(net))
 
 

@@ -51,7 +51,7 @@ _Attributes = dict[str, str]
 
 
 def read_pnml(data: bytes | Iterable[bytes], *, file: str) -> PlainNet:
-    """The net of a PNML document, given whole or in chunks; `file` is its name in messages.
+    """Returns the net of a PNML document, given whole or in chunks; `file` is its name in messages.
 
     Lines and columns in messages count from 1.
     """
@@ -317,7 +317,7 @@ class _Reader:
         return True
 
     def _open_token(self, _name: str, attributes: _Attributes) -> bool:
-        """A class of tokens, as PIPE declares them; with a second class the net is coloured."""
+        """Reads a class of tokens, as PIPE declares it; with a second class the net is coloured."""
         if attributes.get("enabled") != "false":
             class_ = attributes.get("id", "")
             if self._token_class not in {None, class_}:
@@ -359,7 +359,7 @@ class _Reader:
         self._part.number = int(count)
 
     def _count_of_class(self, name: str, text: str, at: PnmlPosition) -> str:
-        """The number in `Default,2`, as PIPE writes it: the class of the tokens, and how many."""
+        """Returns the number in a text such as `Default,2`, which PIPE writes: a class of tokens and a count."""
         if not _BY_CLASS.fullmatch(text):
             return text
         words = [word.strip() for word in text.split(",")]

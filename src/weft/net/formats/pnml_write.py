@@ -1,8 +1,8 @@
 """Write PNML (ISO 15909-2): a place/transition net of the 2009 grammar, on one page.
 
-In PNML an id must be an XML name; in Weft it may contain `/`, spaces or any other character. A node whose id is
-not an XML name gets another one in the file, and a `<toolspecific>` element stores the real id and the kind of a
-place. Other tools can therefore load the file, and `read_pnml` returns exactly the same net.
+In PNML an id must be an XML name; in Weft it may contain `/`, spaces or any other character. A node with an id
+that is not an XML name gets another one in the file, and a `<toolspecific>` element stores the real id and the
+kind of a place. Other tools can therefore load the file, and `read_pnml` returns exactly the same net.
 """
 
 import re

@@ -83,15 +83,15 @@ class LandingAssembly:
         self._queue.halt(order.firing, order.execution, StepOutcome(order.how), now=order.now)
 
     def take_over(self, jobs: KnownJobs) -> set[str]:
-        """The jobs that an earlier coordinator left."""
+        """Adopts the jobs that an earlier coordinator left, and returns their ids."""
         return self._verifier.take_over(jobs)
 
     def job_ended(self, ended: JobEnded) -> bool:
-        """Whether it was a job of a landing."""
+        """Returns whether it was a job of a landing."""
         return self._verifier.job_ended(ended)
 
     def committed(self) -> list[str]:
-        """All facts of the inbox are in the journal. Returns the jobs whose ends the host need not keep."""
+        """Called when all facts of the inbox are in the journal. Returns jobs that the host may forget."""
         return self._verifier.committed()
 
     def _landed(self, commit: str) -> None:

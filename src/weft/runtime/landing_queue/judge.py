@@ -1,9 +1,8 @@
 """Decides which part of a chain may land.
 
 If the tree at the end of the chain passes, all of it lands. If it fails, the tip of the target is verified first,
-so that no result is blamed for what was broken before. Then a bisection finds the results that break the verify;
-these are
-*culprits*, and the chain without them lands if it passes.
+so that no result is blamed for what was broken before. Then a bisection finds the results that break the verify.
+These are *culprits*, and the chain without them lands if it passes.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -48,6 +47,7 @@ class ChainJudge:
         return await self._bisect(chain, build, on_target, verdict)
 
     def _on_red_base(self, chain: Chain, base: TreeVerdict, verdict: TreeVerdict) -> ChainJudgement:
+        # Equal exit codes are all that can be compared: the output of a test run is rarely the same twice.
         if self._allows_red_base and base.exit_code == verdict.exit_code:
             return ChainJudgement(chain=chain)
         name = self._target.name
@@ -72,6 +72,8 @@ class ChainJudge:
                 answers.append(VerifyAnswer.UNCLEAR)  # these cannot be merged without the others
                 continue
             parts[paths] = part
+            # The bisection asks about the whole chain once more, to find out whether the verify is reliable.
+            # That question is pointless if the stored answer is returned.
             again = len(step.names) == len(suspects)
             tried = await self._verifier.verify(part, on_target, again=again)
             verdict = tried if tried.answer is VerifyAnswer.RED else verdict
@@ -94,6 +96,7 @@ class ChainJudge:
         lands = bool(left_out) and rest in parts
         held: dict[str, HeldError] = {}
         for path in left_out if lands else paths:
+            # A result that is only built on a culprit is not at fault, and its message names the one to fix.
             along = [culprit for culprit in culprits if culprit in chain.built_on[path]]
             if path in culprits or not along:
                 held[path] = self._red(path, verdict, culprits)
@@ -107,7 +110,7 @@ class ChainJudge:
         return ChainJudgement(chain=None, held={path: self._red(path, verdict, culprits) for path in paths})
 
     def _behind(self, path: str, culprits: Sequence[str]) -> HeldError:
-        """Why a result does not land that holds the work of culprits."""
+        """Returns the reason that holds a result with the work of culprits in it."""
         branches = " and ".join(self._target.branch(each) for each in culprits)
         return HeldError(
             f"{path} does not land on {self._target.name}: it is built on the work of {' and '.join(culprits)}, "
@@ -117,7 +120,7 @@ class ChainJudge:
         )
 
     def _red(self, path: str, verdict: TreeVerdict, culprits: Sequence[str]) -> HeldError:
-        """Why a result does not land, and what a person can do."""
+        """Returns the reason that holds a result, with what a person can do."""
         others = [each for each in culprits if each != path]
         together = f" together with {' and '.join(others)}" if others and path in culprits else ""
         return HeldError(
@@ -130,13 +133,13 @@ class ChainJudge:
 
 
 def _units(chain: Chain) -> dict[str, tuple[str, ...]]:
-    """The links that land together or not at all, by the first of them; mostly each by itself."""
+    """Returns the links that land together or not at all, by the first of them; mostly each by itself."""
     units = {link.path: chain.together.get(link.path, (link.path,)) for link in chain.links}
     return {path: unit for path, unit in units.items() if unit[0] == path}
 
 
 def _built_on(chain: Chain, unit: Sequence[str]) -> tuple[str, ...]:
-    """The first link of each unit whose work this one holds."""
+    """Returns the first link of each unit that this one is built on."""
     bases = (base for path in unit for base in chain.built_on[path] if base not in unit)
     return tuple(dict.fromkeys(chain.together.get(base, (base,))[0] for base in bases))
 

@@ -73,6 +73,8 @@ class Pusher:
             pass
 
     async def _push(self, *, is_final: bool = False) -> None:
+        # Taken before the push: a landing that comes meanwhile is pushed by its own call, which waits for the
+        # lock.
         landing = self._tried = self._landing
         if not landing:
             return
@@ -93,6 +95,8 @@ class Pusher:
             try:
                 return await run_sync(self._target.push, self._remote, abandon_on_cancel=True)
             except RemoteMovedError:
+                # A push is never forced. The remote's commits go through the queue like a target that has
+                # moved.
                 await self._queue.absorb(self._remote)
         try:
             return await run_sync(self._target.push, self._remote, abandon_on_cancel=True)
@@ -101,5 +105,5 @@ class Pusher:
 
 
 def _words(error: PushError | WeftError | OSError) -> tuple[str, str]:
-    """Why the push failed, and the command that pushes later."""
+    """Returns why the push failed, and the command that pushes later."""
     return (str(error), error.command) if isinstance(error, PushError) else (reason(error), "")

@@ -37,7 +37,7 @@ TRIES = 5
 
 
 class Purpose(IntEnum):
-    """What is to become of a result; the lowest comes first."""
+    """What the queue does with a result; the lowest comes first."""
 
     LAND = 0
     PREVIEW = 1
@@ -60,9 +60,9 @@ class LandingQueue:
         report: Callable[[Ended], None],
         landed: Callable[[str], None] = lambda _commit: None,
     ) -> None:
-        """`is_to_land` says whether the result of a row is to land and has not, as far as the engine has heard.
+        """`is_to_land` returns whether the result of a row is to land and has not, as far as the engine knows.
 
-        `report` hears the end of each order, `landed` of each move of the target.
+        `report` receives the end of each order, `landed` each new commit of the target.
         """
         settings = plan.scopes[ROOT].settings
         self._plan = plan
@@ -78,10 +78,10 @@ class LandingQueue:
         self._most = settings.merge_batch
         self._waiting: list[Land] = []
         self._batch: list[Land] = []
-        """What is worked on and has not ended."""
+        """The orders that are worked on and have not ended."""
         self._halted: dict[ExecutionKey, StepOutcome] = {}
         self._rows: set[int] = set()
-        """What has landed, also if the engine has not heard of it yet."""
+        """The rows that have landed, even if the engine does not know it yet."""
         self._is_busy = False
         self._moving = anyio.Lock()
         """Held while a batch is worked on, or a remote branch."""
@@ -92,7 +92,7 @@ class LandingQueue:
         self._waiting.append(order)
 
     def halt(self, firing: int, execution: int, how: StepOutcome, *, now: bool) -> None:
-        """The order is to end. A verify under way for it is stopped."""
+        """Ends an order. Stops a verify that is running for it."""
         key = ExecutionKey(firing, execution)
         order = next((each for each in self._waiting if each.key == key), None)
         if order is not None:
@@ -120,7 +120,7 @@ class LandingQueue:
             self._is_busy = False
 
     def _take_batch(self) -> None:
-        """The first orders that are for one purpose."""
+        """Takes the first orders that are for one purpose."""
         purpose = min(map(_purpose, self._waiting))
         orders = [order for order in self._waiting if _purpose(order) is purpose]
         # A group and its completed parts have one branch, so they are not in one batch.
@@ -163,6 +163,8 @@ class LandingQueue:
             if not chain.links:
                 return
             judgement = await self._judge.judge(chain, self._build, self._on_target() | self._rows)
+            # The culprits are held only after the rest has landed. If the target has moved, everything is
+            # judged again on its new tip.
             if judgement.chain is None or await self._advance(judgement.chain):
                 self._hold(judgement.held)
                 return
@@ -174,7 +176,7 @@ class LandingQueue:
             self._hold_order(order, HeldError(text))
 
     async def _build_batch(self) -> Chain:
-        """The chain of the batch. An entry that waits for entries of a later batch brings these into this one."""
+        """Builds the chain of the batch. Entries of a later batch join it if an entry here waits for them."""
         while True:
             chain = await self._build([order.path for order in self._batch])
             missing = {path for error in chain.held.values() for path in error.waits_for}
@@ -185,7 +187,7 @@ class LandingQueue:
             self._batch += joining
 
     def _defer(self, chain: Chain) -> None:
-        """Entries in conflict with an earlier link come first in the next batch."""
+        """Puts entries in conflict with an earlier link first in the next batch."""
         deferred = [self._order_of(path) for path in chain.deferred]
         self._batch = [order for order in self._batch if order not in deferred]
         self._waiting = [*deferred, *self._waiting]
@@ -195,6 +197,8 @@ class LandingQueue:
         try:
             moved = await run_sync(self._target.advance, chain)
         except HeldError as error:
+            # A local change in the user's checkout blocks only results that touch the same files. The others
+            # are tried again without them.
             paths = await run_sync(self._target.touched, chain, error.files) if error.files else ()
             for path in paths or [link.path for link in chain.links]:
                 self._hold_order(self._order_of(path), error)
@@ -214,6 +218,7 @@ class LandingQueue:
         Landings continue while it is fetched. Raises `PushError` if it cannot be fetched, and `HeldError` if it
         cannot be merged or verified.
         """
+        # Outside the lock: a slow remote must not hold up landings.
         theirs = await run_sync(self._target.fetch, remote, abandon_on_cancel=True)
         async with self._moving:
             self._verifier.resume()  # a halt concerns the results of a batch, and none is worked on
@@ -243,7 +248,7 @@ class LandingQueue:
                 "fix that on the remote, then land another result, or push it yourself"
             )
 
-    # What a person is asked about
+    # Questions to a person
 
     async def _ask(self, *, verifies: bool) -> None:
         """Holds what would land if a person agreed to all of it, and what would not, with the reason."""
@@ -281,7 +286,7 @@ class LandingQueue:
 
         def is_to_land(path: str) -> bool:
             row = self._lineage.row_of(path)
-            if row is None or row in self._rows:  # the queue may have landed what the engine has not heard of
+            if row is None or row in self._rows:  # landed by this queue, and the engine does not know it yet
                 return False
             return row in ordered or self._is_to_land(row)
 
@@ -333,7 +338,7 @@ class LandingQueue:
         self._finish(order, replace(fact, waits_for=error.waits_for, result=error.tail, **why))
 
     def _is_complete(self, path: str) -> bool:
-        """Whether a subplan lands as a whole: of a group with parts that are missing only the others can land."""
+        """Returns whether a subplan lands as a whole. Of an incomplete group only the completed parts can land."""
         row = self._lineage.row(path)
         return self._lineage.is_slice(row) or self._lineage.is_completed(row)
 

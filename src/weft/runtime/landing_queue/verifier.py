@@ -1,9 +1,9 @@
 """Runs the verifies that apply to a tree, before the target moves to it.
 
-A tree that has passed a command is never verified again for it. That a verify starts is in the journal before its
-job is, and the id of the job follows from that record: the tree, the commands, and how many verifies of the tree
-came before. So a coordinator that takes over recognises the job of the one before it, and waits for its end
-instead of running it again; and no id is ever used for two jobs.
+A tree that has passed a command is never verified again for it. The start of a verify is in the journal before its
+job starts, and the id of the job follows from that record: the tree, the commands, and the number of earlier
+verifies of the tree. So a coordinator that takes over recognises the job of its predecessor and waits for its end
+instead of running it again, and no id is ever used for two jobs.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ _ABOUT_THE_TREE = frozenset({StepOutcome.DONE, StepOutcome.FAILED, StepOutcome.T
 
 
 class HaltedError(Exception):
-    """The verify was stopped, because the results that it is for are not to land now."""
+    """The verify was stopped, because its results must not land now."""
 
 
 class VerifyNotRunError(Exception):
@@ -50,11 +50,11 @@ class VerifyNotRunError(Exception):
 
 
 class TreeVerdict(Struct, frozen=True, kw_only=True):
-    """What the verifies say about a tree."""
+    """The result of the verifies of a tree."""
 
     how: StepOutcome
     owner: str = ""
-    """The subplan whose verify failed; empty for the plan."""
+    """The subplan of the verify that failed; empty for the plan."""
     exit_code: int | None = None
     message: str = ""
     tail: str = ""
@@ -104,7 +104,7 @@ class Verifier:
         self._ends: dict[str, anyio.Event] = {}
         self._ended: dict[str, JobEnded] = {}
         self._pending = pending
-        """What an earlier coordinator began to verify."""
+        """The verify that an earlier coordinator started and did not finish."""
         self._adopted: set[str] = set()
         """Jobs of an earlier coordinator."""
         self._to_forget: list[str] = []
@@ -114,7 +114,7 @@ class Verifier:
     # Jobs
 
     def take_over(self, jobs: KnownJobs) -> set[str]:
-        """The job that an earlier coordinator left; the ends of all others are in the journal."""
+        """Adopts the job that an earlier coordinator left; the ends of all others are in the journal."""
         job = "" if self._pending is None else self._id(self._pending)
         state = jobs.get(job)
         if state is None:
@@ -125,7 +125,7 @@ class Verifier:
         return {job}
 
     def job_ended(self, ended: JobEnded) -> bool:
-        """Whether it was one of these jobs."""
+        """Returns whether it was one of these jobs."""
         if not _is_own(ended.id):
             return False
         self._ended[ended.id] = ended
@@ -134,7 +134,7 @@ class Verifier:
         return True
 
     def committed(self) -> list[str]:
-        """All facts of the inbox are in the journal. Returns the jobs whose ends the host need not keep."""
+        """Called when all facts of the inbox are in the journal. Returns jobs that the host may forget."""
         self._commit.set()
         self._commit = anyio.Event()
         jobs, self._to_forget = self._to_forget, []
@@ -152,7 +152,7 @@ class Verifier:
     # Trees
 
     async def verify(self, chain: Chain, on_target: AbstractSet[int], *, again: bool = False) -> TreeVerdict:
-        """Runs what has not passed on the tree yet; with `again` also what has.
+        """Runs the verifies that have not passed on the tree yet; with `again`, all of them.
 
         `on_target` are the rows that have landed.
         """
@@ -173,7 +173,7 @@ class Verifier:
         return GREEN
 
     async def _unproven(self, chain: Chain, works: Sequence[VerifyWork]) -> list[VerifyWork]:
-        """The works without commands that have passed on this tree."""
+        """Returns the works without the commands that have passed on this tree."""
         owners = {owner for work in works for owner in work.owners if owner}
         proofs = {owner: self._rules.proves_itself(self._lineage.row(owner)) for owner in owners}
         trees = await run_sync(self._target.passed_trees, proofs)
@@ -198,6 +198,8 @@ class Verifier:
         pending = self._pending
         if pending is not None:
             if (pending.tree, pending.commands) == (chain.tree, _texts(first)):
+                # Its job runs in the scratch worktree right now; a checkout would pull the files away from
+                # under it.
                 if self._id(pending) in self._adopted:
                     return
             else:
@@ -220,7 +222,7 @@ class Verifier:
         )
 
     def _scratch_files(self, rows: Iterable[int]) -> ScratchFiles:
-        """What the plan and the entries need besides tracked files."""
+        """Returns the files that the plan and the entries need besides tracked ones."""
         scopes = [self._lineage.settings(row) for row in (ROOT, *rows)]
         return ScratchFiles(
             copy=tuple(dict.fromkeys(glob for each in scopes for glob in each.copy)),
@@ -250,6 +252,8 @@ class Verifier:
         launch = self._launch(work, started)
         if self._pending is None:
             self._pending = started = replace(started, log=self._jobs.log_name(launch))
+            # The job must not start before its record is durable: a successor that does not find the record
+            # would give the same id to another job.
             await self._record(started)
         ended = await self._job_end(launch)
         halted = StepOutcome.STOPPED if self._halted else None
@@ -266,6 +270,7 @@ class Verifier:
             seconds=max(0.0, ended.ended_at - ended.started_at),
         )
         self._end(started, verified)
+        # Only a note: the host forgets the job after the next commit of the journal, when `verified` is in it.
         self._to_forget.append(ended.id)
         self._refuse_halted()
         if fact.how not in _ABOUT_THE_TREE:
@@ -358,7 +363,7 @@ def _texts(work: VerifyWork) -> tuple[str, ...]:
 
 
 def _text(work: VerifyWork, command: Command) -> str:
-    """As a person would type it."""
+    """Returns the command as a person would type it."""
     return f"WEFT_SUBPLAN={work.path} {shown(command)}" if work.path else shown(command)
 
 

@@ -1,6 +1,6 @@
 """The verifies that apply to a tree before it lands.
 
-A tree must pass the verify of every slice whose work it holds, of every group whose slices it holds all, and of
+A tree must pass the verify of every slice that has work in it, of every group with all of its slices in it, and of
 the plan. Slices that have landed before count as well: a later result may break them. A command that several
 subplans share is run once.
 
@@ -28,13 +28,13 @@ class VerifyWork(Struct, frozen=True, kw_only=True):
     """Commands that are run as one job."""
 
     row: int
-    """A subplan whose settings they have."""
+    """The subplan that provides their settings."""
     path: str = ""
     """The subplan that the commands ask for by `WEFT_SUBPLAN`; empty if they do not."""
     setup: tuple[Command, ...] = ()
     commands: tuple[Command, ...] = ()
     owners: tuple[str, ...] = ()
-    """For each command, the subplan whose verify it is; empty for the plan."""
+    """For each command, the subplan that demands it; empty for the plan."""
     timeout: float = 0.0
 
 
@@ -47,7 +47,7 @@ class VerifyRules:
     def of(
         self, entries: Iterable[int], on_target: AbstractSet[int], parts: Iterable[int] = ()
     ) -> list[VerifyWork]:
-        """The verifies of the tree that holds the entries, all that has landed, and the slices `parts`."""
+        """Returns the verifies of a tree with the entries, everything that has landed, and the slices `parts`."""
         slices = self._slices_in({*entries, *on_target}) | set(parts)
         works: dict[int, VerifyWork] = {}
         covered: set[Command] = set()
@@ -61,23 +61,27 @@ class VerifyRules:
             fresh = [command for command in commands if command not in covered]
             covered.update(fresh)
             if fresh:
+                # Subplans without settings of their own share the scope object of their group, so its identity
+                # groups them.
                 scope = id(self._plan.scopes[row])
                 works[scope] = self._with(works.get(scope), row, fresh)
         return [*works.values(), *personal]
 
     def proves_itself(self, row: int) -> bool:
-        """Whether the steps of a slice end with its verify, so that the tree that they leave has passed it."""
+        """Returns whether the steps of a slice end with its verify, so that the tree they leave has passed it."""
         if not self._outline.is_leaf(row):
             return False
         for step in reversed(self._plan.pipeline_of(row).steps):
             if isinstance(step.body, Verify):
+                # A verify that may be skipped, that runs beside other steps, or that may fail without
+                # consequences proves nothing.
                 return step.condition is None and not step.is_async and step.on_error == "abort"
             if not _leaves_files(step):
                 return False
         return False
 
     def _slices_in(self, rows: Iterable[int]) -> set[int]:
-        """The slices whose work is in these subplans."""
+        """Returns the completed slices in these subplans."""
         outline = self._outline
         return {
             leaf
@@ -90,7 +94,7 @@ class VerifyRules:
         return self._tracker.state(self._outline.paths[row]) is SubplanExecutionState.COMPLETED
 
     def _owners(self, slices: AbstractSet[int]) -> Iterator[int]:
-        """Slices, then groups that are there as a whole, then the plan."""
+        """Yields slices, then complete groups, then the plan."""
         yield from sorted(slices)
         outline = self._outline
         for row in range(1, len(outline.paths)):
@@ -108,6 +112,7 @@ class VerifyRules:
             setup=before.setup,
             commands=(*before.commands, *commands),
             owners=(*before.owners, *([path] * len(commands))),
+            # The job runs the commands one after the other, and each subplan may use its own limit.
             timeout=before.timeout + settings.timeout,
         )
 
@@ -116,6 +121,6 @@ class VerifyRules:
 
 
 def _leaves_files(step: Step) -> bool:
-    """Whether a step is certain to change no file."""
+    """Returns whether a step certainly changes no file."""
     body = step.body
     return isinstance(body, Join | Ask) or (isinstance(body, AgentWork) and body.read_only)

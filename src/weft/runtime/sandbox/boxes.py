@@ -19,12 +19,12 @@ Commands = tuple[tuple[str, ...], ...]
 class Boxes(Struct, frozen=True, kw_only=True):
     program: str
     """The path of bubblewrap."""
-    grounds: SandboxContext
+    context: SandboxContext
 
     def around(self, commands: Commands, needs: StepNeeds, sandbox: Sandbox) -> Commands:
         box = SandboxCall(
             program=self.program,
-            places=view(self.grounds, needs, sandbox),
+            places=view(self.context, needs, sandbox),
             network=sandbox.network,
             cwd=str(needs.workspace.resolve()),
         )
@@ -37,6 +37,7 @@ def with_sandbox_failure(ended: JobEnded) -> JobEnded:
     Bubblewrap reports this in one line before the command inside can write anything.
     """
     errors = (ended.stderr or "").removesuffix("\n")
+    # A command could write such a line as well, but then the line would hardly be its whole output.
     is_own = errors.startswith("bwrap: ") and "\n" not in errors and ended.stdout == ""
     if ended.why is not EndReason.EXITED or ended.exit_code != _OWN_FAILURE or not is_own:
         return ended

@@ -48,7 +48,19 @@ class SandboxCall(Struct, frozen=True, kw_only=True):
 _DEVICES = "/dev/"
 NAMESPACES = ("--unshare-user", "--unshare-pid", "--unshare-ipc")
 NO_NETWORK = "--unshare-net"
-GROUND = ("--cap-drop", "ALL", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+# --die-with-parent: if the supervisor is killed, nothing in the sandbox survives it.
+BASE_MOUNTS = (
+    "--cap-drop",
+    "ALL",
+    "--die-with-parent",
+    "--ro-bind",
+    "/",
+    "/",
+    "--dev",
+    "/dev",
+    "--proc",
+    "/proc",
+)
 
 
 def bwrap_argv(box: SandboxCall, command: Sequence[str]) -> tuple[str, ...]:
@@ -58,8 +70,8 @@ def bwrap_argv(box: SandboxCall, command: Sequence[str]) -> tuple[str, ...]:
         box.program,
         *NAMESPACES,
         *(() if box.network else (NO_NETWORK,)),
-        *GROUND,
-        *(part for place in places for part in _laid(place)),
+        *BASE_MOUNTS,
+        *(part for place in places for part in _mount(place)),
         # Remounted last, because bubblewrap creates the mount points inside them first.
         *(
             part
@@ -76,11 +88,13 @@ def bwrap_argv(box: SandboxCall, command: Sequence[str]) -> tuple[str, ...]:
 
 def _from_the_root(places: Iterable[SandboxPath]) -> list[SandboxPath]:
     """Returns one place for each path, outer places before inner ones."""
+    # Mounts are applied in order, and a mount hides what was mounted below its path before. So outer places
+    # come first.
     last = {place.path.rstrip("/"): place for place in places}
     return [last[path] for path in sorted(last, key=lambda path: (path.count("/"), path))]
 
 
-def _laid(place: SandboxPath) -> Iterator[str]:
+def _mount(place: SandboxPath) -> Iterator[str]:
     path = place.path
     match place.seen:
         case PathAccess.EMPTY | PathAccess.SCRATCH:

@@ -57,6 +57,8 @@ def _own_directory(git: Path) -> Path | None:
     own = Path(_text(git).removeprefix("gitdir:").strip()).resolve()
     if own.parent.name == CLONE:
         own = own.parent.parent
+    # The file `.git` belongs to the step. It is believed only if the directory it names refers back to it;
+    # otherwise a step could have any directory mounted.
     common = (own / _text(own / "commondir").strip()).resolve()
     back = Path(_text(own / "gitdir").strip())
     return own if own.parent == common / "worktrees" and back.resolve() == git.resolve() else None

@@ -31,6 +31,7 @@ def program_folders(search: str, programs: Sequence[str], hidden: Collection[Pat
     called = (find_program(name, {"PATH": search}) for name in programs)
     for program in (*filter(None, called), sys.executable):
         folders += _of_program(Path(program).resolve(), hidden)
+    # Agents that Weft itself provides are Python programs of this installation.
     folders += [Path(sys.prefix), Path(sys.base_prefix), _WEFT]
     return [
         folder

@@ -70,29 +70,32 @@ def users_homes(environ: Mapping[str, str]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(home for home in homes if home != Path("/") and home.is_dir()))
 
 
-def view(grounds: SandboxContext, needs: StepNeeds, sandbox: Sandbox) -> tuple[SandboxPath, ...]:
+def view(context: SandboxContext, needs: StepNeeds, sandbox: Sandbox) -> tuple[SandboxPath, ...]:
     """Returns the existing places of the view.
 
     Of two places with the same path the later one counts, so the order below is from general to specific.
     """
-    programs = program_folders(needs.search, needs.programs, grounds.hidden)
-    visible = (grounds.project, grounds.plan_dir)
+    programs = program_folders(needs.search, needs.programs, context.hidden)
+    visible = (context.project, context.plan_dir)
     top = top_of(needs.workspace.resolve())
     writable = (top, needs.home, needs.output)
-    requested = tuple(_requested(sandbox, needs.workspace, grounds.homes))
+    requested = tuple(_requested(sandbox, needs.workspace, context.homes))
     places = [
-        *_real(grounds.homes, PathAccess.EMPTY),
+        *_real(context.homes, PathAccess.EMPTY),
         *_real(PRIVATE, PathAccess.SCRATCH),
         *_real((_RUN,), PathAccess.EMPTY),
         *_real((*_OF_RUN, *_apart(programs, writable), *visible), PathAccess.READ),
-        *_real((grounds.weft,), PathAccess.EMPTY),
+        # After the project, which contains it: the files of other slices and runs are hidden.
+        *_real((context.weft,), PathAccess.EMPTY),
         *_real(writable, PathAccess.WRITE),
         *_existing(git_places(top)),
         *(place for path, access in requested for place in _real((path,), _hiding(path, access))),
+        # Once more, after the plan's settings: `sandbox.read: /` in a plan must not uncover the repository, nor
+        # make the clone read-only.
         *_existing(place for place in git_places(top) if place.seen is not PathAccess.READ),
     ]
     ways = (*programs, *visible, needs.workspace, *writable, *(path for path, _ in requested))
-    return (*places, *_links(ways, places, grounds.hidden))
+    return (*places, *_links(ways, places, context.hidden))
 
 
 def _apart(paths: Iterable[Path], from_these: Sequence[Path]) -> Iterator[Path]:

@@ -1,17 +1,17 @@
--- Each query has a name and says what it is for. Values are given in the order of the question marks. Before a journal of
--- an older version is migrated, `checksum` is read as NULL.
+-- Each query has a name and a purpose. Values are given in the order of the question marks. In a journal of an older
+-- version that is not migrated yet, `checksum` is read as NULL.
 
 -- name: version
--- How far the tables are, whose they are, and how many: in one query, as they may be made at this moment.
+-- The version of the tables, their application and their number: in one query, because another process may be creating them.
 SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema)
 FROM pragma_user_version, pragma_application_id;
 
 -- name: fence
--- The last sequence number; no row at all if the lease is not ours any more. Asked in every transaction that writes.
+-- The last sequence number; no row if this process has lost the lease. Part of every transaction that writes.
 SELECT coalesce((SELECT max(seq) FROM events), 0) FROM lease WHERE nonce = ? AND epoch = ?;
 
 -- name: take_lease
--- The next holder, whoever was the last one.
+-- Replaces the last holder and increases the epoch.
 INSERT INTO lease (id, pid, started, nonce, epoch, since, command) VALUES (1, ?, ?, ?, 1, ?, ?)
 ON CONFLICT (id) DO UPDATE SET
     pid = excluded.pid, started = excluded.started, nonce = excluded.nonce, epoch = epoch + 1,
@@ -38,7 +38,7 @@ WHERE ? IS NULL OR plan = ?
 ORDER BY number DESC;
 
 -- name: add_event
--- The sequence number is the next one: it comes first, as the checksum depends on it.
+-- The caller gives the next sequence number, because the checksum depends on it.
 INSERT INTO events (seq, at, run, kind, subplan, step, attempt, outcome, cost, tokens, data, fact, checksum)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
@@ -52,13 +52,13 @@ FROM events WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?;
 SELECT seq, fact, checksum FROM events WHERE run = ? AND seq > ? AND fact IS NOT NULL ORDER BY seq LIMIT ?;
 
 -- name: states
--- The last state that each subplan came to, as one JSON object: of ten thousand rows Python would make as many objects.
--- With max(), SQLite takes the other columns from the row that has it.
+-- The last state of each subplan, as one JSON object: for ten thousand rows Python would create as many objects.
+-- With max(), SQLite takes the other columns from the row with the maximum.
 SELECT json_group_object(subplan, outcome)
 FROM (SELECT subplan, outcome, max(seq) FROM events WHERE run = ? AND kind = 'subplan_state' GROUP BY subplan);
 
 -- name: landed
--- The subplans whose last merge was a landing that went well, as one JSON array.
+-- The subplans with a successful landing as their last merge, as one JSON array.
 SELECT json_group_array(subplan)
 FROM (
     SELECT subplan, step, outcome, max(seq) FROM events WHERE run = ? AND kind = 'merge' GROUP BY subplan
@@ -70,8 +70,8 @@ WHERE step = '@land' AND outcome = 'merged';
 SELECT min(seq) FROM events
 WHERE run = ? AND kind = 'subplan_state' AND subplan IN (SELECT value FROM json_each(?));
 
--- name: glance
--- What else a picture of a run needs, without the daily life of steps. The condition is that of an index.
+-- name: notable_events
+-- The other events that a view of a run needs, without routine events of steps. The condition must be that of an index.
 SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data, checksum
 FROM events
 WHERE run = ?
@@ -80,7 +80,7 @@ WHERE run = ?
 ORDER BY seq;
 
 -- name: unusual
--- The same without merges that went well. The condition is that of another index.
+-- The same without successful merges. The condition must be that of another index.
 SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data, checksum
 FROM events
 WHERE run = ?
@@ -103,23 +103,23 @@ FROM events
 WHERE run = ? AND seq > ? AND kind = 'merge'
 ORDER BY seq;
 
--- name: lives
--- All of some subplans, which are given as JSON, after a sequence number.
+-- name: step_events
+-- State changes and step events of some subplans, which are given as JSON, after a sequence number.
 SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data, checksum
 FROM events
 WHERE run = ? AND seq > ? AND kind IN ('step_started', 'step_finished', 'subplan_state')
     AND subplan IN (SELECT value FROM json_each(?))
 ORDER BY seq;
 
--- name: plan_lives
--- The same of the whole plan, by an index of its own.
+-- name: plan_step_events
+-- The same for the whole plan, which has its own index.
 SELECT seq, at, kind, subplan, step, attempt, outcome, cost, tokens, data, checksum
 FROM events
 WHERE run = ? AND seq > ? AND subplan = '' AND kind IN ('step_started', 'step_finished', 'subplan_state')
 ORDER BY seq;
 
 -- name: record
--- Of the run of that id; NULL, given twice, means the one in which something happened last: an older one may go on.
+-- The run with this id. NULL, given twice, means the run with the latest event, which need not be the newest run.
 SELECT run, plan, file, directory, text, digest, created_at, state, checksum
 FROM runs JOIN run_states USING (run)
 WHERE ? IS NULL OR run = ?
@@ -132,12 +132,12 @@ LIMIT 1;
 INSERT INTO requests (run, kind, subplan, step, data, at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id;
 
 -- name: requests
--- Those of a run that nobody has taken up.
+-- The requests of a run that no coordinator has taken.
 SELECT id, kind, subplan, step, data, at FROM requests WHERE run = ? AND taken IS NULL ORDER BY id;
 
 -- name: take_request
 UPDATE requests SET taken = ? WHERE id = ? AND run = ?;
 
 -- name: last_event_at
--- When something last happened in a run; by the index, so that it does not matter how much has.
+-- The time of the last event of a run; from the index, so that the cost does not depend on the number of events.
 SELECT at FROM events WHERE run = ? ORDER BY seq DESC LIMIT 1;

@@ -21,12 +21,14 @@ _COMMAND = (
 )
 
 
-def look_at(git: Git, place: Path, *, seconds: float = SECONDS) -> CheckoutState | None:
+def read_checkout(git: Git, place: Path, *, seconds: float = SECONDS) -> CheckoutState | None:
     """Returns the files that differ from the commit; None if git cannot tell in time."""
     top = repository_around(place)
     if top is None:
         return None
     try:
+        # While Weft itself fast-forwards this checkout, its files match no commit and would look like a
+        # person's changes.
         with MOVING:
             answer = git.at(top).ask_within(seconds, *_COMMAND, stdin=b"")
     except OSError:

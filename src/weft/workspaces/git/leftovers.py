@@ -23,7 +23,7 @@ from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.reachability import ReachabilityProof
 from weft.workspaces.git.base.refs import move, tips
 from weft.workspaces.git.base.worktree_links import MAKING, operation_in, place_of
-from weft.workspaces.git.checkouts.advance_branch import checkout_of
+from weft.workspaces.git.checkouts.branch_checkouts import checkout_of
 from weft.workspaces.git.checkouts.registrations import ListedWorktree
 from weft.workspaces.git.clones.clone import holds_more
 from weft.workspaces.git.worktrees.unsaved_work import unsaved
@@ -169,6 +169,8 @@ class LeftoverJudge:
         self._places = {
             checkout.branch: checkout.path for checkout in existing if checkout.branch is not None
         }
+        # Only a detached checkout can be in the middle of a rebase, and asking for each branch would cost
+        # processes.
         self._may_be_lent = any(
             checkout.detached and not checkout.path.name.startswith(SCRATCH) for checkout in existing
         )
@@ -215,6 +217,7 @@ class LeftoverJudge:
                 name=leftovers.name,
                 message="the clone of its steps has commits that are not in the repository",
             )
+        # A person, or a step, may have checked out something else there; that commit counts as well.
         if worktree.branch != leftovers.head and not self._proof.holds(worktree.head):
             yield self._unmerged(leftovers, worktree.head, worktree.head[:12], " that its worktree is at")
 
@@ -303,10 +306,14 @@ def remove(
             )
         else:
             result.goes.append(leftovers)
+    # Refs last, and only of subplans without a worktree any more: a branch that is checked out cannot be
+    # removed.
     refs = {
         ref: commit for leftovers in result.goes for ref, commit in (leftovers.refs | leftovers.kept).items()
     }
     moves = [RefMove(ref=ref, before=commit, after="") for ref, commit in refs.items()]
+    # The target is part of the transaction, with equal ends, as a condition: the proof holds for exactly that
+    # commit.
     if moves and not move(git, [target, *moves], reason="weft: clean"):
         raise WorkspaceError(
             "a branch was moved by another process at this moment, so no branch was removed; "

@@ -14,7 +14,7 @@ from weft.workspaces.git.base.names import RefNames, dotted
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.refs import move, tip
 from weft.workspaces.git.base.repository import Ends, Repository
-from weft.workspaces.git.checkouts.untracked_files import bring
+from weft.workspaces.git.checkouts.untracked_files import copy_in
 
 RefTips = Mapping[str, str]
 """The commits of refs, each as of its first use."""
@@ -56,7 +56,7 @@ class PlanRepository(Struct, frozen=True, kw_only=True):
     landed: Collection[str] = frozenset()
     """Subplans that an earlier run has landed: the base has their work, even if their branches are gone."""
     clones: Collection[str] = frozenset()
-    """The slices whose steps have a clone."""
+    """The slices with a clone for their steps."""
     opened: Collection[str] = frozenset()
     """Those of them that run without a sandbox, so that the workspace's `.git` file must lead to the clone."""
 
@@ -82,10 +82,10 @@ class PlanRepository(Struct, frozen=True, kw_only=True):
         """Returns the worktree in which the subplan is verified together with others."""
         return self.folder(path, f"_check.{dotted(path)}")
 
-    def bring(self, worktree: Path, copy: Sequence[str], link: Sequence[str]) -> None:
+    def copy_in(self, worktree: Path, copy: Sequence[str], link: Sequence[str]) -> None:
         """Copies and links untracked files that slices need."""
         top, inside = self.repository.top, self.repository.inside
-        bring(top / inside, worktree / inside, copy=copy, link=link, top=top, worktree=worktree)
+        copy_in(top / inside, worktree / inside, copy=copy, link=link, top=top, worktree=worktree)
 
     # Refs
 
@@ -99,6 +99,8 @@ class PlanRepository(Struct, frozen=True, kw_only=True):
         if commit is not None:
             return commit
         branch, owner = self.names.branch(path), path or "the plan"
+        # A person may have deleted the branch by accident. The notes still lead to its commits, so that the
+        # message can name the command that restores it.
         last = tip(self.git, self.names.tip(path)) or tip(self.git, self.names.start(path))
         if last is None:
             raise HeldError(
@@ -125,11 +127,13 @@ class PlanRepository(Struct, frozen=True, kw_only=True):
         candidates = frozenset(others)
         if not candidates:
             return candidates
+        # rev-list prints what the commit lacks, and the candidates among that are the missing ones. One
+        # process, whatever their number.
         lines = self.git.line("rev-list", *sorted(candidates), "--not", commit)
         return candidates.intersection(lines.splitlines())
 
     def merged_into(self, commit: str) -> Collection[str]:
-        """Returns the branches of the plan whose work a commit has."""
+        """Returns the branches of the plan that are in the history of a commit."""
         prefix = f"refs/heads/{self.names.prefix}{self.names.plan}/"
         lines = self.git.line("for-each-ref", f"--merged={commit}", "--format=%(refname)", prefix)
         return frozenset(lines.splitlines())

@@ -91,6 +91,7 @@ def _of_names(git: Git, names: RefNames | None) -> Iterator[str]:
         yield f"git does not allow a branch {branch!r}; write another `branch_prefix` in the plan, such as weft/"
         return
     parts = branch.split("/")
+    # git stores refs as files in directories, so a branch `weft` excludes every branch `weft/…`.
     for end in range(1, len(parts)):
         folder = "/".join(parts[:end])
         if is_ref(git, f"refs/heads/{folder}"):
@@ -156,6 +157,7 @@ def _of_submodules(entries: Sequence[bytes], setup: Sequence[str]) -> Iterator[s
 
 
 def _of_case(git: Git, entries: Sequence[bytes]) -> Iterator[str]:
+    # `git init` sets this by a trial on the file system.
     if not git.settings.is_true("core.ignorecase"):
         return
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from weft.safe_files import UnsafeFileError, replace_file
-from weft.workspaces.git.base.children import Leavings
+from weft.workspaces.git.base.child_records import LeftoverLocks
 from weft.workspaces.git.base.damage import broken_refs, restore_ref
 from weft.workspaces.git.base.names import dotted
 from weft.workspaces.git.base.refs import tips_of
@@ -36,7 +36,9 @@ class Recovery:
 
     def recover(self, paths: Iterable[str]) -> list[str]:
         """Repairs everything and returns sentences for people about it; `paths` are those of all subplans."""
-        Leavings(self._common).remove()
+        # The order matters: stale locks block every git below, and a half-written checkout must be finished
+        # before its branch is judged.
+        LeftoverLocks(self._common).remove()
         finish_forwards(self._repository.git)
         names = {dotted(path): path for path in paths}
         damaged = [sentence for path in names.values() for sentence in self.restore(path)]
@@ -50,6 +52,8 @@ class Recovery:
         for ref in broken_refs(git, heads, f"refs/weft/*/{plan}/**", f"refs/weft/*/{plan}"):
             name = ref.removeprefix(f"{heads}/")
             path = names.get(name)
+            # A damaged note is only removed: the next step of its slice writes it again. A damaged branch holds
+            # work, so more sources than its own reflog are searched.
             others = self._logged_commits(path) if ref.startswith("refs/heads/") and path is not None else ()
             commit = restore_ref(git, ref, others)
             outcome = f"it points to {commit[:12]} again, from its reflog" if commit else "it is removed"
@@ -61,6 +65,8 @@ class Recovery:
         refs = tips_of(self._repository.git, *notes)
         entry = git_dir_at(self._repository.worktree(path))
         logged = _LOGGED.findall(text_of(entry / "logs" / "HEAD") or "") if entry is not None else []
+        # The note of the last recorded step is certain to be Weft's own; then the log of the worktree, which a
+        # step may have filled with anything; the start is the last resort.
         return [*(refs[note] for note in notes[:1] if note in refs), *reversed(logged), *refs.values()]
 
     # The registration of a worktree
@@ -97,6 +103,8 @@ class Recovery:
         # A power loss leaves a damaged file. Without any, another directory may have taken the worktree's place.
         if not os.path.lexists(link):
             return
+        # With a clone, Weft passes git its directories in variables and needs no such file, and a step may have
+        # written it.
         if clone_of(entry) is not None or (link.is_dir() and not link.is_symlink()):
             return
         leads_to = git_dir_at(place)
@@ -110,6 +118,8 @@ class Recovery:
         named = [entry for entry in entries if text_of(entry / "gitdir") == link]
         if named:
             return named[0]
+        # Only an entry that has lost its own name can belong to this worktree, and only if exactly one of them
+        # is on its branch.
         nameless = [
             entry
             for entry in entries
@@ -123,10 +133,13 @@ def _write(file: Path, text: str) -> Path:
     """Writes the file and keeps the old one beside it."""
     if os.path.lexists(file):
         aside = file.with_name(file.name + _DAMAGED)
+        # The first damaged version is kept: a second repair would otherwise overwrite it with a file of Weft's
+        # own.
         if not os.path.lexists(aside):
             file.rename(aside)
     try:
         replace_file(file, f"{text}\n".encode())
+    # A link or a special file is there. `replace_file` refuses to write through it.
     except UnsafeFileError:
         file.unlink()
         replace_file(file, f"{text}\n".encode())

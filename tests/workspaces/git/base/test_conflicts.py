@@ -29,14 +29,14 @@ def told(git: Git, conflicts: tuple[Conflict, ...]) -> str:
 
 
 def clash(git: Git, ours: dict[str, Made], theirs: dict[str, Made], *, said: str = "theirs") -> str:
-    """What is told of these changes, of which `theirs` are those of the subplan."""
+    """Returns the message about these changes; `theirs` are those of the subplan."""
     base = grow(git, "main", {})
     into = grow(git, "main", ours, base, message="by hand")
     commit = grow(git, BRANCH, theirs, base, message=said)
     return told(git, try_merge(git, into, commit).conflicts)
 
 
-def test_files_sides_lines_and_what_to_type_are_told(git: Git) -> None:
+def test_files_sides_lines_and_what_to_type_are_reported(git: Git) -> None:
     said = message("code: model", {"Weft-Subplan": "store/model"})
     text = clash(git, {"a": LINES.replace("5\n", "five\n")}, {"a": LINES.replace("5\n", "fünf\n")}, said=said)
     main, branch = git.line("rev-parse", "--short", "main"), git.line("rev-parse", "--short", BRANCH)
@@ -72,7 +72,7 @@ def test_files_sides_lines_and_what_to_type_are_told(git: Git) -> None:
         ({"s": ("160000", "1" * 40)}, {"s": "x"}, "main added it", f"{BRANCH} added it"),
     ],
 )  # fmt: skip
-def test_what_each_side_did_is_told(
+def test_what_each_side_did_is_reported(
     git: Git, ours: dict[str, Made], theirs: dict[str, Made], first: str, second: str
 ) -> None:
     told_of = clash(git, ours, theirs).splitlines()
@@ -128,7 +128,7 @@ def test_a_tag_of_the_same_name_is_not_meant(git: Git) -> None:
     assert "by hand" in text
 
 
-def test_of_a_conflict_of_very_many_lines_the_beginnings_of_both_sides_are_told(git: Git) -> None:
+def test_of_a_conflict_of_very_many_lines_the_beginnings_of_both_sides_are_reported(git: Git) -> None:
     long = "".join(f"{number} {'x' * 300}\n" for number in range(1500))
     text = clash(git, {"a": long}, {"a": long.replace("x", "y")})
     assert text.count("… and 1489 lines more") == 1
@@ -137,7 +137,7 @@ def test_of_a_conflict_of_very_many_lines_the_beginnings_of_both_sides_are_told(
     assert len(text) < 6_000
 
 
-def test_what_both_began_with_is_told_if_the_user_wants_it(git: Git) -> None:
+def test_what_both_started_with_is_reported_if_the_user_wants_it(git: Git) -> None:
     git.do("config", "merge.conflictStyle", "diff3")
     text = clash(git, {"a": "one\n"}, {"a": "eins\n" * 3})
     assert "    one\n    ||||||| " in text
@@ -155,7 +155,7 @@ def test_files_that_are_no_text_or_very_large_are_not_shown(git: Git) -> None:
     assert "<<<<<<<" not in text
 
 
-def test_ten_thousand_conflicts_are_told_in_few_lines(git: Git) -> None:
+def test_ten_thousand_conflicts_are_reported_in_few_lines(git: Git) -> None:
     version = TreeVersion("100644", "1" * 40)
     many = (
         Conflict(path=f"{number} {'long' * 20}", kind="content", base=version, ours=version, theirs=version)

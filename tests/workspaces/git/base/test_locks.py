@@ -83,7 +83,9 @@ def test_without_locks_nothing_is_waited_for(worktree: Path, git_dir: Path) -> N
     assert clock.waits == []
 
 
-def test_a_lock_that_nobody_has_is_removed_after_a_moment(worktree: Path, git_dir: Path, lock: Path) -> None:
+def test_a_lock_that_no_process_owns_is_removed_after_a_moment(
+    worktree: Path, git_dir: Path, lock: Path
+) -> None:
     clock = Clock()
     remove_stale_locks(worktree, git_dir, pause=clock.pause)
     assert not lock.exists()
@@ -125,7 +127,7 @@ def test_a_file_of_the_same_name_elsewhere_is_another_one(worktree: Path, lock: 
         assert list(users_of(lock, worktree)) == []
 
 
-def test_a_lock_that_is_gone_is_nobody_s(worktree: Path, git_dir: Path) -> None:
+def test_a_lock_that_is_gone_has_no_owner(worktree: Path, git_dir: Path) -> None:
     gone = git_dir / "index.lock"
     assert not is_stale(gone, worktree, pause=Clock().pause)
     assert list(users_of(gone, worktree)) == []
@@ -148,9 +150,7 @@ def test_a_git_that_works_elsewhere_is_no_matter(
         assert list(users_of(lock, worktree)) == []
 
 
-def test_patience_has_an_end_even_if_nobody_is_seen_who_writes(
-    worktree: Path, git_dir: Path, lock: Path
-) -> None:
+def test_the_wait_ends_even_if_no_writer_is_found(worktree: Path, git_dir: Path, lock: Path) -> None:
     clock = Clock(*((number, "written") for number in range(1, 1000)))
     clock.file = lock
     with pytest.raises(WorkspaceError, match=r"\(process unknown\)"):

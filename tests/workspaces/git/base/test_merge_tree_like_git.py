@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from weft.workspaces.git.base.merge_tree import Ancestry, try_merge
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.refs import tree_of
-from weft.workspaces.git.base.unlanded import UnlandedHistory
+from weft.workspaces.git.base.unlanded_history import UnlandedHistory
 from workspaces.faults import quick_folder
 from workspaces.git.histories import History, grown, histories
 from workspaces.git.repositories import repository
@@ -62,7 +62,7 @@ def test_what_is_taken_leaves_no_marks_and_no_files_set_aside(git: Git, history:
 
 @given(histories())
 @settings(max_examples=60)
-def test_a_merge_that_is_told_what_is_shared_is_the_same(git: Git, history: History) -> None:
+def test_a_merge_with_given_common_ancestors_is_the_same(git: Git, history: History) -> None:
     *_, ours, theirs = grown(git, history)
     unlanded = UnlandedHistory.read(git, "p", [theirs], ours)
     assume(theirs in unlanded.commits)

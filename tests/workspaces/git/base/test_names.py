@@ -15,7 +15,14 @@ COMMIT = "0123456789abcdef" * 4
 LONG = "a" * 64
 CUT_BEFORE_A_DOT = f"{LONG}/{LONG}/{'b' * 29}/{LONG}"
 LONGEST_OF_ONE_NAME = f"{LONG}/{LONG}/{'b' * 62}/lock"
-REFS = (NAMES.head, NAMES.start, NAMES.told, NAMES.tip, NAMES.merging, lambda path: NAMES.kept(path, COMMIT))
+REFS = (
+    NAMES.head,
+    NAMES.start,
+    NAMES.reported,
+    NAMES.tip,
+    NAMES.merging,
+    lambda path: NAMES.kept(path, COMMIT),
+)
 
 ids = st.sampled_from(["a", "b", "lock", "a-", "0_", LONG]) | st.from_regex(ID_PATTERN, fullmatch=True)
 paths = st.lists(ids, max_size=6).map("/".join)
@@ -25,7 +32,7 @@ def test_a_name_is_the_path_with_dots() -> None:
     assert NAMES.branch("store/model") == "weft/notes/store.model"
     assert NAMES.head("store/model") == "refs/heads/weft/notes/store.model"
     assert NAMES.start("store/model") == "refs/weft/start/notes/store.model"
-    assert NAMES.told("store/model") == "refs/weft/told/notes/store.model"
+    assert NAMES.reported("store/model") == "refs/weft/told/notes/store.model"
     assert NAMES.tip("store/model") == "refs/weft/tip/notes/store.model"
     assert NAMES.merging("store/model") == "refs/weft/merging/notes/store.model"
     assert NAMES.kept("store/model", COMMIT) == "refs/weft/kept/notes/store.model/0123456789abcdef"

@@ -42,7 +42,7 @@ def test_configuration_that_the_user_has_in_the_environment_counts(tmp_path: Pat
     )
 
 
-def test_whoever_asks_can_add_variables(tmp_path: Path) -> None:
+def test_a_caller_can_add_variables(tmp_path: Path) -> None:
     git = repository(tmp_path / "r")
     assert git.line("var", "GIT_EDITOR", env={"GIT_EDITOR": "ed"}) == "ed"
     assert git.line("var", "GIT_EDITOR") == "false"
@@ -127,7 +127,7 @@ def test_git_speaks_english_whatever_the_language_of_the_user(tmp_path: Path) ->
     assert git.line("-c", "alias.speaks=!echo $LC_ALL", "speaks") == "C"
 
 
-def test_what_git_tells_about_itself_is_not_mixed_with_its_words(tmp_path: Path) -> None:
+def test_traces_of_git_are_not_mixed_with_its_output(tmp_path: Path) -> None:
     git = Git(tmp_path, environ=surroundings(tmp_path) | {"GIT_TRACE": "1", "GIT_TRACE2": "1"})
     assert git.ask("version").message == ""
 

@@ -15,7 +15,7 @@ def git(tmp_path: Path) -> Git:
 
 
 def merged(git: Git, branch: str, ours: str, theirs: str, **files: str) -> str:
-    """What a merge in memory comes to, but for these files."""
+    """Returns the result of a merge in memory, except these files."""
     tree = git.ask("merge-tree", "--write-tree", ours, theirs).text.splitlines()[0]
     commit = git.line("commit-tree", "-p", ours, "-p", theirs, "-m", branch, tree)
     if files:
@@ -51,7 +51,7 @@ def test_work_that_landed_as_another_commit_is_not_proven(git: Git) -> None:
     assert not proof(git).holds(work)
 
 
-def test_merges_that_come_out_the_same_again_are_nobodys_work(git: Git) -> None:
+def test_merges_that_come_out_the_same_again_are_no_work(git: Git) -> None:
     """The same work has come together on another branch, by merges that the target does not have."""
     first = git.line("rev-parse", "main")
     one, other = grow(git, "one", {"x": "x"}), grow(git, "other", {"y": "y"})
@@ -62,7 +62,7 @@ def test_merges_that_come_out_the_same_again_are_nobodys_work(git: Git) -> None:
     assert git.ask("merge-base", "--is-ancestor", together, "main").exit_code == 1
 
 
-def test_a_merge_to_which_something_was_added_is_somebodys_work(git: Git) -> None:
+def test_a_merge_with_an_addition_is_work(git: Git) -> None:
     first = git.line("rev-parse", "main")
     one, other = grow(git, "one", {"x": "x"}), grow(git, "other", {"y": "y"})
     together = merged(git, "plan", merged(git, "plan", first, one), other, z="by hand")
@@ -71,7 +71,7 @@ def test_a_merge_to_which_something_was_added_is_somebodys_work(git: Git) -> Non
     assert proof(git).missing(together) == 2
 
 
-def test_a_conflict_that_somebody_settled_is_proven_only_if_the_target_has_had_the_same_tree(
+def test_a_conflict_that_a_person_settled_is_proven_only_if_the_target_has_had_the_same_tree(
     git: Git,
 ) -> None:
     first = git.line("rev-parse", "main")

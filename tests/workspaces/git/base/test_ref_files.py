@@ -60,7 +60,7 @@ def test_loose_and_packed_refs_are_read_without_git(git: Git) -> None:
     assert tip(silent(git), NAMES[1]) is None
 
 
-def test_refs_that_are_packed_anew_are_read_anew(git: Git) -> None:
+def test_refs_that_are_packed_again_are_read_again(git: Git) -> None:
     first = git.line("rev-parse", "HEAD")
     git.do("update-ref", NAMES[0], first)
     git.do("pack-refs", "--all")

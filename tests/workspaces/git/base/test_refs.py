@@ -63,7 +63,7 @@ def test_tips_are_all_below_a_prefix(git: Git) -> None:
     assert tips(git, "refs/heads/none") == {}
 
 
-def test_tips_are_not_told_without_one_that_is_broken(git: Git) -> None:
+def test_tips_raise_an_error_if_one_ref_is_broken(git: Git) -> None:
     grow(git, "one", {"a": "1"})
     (git.directory / ".git" / "refs/heads/two").write_text("rubbish\n")
     with pytest.raises(GitError, match=r"refs/heads/two; .* type: weft doctor --fix"):

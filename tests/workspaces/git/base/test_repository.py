@@ -160,7 +160,7 @@ def test_a_git_without_a_version_is_refused(tmp_path: Path) -> None:
     assert message.startswith("cannot determine the version of git: `git version` says 'what?'")
 
 
-def test_without_git_the_way_out_is_told(tmp_path: Path) -> None:
+def test_without_git_the_message_says_what_to_do(tmp_path: Path) -> None:
     message = refusal(tmp_path, tmp_path, PATH=str(tmp_path))
     assert "the program `git` cannot be started (No such file or directory)" in message
     assert "install git, or set `isolation: dir` in the plan" in message
@@ -172,7 +172,7 @@ def test_a_directory_that_is_not_there_is_not_taken_for_a_missing_git(tmp_path: 
 
 
 @pytest.mark.parametrize("there", ["nothing", ".git"])
-def test_outside_of_a_repository_the_way_in_is_told(tmp_path: Path, there: str) -> None:
+def test_outside_of_a_repository_the_message_says_what_to_do(tmp_path: Path, there: str) -> None:
     (tmp_path / there).mkdir()
     message = refusal(tmp_path, tmp_path)
     assert message.startswith(f"{tmp_path} is not in a git repository")
@@ -200,7 +200,7 @@ def test_a_repository_without_a_commit_is_refused_with_what_to_type(tmp_path: Pa
     assert message.endswith("type: git add . && git commit -m 'first commit'")
 
 
-def test_a_repository_of_somebody_else_is_refused_with_how_to_trust_it(tmp_path: Path) -> None:
+def test_a_repository_of_another_user_is_refused_with_how_to_trust_it(tmp_path: Path) -> None:
     repository(tmp_path / "r")
     script = f'GIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec {shutil.which("git")} "$@"'
     message = refusal(tmp_path / "r", tmp_path, PATH=program(tmp_path, script))
@@ -423,7 +423,7 @@ def objects(git: Git, commit_id: str) -> Path:
     return git.directory / ".git/objects" / commit_id[:2] / commit_id[2:]
 
 
-def test_a_commit_that_is_lost_is_told_from_a_name_that_is_wrong(tmp_path: Path) -> None:
+def test_a_commit_that_is_lost_is_distinguished_from_a_name_that_is_wrong(tmp_path: Path) -> None:
     git, _, dev = two_branches(tmp_path / "r")
     objects(git, dev).unlink()
     message = no_ends(git, target="dev")
@@ -435,7 +435,7 @@ def test_a_commit_that_is_lost_is_told_from_a_name_that_is_wrong(tmp_path: Path)
     )
 
 
-def test_a_commit_that_is_damaged_is_told_with_the_words_of_git(tmp_path: Path) -> None:
+def test_a_commit_that_is_damaged_is_reported_with_the_words_of_git(tmp_path: Path) -> None:
     git, main, dev = two_branches(tmp_path / "r")
     place = objects(git, main)
     place.chmod(0o644)
@@ -447,7 +447,7 @@ def test_a_commit_that_is_damaged_is_told_with_the_words_of_git(tmp_path: Path) 
     assert ends(git, target="dev").base == dev
 
 
-def test_a_branch_that_is_damaged_is_told_from_one_that_is_not_there(tmp_path: Path) -> None:
+def test_a_branch_that_is_damaged_is_distinguished_from_one_that_is_not_there(tmp_path: Path) -> None:
     git, main, _ = two_branches(tmp_path / "r")
     (tmp_path / "r/.git/refs/heads/dev").write_text("")
     message = no_ends(git, target="dev")
@@ -456,7 +456,7 @@ def test_a_branch_that_is_damaged_is_told_from_one_that_is_not_there(tmp_path: P
     assert ends(git).base == main
 
 
-def test_a_list_of_branches_that_is_damaged_is_told_with_the_words_of_git(tmp_path: Path) -> None:
+def test_a_list_of_branches_that_is_damaged_is_reported_with_the_words_of_git(tmp_path: Path) -> None:
     git, _, _ = two_branches(tmp_path / "r")
     found = opened(tmp_path / "r", tmp_path)
     git.do("pack-refs", "--all")

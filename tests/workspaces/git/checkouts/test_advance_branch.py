@@ -8,7 +8,8 @@ from weft.ports.workspaces import HeldError
 from weft.workspaces.git.base.program import Git, GitError, GitOutput
 from weft.workspaces.git.base.refs import tip
 from weft.workspaces.git.checkouts import advance_branch
-from weft.workspaces.git.checkouts.advance_branch import advance, checkout_of
+from weft.workspaces.git.checkouts.advance_branch import advance
+from weft.workspaces.git.checkouts.branch_checkouts import checkout_of
 from workspaces.git.repositories import DyingGit, KilledError, contents, grow, repository, write
 
 MAIN = "refs/heads/main"
@@ -275,7 +276,7 @@ def test_a_link_in_place_of_a_directory_is_kept(git: Git, before: str, after: st
 
 
 @pytest.mark.parametrize("bit", ["--assume-unchanged", "--skip-worktree"])
-def test_changes_that_git_was_told_not_to_look_at_are_kept(
+def test_changes_in_files_that_git_is_set_to_ignore_are_kept(
     git: Git, before: str, after: str, bit: str
 ) -> None:
     git.do("update-index", bit, "a")
@@ -315,7 +316,7 @@ def test_many_files_are_named_in_part(git: Git, before: str) -> None:
     assert "file08, file09 and 5 more. " in str(error)
 
 
-def test_what_to_type_is_told(git: Git, before: str, after: str) -> None:
+def test_the_message_says_what_to_type(git: Git, before: str, after: str) -> None:
     write(git.directory, {"a": "mine\n"})
     assert f"stash them (git -C {git.directory} stash)" in str(held(git, before, after))
     git.do("checkout", "a")
@@ -408,7 +409,7 @@ def test_a_branch_that_is_checked_out_twice_stays(git: Git, before: str, after: 
 @pytest.mark.parametrize(
     ("clean", "said"), [("cat", "smudge filter bad failed"), ("false", "clean filter 'bad' failed")]
 )
-def test_what_git_cannot_do_for_another_reason_is_told_in_its_words(
+def test_what_git_cannot_do_for_another_reason_is_reported_in_its_words(
     git: Git, before: str, after: str, clean: str, said: str
 ) -> None:
     for name, value in {"clean": clean, "smudge": "false", "required": "true"}.items():

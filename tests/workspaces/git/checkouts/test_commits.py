@@ -16,7 +16,7 @@ from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.base.names import RefNames
 from weft.workspaces.git.base.program import Git, GitError, GitOutput
 from weft.workspaces.git.checkouts.commits import record
-from weft.workspaces.git.checkouts.untracked_files import bring
+from weft.workspaces.git.checkouts.untracked_files import copy_in
 from weft.workspaces.git.worktrees.worktrees import Worktrees
 from workspaces.faults import quick_folder
 from workspaces.git.repositories import DyingGit, KilledError, commit, repository, write
@@ -35,7 +35,7 @@ FILES = {"README": "hello\n", "src/main.py": "main\n", ".gitignore": "*.log\n"}
 
 
 def worktree(folder: Path, *, sparse: tuple[str, ...] = ()) -> Git:
-    """A slice that has just begun; git is at its worktree."""
+    """A slice that has just started; git is in its worktree."""
     git = repository(folder / "top", FILES)
     head = git.line("rev-parse", "HEAD")
     place = git.directory / ".weft" / "a.b"
@@ -81,7 +81,7 @@ def note_brought(git: Git, *paths: bytes) -> None:
 # What is committed
 
 
-def test_a_commit_tells_what_it_is_of(git: Git, start: str) -> None:
+def test_a_commit_names_its_plan_subplan_step_and_attempt(git: Git, start: str) -> None:
     write(git.directory, {"new": "1"})
     head = recorded(git, subject="a/b:\n  write\tthe code ")
     assert git.line("log", "-1", "--format=%H %P %an <%ae> %cn%n%B") == (
@@ -237,12 +237,12 @@ def test_what_a_repository_within_says_is_to_be_run_is_not_run(git: Git, start: 
 # What it tells
 
 
-def test_nothing_is_told_if_nothing_was_done_and_how_far_it_got_is_noted(git: Git, start: str) -> None:
+def test_nothing_is_reported_if_nothing_was_done_and_the_progress_is_noted(git: Git, start: str) -> None:
     assert recorded(git) == ""
     assert git.line("rev-parse", NAMES.tip(PATH)) == start
 
 
-def test_commits_of_the_agent_s_own_are_kept_and_told(git: Git, start: str) -> None:
+def test_commits_of_the_agent_s_own_are_kept_and_reported(git: Git, start: str) -> None:
     own = commit(git, {"own": "1"})
     assert recorded(git) == own
     assert recorded(git, "test") == ""
@@ -250,13 +250,13 @@ def test_commits_of_the_agent_s_own_are_kept_and_told(git: Git, start: str) -> N
     assert git.line("rev-parse", f"{recorded(git, 'review')}^") == own
 
 
-def test_recorded_again_it_is_told_again(git: Git) -> None:
+def test_recorded_again_it_is_reported_again(git: Git) -> None:
     write(git.directory, {"new": "1"})
     head = recorded(git)
     assert [recorded(git), recorded(git), recorded(git, attempt=2)] == [head, head, ""]
 
 
-def test_done_anew_from_its_start_it_has_done_nothing(git: Git, start: str) -> None:
+def test_done_again_from_its_start_it_has_done_nothing(git: Git, start: str) -> None:
     commit(git, {"own": "1"})
     own = recorded(git)
     git.do("reset", "-q", "--hard", start)
@@ -296,7 +296,7 @@ def test_what_was_recorded_is_kept_even_if_the_log_is_gone(git: Git, start: str)
     assert kept(git) == {own}
 
 
-def test_a_commit_that_the_log_tells_of_and_that_is_gone_is_no_trouble(git: Git) -> None:
+def test_a_missing_commit_in_the_reflog_is_ignored(git: Git) -> None:
     with (git_dir(git) / "logs" / "HEAD").open("a") as log:
         log.write(f"{'0' * 40} {'1' * 40} A <a> 1 +0000\tx\n")
     write(git.directory, {"new": "1"})
@@ -351,7 +351,7 @@ def commands(error: WorkspaceError) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(("choice", "expected"), [(0, ["A new", "A own"]), (1, ["A new"])])
-def test_either_command_that_is_told_lets_it_go_on(
+def test_either_command_in_the_message_lets_it_continue(
     git: Git, start: str, choice: int, expected: list[str]
 ) -> None:
     on_another_branch(git)
@@ -364,7 +364,7 @@ def test_either_command_that_is_told_lets_it_go_on(
     assert changes(git, start) == expected
 
 
-def test_a_merge_half_done_is_kept_and_told(git: Git, start: str) -> None:
+def test_a_merge_half_done_is_kept_and_reported(git: Git, start: str) -> None:
     git.do("switch", "-q", "-c", "other")
     commit(git, {"README": "theirs\n"})
     git.do("switch", "-q", SHOWN)
@@ -393,7 +393,7 @@ def test_a_file_that_a_half_done_merge_took_away_is_no_trouble(git: Git) -> None
         recorded(git)
 
 
-def test_a_branch_that_is_gone_can_be_had_back(git: Git) -> None:
+def test_a_branch_that_is_gone_can_be_restored(git: Git) -> None:
     own = commit(git, {"own": "1"})
     git.do("update-ref", "-d", BRANCH)
     write(git.directory, {"new": "2"})
@@ -465,7 +465,7 @@ def test_what_is_no_worktree_is_not_taken_for_a_part_of_the_user_s_checkout(git:
 
 
 class RacingGit(Git):
-    """Somebody else moves the branch while a commit is made."""
+    """Another program moves the branch while a commit is made."""
 
     def ask(
         self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
@@ -496,7 +496,7 @@ def test_a_lock_that_a_dead_git_left_in_the_worktree_is_removed(git: Git) -> Non
     assert list(git_dir(git).glob("*.lock")) == []
 
 
-def test_a_lock_in_the_repository_is_left_and_told(git: Git) -> None:
+def test_a_lock_in_the_repository_is_left_and_reported(git: Git) -> None:
     lock = git.directory.parents[1] / ".git" / f"{BRANCH}.lock"
     lock.touch()
     write(git.directory, {"new": "1"})
@@ -635,7 +635,7 @@ def test_whatever_was_committed_can_be_found_and_nothing_ignored_or_brought_is_i
         git = worktree(folder)
         write(git.directory.parents[1], {".env": "secret", "lib/x": "large"})
         top = git.directory.parents[1]
-        bring(top, git.directory, copy=(".env",), link=("lib",), top=top, worktree=git.directory)
+        copy_in(top, git.directory, copy=(".env",), link=("lib",), top=top, worktree=git.directory)
         for operation in performed:
             perform(git, operation)
         record_or_refuse(git)

@@ -85,7 +85,7 @@ def test_the_branch_has_moved_and_the_files_have_not(scene: Scene) -> None:
     assert (scene.status(), contents(scene.top)) == ("", scene.done)
 
 
-def test_where_nothing_had_begun_it_is_left_to_the_next_landing(scene: Scene) -> None:
+def test_where_nothing_had_started_it_is_left_to_the_next_landing(scene: Scene) -> None:
     scene.note()
     finish_forwards(scene.git)
     assert (scene.main, scene.status()) == (scene.before, "")
@@ -137,7 +137,7 @@ def test_the_next_landing_finishes_it_first(scene: Scene) -> None:
     assert (scene.main, scene.status(), contents(scene.top)) == (scene.after, "", scene.done)
 
 
-def test_a_user_who_has_switched_to_another_branch_is_left_alone(scene: Scene) -> None:
+def test_a_checkout_that_the_user_has_switched_to_another_branch_is_left_alone(scene: Scene) -> None:
     scene.note()
     half_way(scene)
     scene.git.do("symbolic-ref", "HEAD", "refs/heads/later")

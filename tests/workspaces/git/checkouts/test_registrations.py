@@ -44,7 +44,7 @@ def test_one_that_another_is_writing_is_waited_for(git: Git) -> None:
     assert len(waits) == 3
 
 
-def test_one_that_stays_half_written_is_told(git: Git) -> None:
+def test_one_that_stays_half_written_is_reported(git: Git) -> None:
     entry = half_written(git)
     registrations = Registrations(git, git.directory / ".git", pause=lambda _: None)
     with pytest.raises(
@@ -77,7 +77,7 @@ def test_one_at_a_time_reads_or_writes_the_entries(git: Git, tmp_path: Path) -> 
     assert watching.asked == 3
 
 
-def test_whatever_else_git_says_is_told(git: Git, tmp_path: Path) -> None:
+def test_other_messages_of_git_are_reported(git: Git, tmp_path: Path) -> None:
     with pytest.raises(GitError, match="not a working tree"):
         Registrations(git, git.directory / ".git").remove(tmp_path / "unknown")
 

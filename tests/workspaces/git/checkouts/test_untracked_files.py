@@ -10,7 +10,7 @@ import pytest
 
 from weft.workspaces.git.base.program import Git, GitError
 from weft.workspaces.git.base.worktree_links import git_dir_of
-from weft.workspaces.git.checkouts.untracked_files import BroughtFiles, bring, brought_into, is_in
+from weft.workspaces.git.checkouts.untracked_files import CopiedFiles, copied_into, copy_in, is_in
 from weft.workspaces.git.worktrees.worktrees import Worktrees
 from workspaces.faults import KilledError, Machine, quick_folder
 from workspaces.git.repositories import commit, repository, surroundings, write
@@ -53,9 +53,9 @@ def worktree(git: Git) -> Path:
     return place
 
 
-def brought(worktree: Path, *copy: str, link: tuple[str, ...] = (), inside: str = ".") -> BroughtFiles:
+def brought(worktree: Path, *copy: str, link: tuple[str, ...] = (), inside: str = ".") -> CopiedFiles:
     top = worktree.parents[1]
-    return bring(top / inside, worktree / inside, copy=copy, link=link, top=top, worktree=worktree)
+    return copy_in(top / inside, worktree / inside, copy=copy, link=link, top=top, worktree=worktree)
 
 
 def new(worktree: Path) -> dict[str, Made]:
@@ -103,7 +103,7 @@ def test_nothing_of_git_s_or_weft_s_own_is_brought(top: Path, worktree: Path) ->
 def test_nothing_that_is_tracked_is_replaced(git: Git, top: Path, worktree: Path) -> None:
     write(worktree, {"src/main.py": "changed by an agent"})
     told = brought(worktree, "src/main.py", link=("src", "plans/plan.yaml"))
-    assert told == BroughtFiles(files=(), left_out=("plans/plan.yaml", "src"))
+    assert told == CopiedFiles(files=(), left_out=("plans/plan.yaml", "src"))
     assert tree(worktree)["src/main.py"] == "changed by an agent"
 
 
@@ -119,11 +119,11 @@ def test_a_folder_in_place_of_a_tracked_file_is_not_brought(git: Git, top: Path,
     assert tree(worktree)["big"] == "a file here"
 
 
-def test_what_somebody_else_put_there_is_left(top: Path, worktree: Path) -> None:
+def test_what_another_program_put_there_is_left(top: Path, worktree: Path) -> None:
     write(worktree, {".env": "an agent's", "node_modules/x": "an agent's"})
     (worktree / "big").symlink_to(str(top.parent / "nowhere"))
     told = brought(worktree, ".env", "big/**", link=("node_modules",))
-    assert told == BroughtFiles(files=(), left_out=(".env", "big/file", "node_modules"))
+    assert told == CopiedFiles(files=(), left_out=(".env", "big/file", "node_modules"))
     assert new(worktree) == {
         ".env": "an agent's",
         "node_modules/x": "an agent's",
@@ -154,7 +154,7 @@ def test_brought_again_it_is_as_it_is_now(top: Path, worktree: Path) -> None:
     write(worktree, {"own": "an agent's"})
     brought(worktree, ".env", "big/**")
     assert new(worktree) == {".env": "new secret", "big/file": "large", "own": "an agent's"}
-    assert brought_into(git_dir_of(worktree)) == {b".env", b"big", b"big/file"}
+    assert copied_into(git_dir_of(worktree)) == {b".env", b"big", b"big/file"}
 
 
 def test_what_was_brought_and_then_committed_is_the_slice_s(git: Git, worktree: Path) -> None:
@@ -173,8 +173,8 @@ def test_what_was_brought_and_became_a_directory_is_left(worktree: Path) -> None
 
 
 def test_nothing_to_bring_is_no_trouble(worktree: Path) -> None:
-    assert brought(worktree) == BroughtFiles(files=(), left_out=())
-    assert brought_into(git_dir_of(worktree)) == frozenset()
+    assert brought(worktree) == CopiedFiles(files=(), left_out=())
+    assert copied_into(git_dir_of(worktree)) == frozenset()
 
 
 def test_whenever_it_fails_the_next_try_brings_all_and_all_is_noted(worktree: Path) -> None:
@@ -187,7 +187,7 @@ def test_whenever_it_fails_the_next_try_brings_all_and_all_is_noted(worktree: Pa
     while cut:
         number += 1
         cut = is_cut_off(action, number)
-        assert new(worktree).keys() <= set(map(os.fsdecode, brought_into(git_dir)))
+        assert new(worktree).keys() <= set(map(os.fsdecode, copied_into(git_dir)))
         action()
         assert new(worktree).keys() == expected
         for path in expected:
@@ -234,7 +234,7 @@ def test_a_link_to_a_directory_stands_for_what_the_file_names_in_it(top: Path, w
 def test_worktrees_are_not_copied_into_each_other(top: Path, worktree: Path) -> None:
     write(top, {".worktreeinclude": ".env\n**/*.key\n", ".weft/x/.env": "Weft's"})
     write(worktree, {"other.key": "an agent's"})
-    assert brought(worktree) == BroughtFiles(files=(".env", "src/one.key"), left_out=())
+    assert brought(worktree) == CopiedFiles(files=(".env", "src/one.key"), left_out=())
 
 
 def test_a_repository_among_what_is_ignored_is_not_copied(top: Path, worktree: Path) -> None:
@@ -245,7 +245,7 @@ def test_a_repository_among_what_is_ignored_is_not_copied(top: Path, worktree: P
 
 def test_a_file_that_names_nothing_is_no_trouble(top: Path, worktree: Path) -> None:
     write(top, {".worktreeinclude": "nothing\n"})
-    assert brought(worktree) == BroughtFiles(files=(), left_out=())
+    assert brought(worktree) == CopiedFiles(files=(), left_out=())
 
 
 def test_names_may_be_anything(top: Path, worktree: Path) -> None:

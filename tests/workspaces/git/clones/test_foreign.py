@@ -183,7 +183,7 @@ def _put(top: Path, data: bytes, name: str = "") -> str:
         (b"tree 13\x00100644 a\0xyz!", "ends within an entry"),
     ],
 )
-def test_a_broken_object_is_told(tmp_path: Path, data: bytes, message: str) -> None:
+def test_a_broken_object_is_reported(tmp_path: Path, data: bytes, message: str) -> None:
     oid = _put(tmp_path, data)
     with pytest.raises(UntrustedError, match=message):
         LooseObjects(Tree(tmp_path), MANY).reachable([oid])

@@ -64,7 +64,7 @@ def seen(found: ConflictForecast, name: str) -> list[tuple[str, tuple[str, ...]]
     return [(conflict.other, conflict.files) for conflict in found.conflicts(name)]
 
 
-def test_a_conflict_is_told_from_both_sides(git: CountingGit) -> None:
+def test_a_conflict_is_distinguished_from_both_sides(git: CountingGit) -> None:
     found = foresight(
         git, one={"a": "one\n"}, two={"a": "two\n", "b": "two\n"}, three={"b": "three\n", "n": "n"}
     )
@@ -85,7 +85,7 @@ def test_branches_that_touch_nothing_in_common_are_not_merged(git: CountingGit) 
     assert git.asked == ["diff-tree"]
 
 
-def test_a_branch_that_nobody_told_of_has_no_conflicts(git: CountingGit) -> None:
+def test_an_unknown_branch_has_no_conflicts(git: CountingGit) -> None:
     assert seen(foresight(git), "one") == []
     assert git.asked == []
 
@@ -98,7 +98,7 @@ def test_a_file_where_the_other_has_a_directory(git: CountingGit) -> None:
     assert seen(found, "one") == [("two", ("n",))]
 
 
-def test_two_kinds_of_file_are_told_by_their_name(git: CountingGit) -> None:
+def test_two_kinds_of_file_are_reported_by_their_name(git: CountingGit) -> None:
     found = foresight(git, one={"a": ("b",)}, two={"a": f"{LINES}x\n"})
     assert seen(found, "one") == [("two", ("a",))]
 
@@ -130,7 +130,7 @@ def test_what_was_merged_is_not_merged_again_until_one_moves(git: CountingGit) -
     assert git.asked == []
 
 
-def test_conflicts_are_in_the_order_of_names_whoever_moved_last(git: CountingGit) -> None:
+def test_conflicts_are_in_the_order_of_names_whichever_branch_moved_last(git: CountingGit) -> None:
     found = foresight(git, one={"a": "one\n"}, two={"a": "two\n"}, three={"a": "three\n"})
     seen(found, "three")
     go(git, found, "one", {"a": "one more\n"})
@@ -165,7 +165,7 @@ def test_a_branch_that_is_gone_is_in_no_conflict(git: CountingGit) -> None:
     assert seen(found, "two") == []
 
 
-def test_a_branch_that_began_elsewhere_is_compared_with_that(git: CountingGit) -> None:
+def test_a_branch_that_started_elsewhere_is_compared_with_that(git: CountingGit) -> None:
     found = ConflictForecast(git)
     start = grow(git, "start", {"a": "start\n"})
     found.moved("one", start, grow(git, "one", {"b": "one\n"}, start))

@@ -127,7 +127,7 @@ def test_one_that_is_there_already_is_left_as_it_is(worktrees: Worktrees, made: 
     assert (made / "cache.log").exists()
 
 
-def test_a_clean_one_with_something_else_checked_out_is_made_anew(
+def test_a_clean_one_with_something_else_checked_out_is_made_again(
     git: Git, worktrees: Worktrees, made: Path
 ) -> None:
     git.do("rm", "-rq", "src")
@@ -168,7 +168,7 @@ def test_a_commit_that_is_checked_out_and_has_no_name_is_not_lost(
     assert files(made) == FILES
 
 
-def test_one_for_verifying_is_made_anew_whatever_is_in_it(
+def test_one_for_verifying_is_made_again_whatever_is_in_it(
     git: Git, worktrees: Worktrees, place: Path
 ) -> None:
     worktrees.make(place, branch=None, commit=git.line("rev-parse", "HEAD"))
@@ -178,7 +178,7 @@ def test_one_for_verifying_is_made_anew_whatever_is_in_it(
     assert files(place) == FILES
 
 
-def test_files_that_nobody_knows_are_not_touched(worktrees: Worktrees, place: Path, head: str) -> None:
+def test_unknown_files_are_not_touched(worktrees: Worktrees, place: Path, head: str) -> None:
     write(place, {"mine": "precious"})
     with pytest.raises(WorkspaceError, match=r"/a exists and is not a worktree.*move it away"):
         worktrees.make(place, branch=BRANCH, commit=head)
@@ -229,7 +229,7 @@ def test_one_whose_directory_is_gone_is_made_again(
 
 
 @pytest.mark.parametrize(("reason", "told"), [("on a stick", ": on a stick"), ("", "")])
-def test_one_that_is_gone_and_locked_is_left_to_who_locked_it(
+def test_one_that_is_gone_and_locked_is_left_alone(
     git: Git, worktrees: Worktrees, made: Path, head: str, reason: str, told: str
 ) -> None:
     git.do("worktree", "lock", "--reason", reason, str(made))
@@ -336,7 +336,7 @@ def leave(git: Git, place: Path, head: str, left: str, branch: str | None) -> No
         write(place, {"README": "half"})
 
 
-def test_a_worktree_whose_checkout_was_cut_off_is_not_used_and_made_anew(
+def test_a_worktree_whose_checkout_was_cut_off_is_not_used_and_made_again(
     git: Git, worktrees: Worktrees, place: Path, head: str
 ) -> None:
     with pytest.raises(KilledError):
@@ -528,7 +528,7 @@ def test_no_step_starts_in_anything_else(
         worktrees.prove(made, BRANCH)
 
 
-def test_the_command_that_an_error_tells_mends_it(git: Git, worktrees: Worktrees, made: Path) -> None:
+def test_the_command_in_an_error_message_fixes_it(git: Git, worktrees: Worktrees, made: Path) -> None:
     switched(git, made)
     with pytest.raises(WorkspaceError) as error:
         worktrees.prove(made, BRANCH)
@@ -565,7 +565,7 @@ def test_a_sparse_worktree_may_be_empty(git: Git, worktrees: Worktrees, place: P
     worktrees.prove(place, BRANCH)
 
 
-def test_another_choice_of_directories_makes_it_anew(worktrees: Worktrees, place: Path, head: str) -> None:
+def test_another_choice_of_directories_makes_it_again(worktrees: Worktrees, place: Path, head: str) -> None:
     worktrees.make(place, branch=BRANCH, commit=head, sparse=["lib"])
     assert "src/main.py" not in files(place)
     worktrees.make(place, branch=BRANCH, commit=head, sparse=["src"])
@@ -808,7 +808,7 @@ def test_git_is_not_asked_for_all_worktrees_where_none_can_be_meant(git: Git, ma
     assert not [command for command in asked if "list" in command or "for-each-ref" in command]
 
 
-def test_worktrees_are_listed_with_all_that_git_tells(
+def test_worktrees_are_listed_with_all_that_git_reports(
     git: Git, worktrees: Worktrees, made: Path, head: str
 ) -> None:
     other = made.parent / "b"

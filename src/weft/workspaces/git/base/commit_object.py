@@ -60,8 +60,11 @@ def write_commit(
         return _write(git, draft)
     if sign is SigningFailure.REQUIRED:
         _refuse_unsigned(git, draft.parents)
+    # The id of the unsigned commit identifies the draft: it is a hash of everything but the signature. A signed
+    # commit cannot serve as the key, since gpg and ssh put a time or random bytes into each signature.
     key, notes = (_write(git, draft) if once else ""), _Notes(git, "signed")
     noted = notes.read(key) if once else ""
+    # Nothing but the note leads to that commit, so a `git gc` of the user may have removed it since.
     if noted and git.says_yes("cat-file", "-e", noted):
         return noted
     try:
@@ -107,6 +110,8 @@ def _write_signed(git: Git, draft: CommitDraft, seconds: float) -> str:
 
 def _command(draft: CommitDraft) -> tuple[str, ...]:
     parents = (part for parent in draft.parents for part in ("-p", parent))
+    # Messages are UTF-8 here. With another i18n.commitEncoding in the user's configuration, git would declare
+    # that encoding in the commit without converting the bytes.
     return ("-c", "i18n.commitEncoding=UTF-8", "commit-tree", draft.tree, *parents, "-F", "-")
 
 
@@ -153,6 +158,8 @@ def _list_unsigned(git: Git, parents: Sequence[str]) -> Iterator[str]:
     """Yields the unsigned commits that the other parents have and the first one lacks, newest first."""
     noted = set(_Notes(git, "unsigned").commits())
     if noted and len(parents) > 1:
+        # Only commits that this merge would bring in count: what the first parent has already, landed earlier
+        # and is no longer a reason to hold anything.
         commits = git.line("rev-list", "--topo-order", *parents[1:], f"^{parents[0]}").splitlines()
         yield from (commit for commit in commits if commit in noted)
 
@@ -166,7 +173,7 @@ def _resigning_command(git: Git, first: str) -> str:
 
 
 def _remedy(git: Git) -> str:
-    """Returns the advice for a person whose signing program fails."""
+    """Returns the advice about a failing signing program."""
     trial = f"git -C {shlex.quote(str(git.directory))} commit-tree -S -m trial HEAD^{{tree}}"
     return f"to see it fail, type: {trial}; {_OFF}"
 

@@ -115,6 +115,7 @@ def _describe_conflicts(git: Git, conflicts: Sequence[Conflict], *, branch: str,
 def _side(git: Git, name: str, other_branch: str, paths: Sequence[str]) -> _Side:
     """Returns the commits that a side has made to these files since the other side branched off."""
     since = f"{_commit(git, other_branch)}..{_commit(git, name)}"
+    # `--literal-pathspecs`, because a file name may look like a glob or start with `:`.
     log = git.do(
         "--literal-pathspecs", "log", "-z", f"--max-count={_MOST_COMMITS_READ}", "--name-only", "--no-renames",
         "--no-show-signature", _LOG, since, "--", *paths,
@@ -162,6 +163,8 @@ def _verb(conflict: Conflict, version: TreeVersion | None) -> str:
 def _texts(git: Git, names: Iterable[str]) -> dict[str, str]:
     """Returns the contents of these objects, without binary and very large files."""
     requested = [name for name in names if name]
+    # Sizes first: `--batch` would read and send an object of any size, and a message shows only a few lines of
+    # it.
     sizes = _batch(git, "--batch-check=%(objecttype) %(objectsize)", requested).split(b"\n")
     small = [name for name, line in zip(requested, sizes, strict=False) if _is_small(line)]
     rest = _batch(git, "--batch=%(objectsize)", small)

@@ -32,7 +32,9 @@ DOCTOR = "weft doctor --fix"
 
 
 def broken_refs(git: Git, *prefixes: str) -> list[str]:
-    """Returns the refs with these prefixes that are unreadable or whose objects are missing."""
+    """Returns the refs with these prefixes that are unreadable or lead to missing objects."""
+    # git does not list a ref that it cannot parse; it only warns. A ref whose object is missing is listed like
+    # any other. So both the warnings and the objects have to be checked.
     listed = git.ask("for-each-ref", "--format=%(objectname) %(refname)", *prefixes)
     pairs = [line.split(" ", 1) for line in listed.text.splitlines()]
     ids = os.fsencode("".join(f"{oid}\n" for oid, _ in pairs))
@@ -44,6 +46,8 @@ def broken_refs(git: Git, *prefixes: str) -> list[str]:
 def last_commit(git: Git, ref: str, others: Sequence[str] = ()) -> str:
     """Returns the newest commit in the branch's reflog, or else in `others`, that exists; empty if none does."""
     logged = re.findall(_LOGGED, text_of(git.common / "logs" / ref) or "")
+    # A power loss can leave a reflog entry whose commit never reached the disk, so the newest entry is not
+    # always usable.
     candidates = dict.fromkeys((*reversed(logged), *others))
     return next((oid for oid in candidates if oid.strip("0") and _is_whole(git, oid)), "")
 
@@ -102,12 +106,16 @@ def rebuild_packed_refs(git: Git) -> list[str]:
     lines = [line for line in _packed(common).splitlines(keepends=True) if re.fullmatch(_PACKED, line)]
     lock = common / "packed-refs.lock"
     try:
+        # `packed-refs.lock` is git's own lock. While it exists no git can pack or delete refs, so no line is
+        # lost between reading the file and replacing it.
         with lock.open("xb") as file:
             file.writelines(lines)
     except FileExistsError:
         raise WorkspaceError(f"{lock} exists; if no git runs in this repository, type: rm {lock}") from None
     _put_aside(common, "packed-refs")
     lock.rename(common / "packed-refs")
+    # Reflogs outlive a damaged `packed-refs`. A branch that has a reflog, but neither a line nor a file, was on
+    # a damaged line.
     lost = [ref for ref in _logged_branches(common) if git.ask("show-ref", "--verify", ref).exit_code]
     return [ref for ref in lost if restore_ref(git, ref)]
 

@@ -15,9 +15,12 @@ _KEPT = (
 PAGER = "GIT_PAGER"
 _SET = {
     "GIT_TERMINAL_PROMPT": "0",
+    # Without this, `git status` takes index.lock to write back what it learnt, and a user's git fails
+    # meanwhile.
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_EDITOR": "false",
     PAGER: "cat",
+    # Weft recognises some errors by git's English messages.
     "LC_ALL": "C",
 }
 

@@ -31,6 +31,8 @@ class CommonChanges:
     def __init__(self, commits: Iterable[Iterable[str]]) -> None:
         self._commits: list[frozenset[str]] = []
         self._touched_by: dict[str, list[int]] = {}
+        # One string object per file name: a file that a thousand commits touch would otherwise be stored a
+        # thousand times.
         names: dict[str, str] = {}
         for number, files in enumerate(commits):
             touched = frozenset(names.setdefault(file, file) for file in files)

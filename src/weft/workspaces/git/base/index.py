@@ -16,7 +16,7 @@ from weft.workspaces.git.base.sparse import settings
 KEPT = "index.damaged"
 _MOST = 1 << 32
 """Bytes; git writes no larger index."""
-_BEGINS = b"DIRC"
+_MAGIC = b"DIRC"
 _HASHES = ((20, "sha1"), (32, "sha256"))
 """The length of the hash at the end of an index, by the object format of the repository."""
 
@@ -29,7 +29,7 @@ def is_damaged(git_dir: Path) -> bool:
         return False
     except OSError:
         return True
-    return not (data.startswith(_BEGINS) and any(_fits(data, *kind) for kind in _HASHES))
+    return not (data.startswith(_MAGIC) and any(_fits(data, *kind) for kind in _HASHES))
 
 
 def _fits(data: bytes, size: int, name: str) -> bool:

@@ -33,9 +33,13 @@ def _entries(index: bytes, width: int) -> Iterator[tuple[int, bytes]]:
     at, path = _HEADER, b""
     for _ in range(count):
         start = at
+        # Layout of an entry: ten 32-bit fields of stat data, the object id, 16 bits of flags (with the stage in
+        # bits 12 and 13), 16 more if the extended bit is set, then the path up to a NUL.
         flags = int.from_bytes(_cut(index, at + _FIXED + width, 2), "big")
         at += _FIXED + width + (4 if flags & _EXTENDED else 2)
         if version == _COMPRESSED:
+            # Version 4 stores how many bytes to drop from the end of the previous path, then the rest of this
+            # one, unpadded.
             removed, at = _number(index, at)
             if removed > len(path):
                 raise ValueError("a path is cut too short")

@@ -50,7 +50,7 @@ def lock_in_the_way(message: str) -> str | None:
 
 
 def about_lock(lock: str) -> str:
-    """Returns the message for a user whose git is blocked by a lock file."""
+    """Returns the message about a lock file that blocks git."""
     return (
         f"another git is running, or a killed one has left its lock {lock}; if no git runs in this repository, "
         f"type: rm {shlex.quote(lock)}"
@@ -81,6 +81,7 @@ def users_of(lock: Path, directory: Path) -> Iterator[int]:
     identity = identity_of(lock)
     for process in _processes():
         with suppress(*_GONE):
+            # git closes some locks before it renames them, so an open file alone would not show every owner.
             if (_is_git(process) and _place(process).is_relative_to(directory.resolve())) or _has_open(
                 process, lock.name, identity
             ):
@@ -113,6 +114,8 @@ def holders_of(lock: Path, checkouts: Checkouts, checkout: Path | None) -> Itera
         with suppress(*_GONE):
             if _has_open(process, lock.name, identity) or (
                 _is_git(process)
+                # A git that started after the lock was written cannot have created it. Without this test, a
+                # user's editor that runs git all the time would keep a stale lock alive for ever.
                 and _started(process) <= written + _SLACK
                 and _can_lock(process)
                 and _works_on(process, checkouts, checkout)
@@ -125,6 +128,7 @@ def _processes() -> Iterator[Path]:
 
 
 def _is_git(process: Path) -> bool:
+    # This also matches the helper programs of git, such as `git-remote-https`.
     return process.joinpath("comm").read_text(errors="replace").startswith("git")
 
 
@@ -134,6 +138,8 @@ def _place(process: Path) -> Path:
 
 def _can_lock(process: Path) -> bool:
     words = process.joinpath("cmdline").read_bytes().split(b"\0")
+    # Long-lived readers, such as a pager on `git log` or the fsmonitor daemon, would otherwise keep every lock
+    # in doubt.
     return not any(os.fsdecode(word) in _NEVER_LOCK for word in words)
 
 
@@ -148,6 +154,9 @@ def _works_on(process: Path, checkouts: Checkouts, checkout: Path | None) -> boo
 
 def _started(process: Path) -> float:
     """Returns the start time of a process in seconds since the epoch."""
+    # The second field is the program's name in parentheses and may contain spaces and parentheses itself, so
+    # the split starts after the last one. Field 22 of proc(5), here the 20th, is the start in clock ticks after
+    # boot.
     fields = process.joinpath("stat").read_text(errors="replace").rpartition(")")[2].split()
     return _booted() + int(fields[19]) / os.sysconf("SC_CLK_TCK")
 

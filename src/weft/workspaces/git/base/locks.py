@@ -1,8 +1,8 @@
 """The treatment of lock files that block git.
 
-In a worktree of Weft in which no step runs, such a lock is removed once no process can own it: no process has it
+In a worktree of Weft in which no step runs, such a lock is removed once no process can own it: no process holds it
 open, no git works in the worktree, and it has not changed for a moment. Elsewhere Weft removes only the locks of
-its own killed gits (see `children`); any other lock may belong to the user, and the user decides.
+its own killed gits (see `child_records`); any other lock may belong to the user, and the user decides.
 """
 
 import os
@@ -17,7 +17,7 @@ from weft.workspaces.git.base.program import GitError
 
 _OWN = ("index.lock", "HEAD.lock")
 _LONGEST = 2.0
-_LOOKS = 40
+_CHECKS = 40
 
 
 @contextmanager
@@ -34,13 +34,15 @@ def explain_lock_errors() -> Generator[None]:
 
 def remove_stale_locks(directory: Path, git_dir: Path, *, pause: Pause = time.sleep) -> None:
     """Removes the locks of dead gits from a worktree of Weft; waits a limited time for living gits."""
+    # Only these two locks belong to a single worktree. Locks of refs are shared with the user's checkouts and
+    # are left to `child_records`.
     for name in _OWN:
         _remove_when_stale(git_dir / name, directory, pause)
 
 
 def _remove_when_stale(lock: Path, directory: Path, pause: Pause) -> None:
     wait = MOMENT
-    for _ in range(_LOOKS):
+    for _ in range(_CHECKS):
         if not os.path.lexists(lock):
             return
         # `is_stale` pauses for `wait` seconds, so this loop does not spin.

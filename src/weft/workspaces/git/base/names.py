@@ -17,6 +17,8 @@ from weft.ids import file_name
 
 def dotted(path: str) -> str:
     """Returns the flat name of a subplan. git allows no name that ends with `.lock` or has two dots in a row."""
+    # A branch `a` and a branch `a/b` cannot both exist, because git stores refs as files and directories.
+    # Subplans nest, so their paths are flattened.
     name = file_name(path).replace("..", ".")  # shortening a long name before a dot gives two in a row
     return f"{name}@" if name.endswith(".lock") else name
 
@@ -39,7 +41,8 @@ class RefNames(Struct, frozen=True):
     def start(self, path: str) -> str:
         return f"refs/weft/start/{self.plan}/{dotted(path)}"
 
-    def told(self, path: str) -> str:
+    def reported(self, path: str) -> str:
+        # The ref keeps its first name, because existing repositories have it.
         return f"refs/weft/told/{self.plan}/{dotted(path)}"
 
     def tip(self, path: str) -> str:

@@ -22,23 +22,29 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.ports.workspaces import InfraError
-from weft.workspaces.git.base.children import TIMED_OUT, ChildRecord, Leavings, can_lock, recorded
+from weft.workspaces.git.base.child_records import TIMED_OUT, ChildRecord, LeftoverLocks, can_lock, recorded
 from weft.workspaces.git.base.environment import PAGER, clean, kept
 from weft.workspaces.git.base.lock_files import lock_in_the_way
-from weft.workspaces.git.base.repository_programs import LISTING, NO_TRANSPORT, variables
+from weft.workspaces.git.base.repository_programs import LISTING, NO_TRANSPORT, variables, without_filters
 from weft.workspaces.git.base.settings import GitSettings, settings_in
 from weft.workspaces.git.base.worktree_links import git_dir_at, place_of, shared_git_dir
 
 _CONFIG = {
     "core.hooksPath": os.devnull,
+    # The value may be the path of a program, which `git status` would run.
     "core.fsmonitor": "false",
+    # Otherwise names with bytes above 127 come as octal escapes in the few outputs that have no `-z`.
     "core.quotePath": "false",
+    # commit_object decides about signatures, with a time limit.
     "commit.gpgSign": "false",
+    # A background gc would outlive the command and lock `packed-refs` while Weft works.
     "gc.auto": "0",
     "maintenance.auto": "false",
     "submodule.recurse": "false",
     "advice.detachedHead": "false",
 }
+# The index goes to the clone as a copy of one file, so it may not be split. With the other two settings git
+# trusts no directory times and compares all stat data of a file, which a step may have forged in part.
 _APART = ("-c", "core.splitIndex=false", "-c", "core.untrackedCache=false", "-c", "core.checkStat=default")
 PATIENCE = 300.0
 """The time limit in seconds for git on the files of a step with a clone.
@@ -95,8 +101,8 @@ def _answer(exit_code: int, out: bytes, err: bytes) -> GitOutput:
 class Git:
     """git in one directory.
 
-    In a workspace whose steps have a clone, variables name the git directory, because a step may have changed the
-    `.git` file that leads there. No filter runs on its files. git has a time limit, because the files may be of
+    In a workspace with a clone, variables name the git directory, because a step may have changed the `.git` file
+    that leads there. No filter runs on its files. git has a time limit, because the files may be of
     any kind.
     """
 
@@ -161,7 +167,7 @@ class Git:
     def _options(self) -> tuple[str, ...]:
         if self._clone_git_dir is None:
             return _OPTIONS
-        return (*_OPTIONS, *_APART, *_without_filters(self.directory, self._base_environ))
+        return (*_OPTIONS, *_APART, *without_filters(self.directory, self._base_environ))
 
     @cached_property
     def common(self) -> Path:
@@ -192,6 +198,9 @@ class Git:
                 input=stdin,
                 capture_output=True,
                 check=False,
+                # A Ctrl-C goes to the foreground process group only, so git finishes its checkout while Weft
+                # shuts down. The inherited descriptor keeps the record locked as long as this git or a child of
+                # it is alive.
                 start_new_session=True,
                 pass_fds=record.descriptors,
             )
@@ -199,7 +208,7 @@ class Git:
         return _answer(completed.returncode, completed.stdout, completed.stderr)
 
     def _recorded(self, command: Sequence[str]) -> AbstractContextManager[ChildRecord]:
-        """Returns the record of a git that can take locks. If git is killed, its locks can be told apart."""
+        """Returns the record of a git that can take locks. If git is killed, its locks can be recognised."""
         if not can_lock(command) or self._shared is None:
             return nullcontext(ChildRecord())
         return recorded(self._shared, git_dir_at(self.directory) or self._shared, command)
@@ -207,7 +216,7 @@ class Git:
     def _remove_lock(self, lock: str) -> bool:
         """Returns whether the lock is gone; removes it first if a killed git of Weft left it."""
         if self._shared is not None:
-            Leavings(self._shared).remove()
+            LeftoverLocks(self._shared).remove()
         return not os.path.lexists(self.directory / lock)
 
     @property
@@ -232,6 +241,7 @@ class Git:
 
         `started` is called with the id of its process group, which the caller may kill earlier.
         """
+        # Otherwise the cached property would list the settings outside the time limit.
         if not self._works and "settings" not in vars(self):
             listed = _run_within(seconds, LISTING, self.directory, self._base_environ)
             if listed.exit_code == TIMED_OUT:
@@ -276,6 +286,7 @@ class Git:
                 env=self._environ,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
+                # A pipe could fill up and block git while only stdout is read.
                 stderr=stderr_file,
                 start_new_session=True,
             ) as process,
@@ -342,6 +353,8 @@ def _run_within(  # noqa: PLR0913 - everything that defines a process
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:
+            # The process is the leader of its own session, so its id is that of the group with all its child
+            # processes.
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             return GitOutput(TIMED_OUT, b"", f"it took longer than {seconds:g} s, and was ended")
@@ -357,7 +370,7 @@ def show(git: Git, *command: str, environ: Mapping[str, str], env: Mapping[str, 
     options = _OPTIONS
     if place is not None:
         overriding |= {"GIT_DIR": str(place), "GIT_WORK_TREE": str(git.directory)}
-        options += _without_filters(git.directory, {**clean(environ), **overriding})
+        options += without_filters(git.directory, {**clean(environ), **overriding})
     overriding |= {**NO_TRANSPORT, **variables(git.replaced, environ)}
     completed = subprocess.run(  # noqa: S603 - an argv of our own
         ("git", *options, *command),  # noqa: S607 - the git that the user has
@@ -366,27 +379,3 @@ def show(git: Git, *command: str, environ: Mapping[str, str], env: Mapping[str, 
         check=False,
     )
     return completed.returncode
-
-
-_FILTERS: dict[tuple[str, ...], tuple[str, ...]] = {}
-
-
-def _without_filters(directory: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns options that turn the user's filters off, because a step could choose the filtered files."""
-    relevant = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
-    key = (environ["GIT_DIR"], *(environ.get(name, "") for name in relevant))
-    if key not in _FILTERS:
-        completed = subprocess.run(
-            ("git", "config", "--name-only", "-z", "--get-regexp", r"^filter\."),  # noqa: S607 - the user's
-            cwd=directory,
-            env={**environ},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
-        names = {os.fsdecode(name).rpartition(".")[0] for name in completed.stdout.split(b"\0") if name}
-        neutral = ("clean=", "smudge=", "process=", "required=false")
-        _FILTERS[key] = tuple(
-            part for name in sorted(names) for setting in neutral for part in ("-c", f"{name}.{setting}")
-        )
-    return _FILTERS[key]

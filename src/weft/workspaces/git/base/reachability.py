@@ -26,6 +26,8 @@ class ReachabilityProof:
         """Returns whether the target holds all the work of the commit."""
         if commit not in self._proofs:
             self._proofs[commit] = is_ancestor(self._git, commit, self._target) or (
+                # The count is one cheap process, and a single commit that is no merge decides. Merges are
+                # repeated only if there is none.
                 not self._count(commit, "--no-merges") and self._are_reproducible(commit)
             )
         return self._proofs[commit]
@@ -52,4 +54,6 @@ class ReachabilityProof:
             trial = try_merge(self._git, *parents)
             if not trial.conflicts and trial.tree == tree:
                 return True
+        # A person may have resolved a conflict in this merge. If the target has had exactly this tree, the
+        # resolution landed too.
         return tree in self._git.line("log", "--format=%T", self._target, f"^{commit}").split()

@@ -81,6 +81,8 @@ def _loose(file: Path) -> str | None:
 
 def _content(file: Path) -> bytes | None:
     try:
+        # A step without a sandbox can replace a ref by a link or a pipe: NOFOLLOW refuses the first, NONBLOCK
+        # keeps the second from blocking for ever.
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -111,6 +113,7 @@ def _packed(common: Path) -> _Packed:
         stat = file.lstat()
     except FileNotFoundError:
         return _NONE
+    # git replaces the file by a rename, so a new state has a new inode; times and size catch edits in place.
     return _parsed(file, (stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size))
 
 

@@ -34,6 +34,8 @@ def tip(git: Git, ref: str) -> str | None:
         oid = read_refs(git.common, (ref,)).get(ref)
     except UnusualRefError:
         return _tip_by_git(git, ref)
+    # A ref file is a few bytes, written and renamed before its commit's data is necessarily on disk. After a
+    # power loss it may name an object that does not exist, and git's message about it is the useful one.
     return oid if oid is None or _is_there(git, oid) else _tip_by_git(git, ref)
 
 
@@ -168,6 +170,7 @@ def _tree_of_loose(objects: Path, commit: str) -> str | None:
         return None
     try:
         packed = read_file(objects / commit[:2] / commit[2:], most=_LARGEST)
+        # The bound holds for the decompressed size: a few kilobytes can expand to gigabytes.
         content = zlib.decompressobj().decompress(packed, _LARGEST)
     except (OSError, UnsafeFileError, zlib.error):
         return None
@@ -184,6 +187,8 @@ def move(git: Git, moves: Sequence[RefMove], *, reason: str) -> bool:
     """
     if not moves:
         return True
+    # `prepare` takes all locks and checks all old values before `commit` changes the first ref. git prints what
+    # fails but not which refs had moved, so the result is read from the refs below.
     command = ("-c", _PATIENCE, "update-ref", "-m", reason, "--stdin")
     lines = ("start", *(_line(ref_move) for ref_move in moves), "prepare", "commit", "")
     answer = git.ask(*command, stdin=os.fsencode("\n".join(lines)))

@@ -76,6 +76,8 @@ def _layout(git: Git) -> tuple[Path, Path, Path]:
     """Returns the top of the checkout, the shared git directory, and the way from the top to the directory."""
     is_checkout = ("--is-bare-repository", "--is-inside-work-tree")
     questions = (("--show-toplevel",), ("--path-format=absolute", "--git-common-dir"), ("--show-prefix",))
+    # One process for all answers. Opening a repository is part of every command, and each start of git costs
+    # milliseconds.
     answer = git.ask("rev-parse", *is_checkout, *chain.from_iterable(questions))
     lines = os.fsdecode(answer.out).split("\n")[:-1]
     if answer.exit_code or lines[:2] != ["false", "true"]:
@@ -101,6 +103,7 @@ def _require_version(git: Git) -> None:
                 f"slices work in git worktrees, but the program `git` cannot be started ({error.strerror}); "
                 f"install git, or set `isolation: dir` in the plan"
             ) from None
+        # A full disk or too many open files is no mistake in the input, and has another exit code.
         kind = WeftError if is_shortage(error) else InputError
         raise kind(f"cannot work in {git.directory}: {describe(error)}") from None
     version = version_in(output)
@@ -215,6 +218,8 @@ def resolve_ends(
 
 def _ref_of(git: Git, name: str) -> str | None:
     """Returns the full ref of a local branch, with a symbolic ref resolved; None if there is none."""
+    # A branch can be a symbolic ref to another, for example `master` to `main`. Landing by compare-and-swap
+    # needs the ref that really moves.
     return resolved(git, _HEADS + name.removeprefix(_HEADS))
 
 

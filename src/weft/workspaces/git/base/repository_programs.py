@@ -6,11 +6,14 @@ Looking at a project must not run the project's programs, so Weft resets each su
 to a harmless one. The user's own configuration stays in force.
 """
 
+import os
 import re
+import subprocess
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 LISTING = ("config", "--list", "--show-scope", "-z")
-"""The command whose output this module parses."""
+"""The command that prints the listing for this module."""
 NO_TRANSPORT = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
 """Variables that keep git from contacting remotes, so that no helper, proxy or ssh command runs."""
 _OF_REPOSITORY = frozenset({"local", "worktree"})
@@ -20,8 +23,10 @@ _FAILS = "false"
 _NEUTRAL = (
     (r"filter\..*\.(clean|smudge|process)", ""),
     (r"filter\..*\.required", "false"),
+    # An empty textconv is an error; `cat` shows the file as it is.
     (r"diff\..*\.textconv", "cat"),
     (r"diff\.external|diff\..*\.command", ""),
+    # A driver that fails makes a conflict, which is honest; an empty one would count as a successful merge.
     (r"merge\..*\.driver", _FAILS),
     (r"gpg\.(.*\.)?program|gpg\.ssh\.defaultkeycommand", _FAILS),
     (r"core\.(pager|editor|askpass|sshcommand|gitproxy|alternaterefscommand)|sequence\.editor", ""),
@@ -64,8 +69,37 @@ def _neutral(key: str) -> str | None:
 def variables(settings: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
     """Returns variables that add these settings to those that the environment already passes to git."""
     count = environ.get("GIT_CONFIG_COUNT", "")
+    # The user may pass settings in the same way. Ours come after theirs, and the last value of a key holds.
     first = int(count) if count.isdecimal() else 0
     values = {"GIT_CONFIG_COUNT": str(first + len(settings))}
     for number, (key, value) in enumerate(settings.items(), first):
         values |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     return values
+
+
+# Filters on the files of a step
+
+
+_FILTERS: dict[tuple[str, ...], tuple[str, ...]] = {}
+"""The options by git directory and configuration, because each listing costs a process."""
+
+
+def without_filters(directory: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns options that turn the user's filters off, because a step could choose the filtered files."""
+    relevant = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
+    key = (environ["GIT_DIR"], *(environ.get(name, "") for name in relevant))
+    if key not in _FILTERS:
+        completed = subprocess.run(
+            ("git", "config", "--name-only", "-z", "--get-regexp", r"^filter\."),  # noqa: S607 - the user's
+            cwd=directory,
+            env={**environ},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        names = {os.fsdecode(name).rpartition(".")[0] for name in completed.stdout.split(b"\0") if name}
+        neutral = ("clean=", "smudge=", "process=", "required=false")
+        _FILTERS[key] = tuple(
+            part for name in sorted(names) for setting in neutral for part in ("-c", f"{name}.{setting}")
+        )
+    return _FILTERS[key]

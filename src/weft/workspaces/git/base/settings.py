@@ -34,6 +34,7 @@ class GitSettings:
 
     def is_true(self, key: str) -> bool:
         """Returns whether git takes the value of a key for true."""
+        # git's rule for booleans: a word, or any number except zero, with an optional unit.
         value = (self.value(key) or "").lower()
         return value in _TRUE or bool(_NUMBER.fullmatch(value) and value.strip("+-0kmg"))
 

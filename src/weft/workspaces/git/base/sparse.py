@@ -16,6 +16,8 @@ from weft.workspaces.errors import WorkspaceError
 _LARGEST = 1 << 26
 _OURS = "# Weft"
 _SPECIAL = re.compile(r"[\\*?\[]")
+# Variables instead of `config.worktree`, which exists only if extensions.worktreeConfig is set for the whole
+# repository, and older gits refuse a repository that has that extension.
 _SETTINGS = {
     "GIT_CONFIG_COUNT": "2",
     "GIT_CONFIG_KEY_0": "core.sparseCheckout",
@@ -30,6 +32,9 @@ def patterns(folders: Sequence[str]) -> str:
     chosen = {_checked(folder) for folder in folders}
     whole = sorted(folder for folder in chosen if chosen.isdisjoint(folder.parents))
     on_the_way = sorted({parent for folder in whole for parent in list(folder.parents)[:-1]})
+    # git accepts cone mode only for this form: all files of the top, no directory; then, for each directory on
+    # the way, its files but not its subdirectories; then whole directories. Anything else makes git match each
+    # path against each pattern.
     lines = [_OURS, "/*", "!/*/"]
     for folder in on_the_way:
         lines += [f"/{_escaped(folder)}/", f"!/{_escaped(folder)}/*/"]

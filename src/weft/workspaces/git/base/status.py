@@ -51,6 +51,7 @@ class Status(Struct, frozen=True, kw_only=True):
 
 def status(git: Git, git_dir: Path) -> Status:
     """Returns the status of a worktree of Weft; rebuilds an index that git cannot read."""
+    # git works with some damaged indexes without a complaint, and its status would then be wrong.
     if is_damaged(git_dir):
         rebuild_index(git, git_dir)
     return parse_status(git.do(*_COMMAND, env=settings(git_dir)))
@@ -88,5 +89,6 @@ def _difference(columns: list[str], path: bytes) -> FileDifference:
         changed=file != ".",
         gone=file == "D" or (file == "." and now == _NOTHING),
         is_new=before == _NOTHING,
+        # A submodule that the commit had already is no new repository, whatever has happened to it.
         is_repository=_REPOSITORY in {staged, now} and before != _REPOSITORY,
     )

@@ -16,10 +16,12 @@ MAKING = "Weft is making it"
 """The reason with which an incomplete worktree is locked."""
 
 _LARGEST = 1 << 20
-_POINTS = b"gitdir: "
+_LINK_PREFIX = b"gitdir: "
 _LONGEST = 64 * 1024
 OPERATIONS = {
     "rebase-merge": "rebase",
+    # The order matters: `git am` and an old-style rebase share a directory, and this file tells which of the
+    # two it is.
     "rebase-apply/applying": "am",
     "rebase-apply": "rebase",
     "MERGE_HEAD": "merge",
@@ -49,7 +51,7 @@ def git_dir_of(directory: Path) -> Path:
             f"{directory} is a repository of its own, as if made by `git init`: its `.git` is a directory; "
             f"move {link} away and type `git worktree repair`"
         ) from None
-    if not content.startswith(_POINTS):
+    if not content.startswith(_LINK_PREFIX):
         raise WorkspaceError(f"{link} does not name its repository; type `git worktree repair`")
     git_dir = _git_dir(directory, content)
     if not git_dir.is_dir():
@@ -117,12 +119,12 @@ def clone_of(git_dir: Path) -> Path | None:
 
 
 def place_of(directory: Path) -> Path | None:
-    """Returns the git directory of a worktree whose steps have a clone; None for any other directory."""
+    """Returns the git directory of a worktree with a clone for its steps; None for any other directory."""
     try:
         content = _read_plain(directory / ".git")
     except OSError:
         return None
-    git_dir = _git_dir(directory, content) if content.startswith(_POINTS) else None
+    git_dir = _git_dir(directory, content) if content.startswith(_LINK_PREFIX) else None
     return None if git_dir is None or clone_of(git_dir) is None else git_dir
 
 
@@ -148,11 +150,12 @@ def git_dir_at(checkout: Path) -> Path | None:
         content = _read_plain(link)
     except OSError:
         return None
-    return _git_dir(checkout, content) if content.startswith(_POINTS) else None
+    return _git_dir(checkout, content) if content.startswith(_LINK_PREFIX) else None
 
 
 def _read_plain(file: Path) -> bytes:
     """Returns the contents of a small file without following links or waiting for a pipe."""
+    # This runs for every `Git` object, on a file that a step can replace at any time.
     descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         return os.read(descriptor, _LONGEST)
@@ -162,9 +165,11 @@ def _read_plain(file: Path) -> bytes:
 
 def _git_dir(directory: Path, content: bytes) -> Path:
     """Returns the git directory that a `.git` file names; for a clone, the git directory that contains it."""
-    pointer = os.fsdecode(content.removeprefix(_POINTS).strip(b"\n"))
+    pointer = os.fsdecode(content.removeprefix(_LINK_PREFIX).strip(b"\n"))
     # A relative link starts with `..`, so the path is normalised as text and no link in it is followed.
     git_dir = Path(os.path.normpath(os.path.join(os.path.realpath(directory), pointer)))  # noqa: PTH118 - a text
+    # Without a sandbox, `.git` leads to the clone while steps run. Weft's git must never read the clone's
+    # configuration, so it always works with the registration around it.
     return git_dir.parent.parent if git_dir.parent.name == CLONE else git_dir
 
 

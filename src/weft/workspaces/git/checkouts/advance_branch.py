@@ -1,12 +1,9 @@
-"""Moving a branch forward, even where a person has it checked out.
+"""Moves a branch forward, even in a checkout of a person.
 
 In that case git moves it together with the files: by a fast-forward, which refuses if something is in the way.
 Uncommitted changes belong to the person, so Weft refuses more than git does. git would restore a file that was
 removed, and would overwrite ignored files; Weft detects the former with a status check and prevents the latter
 with an option. git always makes the final check. Whether the branch has moved is read from the branch.
-
-A rebase or a bisection detaches the checkout from its branch for a while and returns to it later. A branch that
-waits for one of these therefore counts as checked out: moving it would spoil the person's operation.
 """
 
 import fcntl
@@ -23,16 +20,17 @@ from msgspec.structs import replace
 
 from weft.engine.messages.facts import RefMove
 from weft.ports.workspaces import HeldError
-from weft.safe_files import UnsafeFileError, open_file, read_file
+from weft.safe_files import open_file
 from weft.workspaces.errors import shown
-from weft.workspaces.git.base.children import Leavings, checkout_at
+from weft.workspaces.git.base.child_records import LeftoverLocks, checkout_at
 from weft.workspaces.git.base.lock_files import about_lock, lock_in_the_way
 from weft.workspaces.git.base.program import Git, GitError, GitOutput
 from weft.workspaces.git.base.refs import is_ancestor, move, tip
 from weft.workspaces.git.base.worktree_links import git_dir_at
+from weft.workspaces.git.checkouts.branch_checkouts import checkouts_of
 from weft.workspaces.git.checkouts.forward import (
     Forward,
-    Settled,
+    Settlement,
     changes_of,
     is_untouched,
     note_of,
@@ -40,7 +38,6 @@ from weft.workspaces.git.checkouts.forward import (
     settle,
     write_note,
 )
-from weft.workspaces.git.checkouts.registrations import Registrations
 
 _HEADS = "refs/heads/"
 _LOCK_FILE = "weft-forward.lock"
@@ -56,15 +53,13 @@ _UNFINISHED = {
     "BISECT_LOG": "a bisection",
 }
 """Files in the git directory of a checkout that show an unfinished operation."""
-_CLAIMS = ("rebase-merge/head-name", "rebase-apply/head-name", "rebase-merge/update-refs", "BISECT_START")
-"""Files in which git records the branches that it will return to."""
-_ELSEWHERE = "refs/heads/.invalid"
-"""The placeholder for a HEAD that git does not store in a file."""
 _STATUS = (
     "status",
     "--porcelain=v2",
     "-z",
     "--no-renames",
+    # git itself refuses to overwrite untracked files; only tracked ones need a check here, and listing the
+    # others can take seconds in a large checkout.
     "--untracked-files=no",
     "--ignore-submodules=all",
 )
@@ -100,11 +95,6 @@ class _Checkout(Struct, frozen=True):
         )
 
 
-def checkout_of(git: Git, ref: str) -> Path | None:
-    """Returns the worktree that has a branch checked out, or will when its rebase or bisection ends."""
-    return next(iter(_checkouts(git, ref)), None)
-
-
 MOVING = Lock()
 """Held while a checkout moves to another commit; meanwhile its files match no commit."""
 
@@ -115,7 +105,7 @@ def advance(git: Git, ref: str, *, before: str, after: str, reason: str, subplan
     Raises `HeldError`, with nothing changed, if something is in the way in the checkout of the branch. No two
     threads may call this for the same branch at once.
     """
-    places = _checkouts(git, ref)
+    places = checkouts_of(git, ref)
     # Without a checkout only the ref moves. With one, git must update ref, index and files together, or the
     # person would see the landed work as uncommitted changes that revert it.
     if not places:
@@ -143,6 +133,7 @@ def _advance_checkout(checkout: _Checkout, git_dir: Path, forward: Forward) -> b
     # The ref decides, not the exit code: git moves it last, and may be killed just after that.
     current = tip(checkout.git, ref)
     if current == before:
+        # The ref is where it was, so git has refused; the message says what is in the way.
         raise _refusal(checkout, before, after, answer)
     return current == after
 
@@ -165,10 +156,12 @@ def _alone_in(checkout: _Checkout) -> Generator[Path]:
     """Yields the git directory of the checkout while no other Weft, and no git of a dead one, moves it."""
     git = checkout.git
     git_dir = git_dir_at(git.directory) or Path(git.line("rev-parse", "--absolute-git-dir"))
+    # Two locks: the thread lock, because flock does not exclude threads that share a process on every file
+    # system, and the file lock against other processes, such as `weft merge` beside a run.
     with MOVING, os.fdopen(open_file(git_dir / _LOCK_FILE, os.O_RDWR | os.O_CREAT), "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         # The lock of a dead Weft is free, but its git may still be writing files.
-        if not Leavings(git.common).await_child(git_dir, "merge"):
+        if not LeftoverLocks(git.common).await_child(git_dir, "merge"):
             raise checkout.held("a git that Weft started still runs there", "wait until it has ended")
         yield git_dir
 
@@ -214,90 +207,29 @@ def _finish(checkout: _Checkout, git_dir: Path) -> None:
     if forward is None:
         return
     # The interrupted git may have left index.lock or the lock of the ref, on which every git below would fail.
-    Leavings(git.common).remove()
+    LeftoverLocks(git.common).remove()
     head, current = git.ask("symbolic-ref", "--quiet", "HEAD").text, tip(git, forward.ref)
     is_changed = head != forward.ref or current not in {forward.before, forward.after}
+    # From here on the files are the person's affair, whatever state git left them in: `git status` shows it,
+    # and Weft must not write into work that has begun since.
     if is_changed or _unfinished(git_dir):  # a person has taken over
         remove_note(git_dir)
         return
     try:
+        # The note stays until the ref is where it belongs, so a second crash in here is repaired by the next
+        # call.
         settled = settle(git, git_dir, forward)
     except GitError as error:
         lock = lock_in_the_way(error.message)
         reason = f"an interrupted fast-forward there cannot be finished ({error.message})"
         raise (_locked(checkout, lock) if lock else checkout.held(reason, _FIX)) from error
-    if settled is Settled.FORWARD and current == forward.before:
+    if settled is Settlement.FORWARD and current == forward.before:
         # Only the ref is missing now. git's merge would refuse where a file has become a directory.
         move(
             git, [RefMove(ref=forward.ref, before=forward.before, after=forward.after)], reason=forward.reason
         )
-    if settled is not Settled.FORWARD or tip(git, forward.ref) == forward.after:
+    if settled is not Settlement.FORWARD or tip(git, forward.ref) == forward.after:
         remove_note(git_dir)
-
-
-# Checkouts of a branch
-
-
-def _checkouts(git: Git, ref: str) -> list[Path]:
-    """Returns the worktrees that have the branch. A missing directory counts only if its worktree is locked."""
-    if not _may_be_checked_out(git.common, ref):
-        return []
-    worktrees = Registrations(git, git.common).listed()
-    paths = [worktree.path for worktree in worktrees if worktree.branch == ref and worktree.prunable is None]
-    return paths or list(_claimed(git.common, ref, worktrees[0].path))
-
-
-def _may_be_checked_out(common: Path, ref: str) -> bool:
-    """Returns whether a checkout may have the branch.
-
-    It reads files, because most branches are checked out nowhere, and starting git would dominate the cost.
-    """
-    folders = (common, *common.glob("worktrees/*"))
-    return any(_may_lead_to(common, folder / "HEAD", ref) or _claims(folder, ref) for folder in folders)
-
-
-def _may_lead_to(common: Path, head: Path, ref: str) -> bool:
-    """Returns whether a HEAD may lead to the branch, possibly through a symbolic ref."""
-    head_ref = _symbolic_target(head)
-    is_elsewhere = head.is_symlink() or head_ref == _ELSEWHERE
-    return (
-        is_elsewhere
-        or head_ref == ref
-        or (head_ref is not None and _symbolic_target(common / head_ref) is not None)
-    )
-
-
-def _symbolic_target(file: Path) -> str | None:
-    """Returns the ref that a symbolic ref names; None if the file names a commit."""
-    first = next(iter(_lines(file)), "")
-    return first.removeprefix("ref:").strip() if first.startswith("ref:") else None
-
-
-def _claimed(common: Path, ref: str, first: Path) -> Iterator[Path]:
-    """Yields the worktrees whose branch waits for a rebase or a bisection; `first` is the main checkout."""
-    for folder in (common, *sorted(common.glob("worktrees/*"))):
-        if _claims(folder, ref):
-            linked = _lines(folder / "gitdir")
-            place = Path(linked[0]).parent if linked else first
-            if place.is_dir() or (folder / "locked").exists():
-                yield place
-
-
-def _claims(folder: Path, ref: str) -> bool:
-    names = {ref, ref.removeprefix(_HEADS)}
-    return any(names.intersection(_lines(folder / claim)) for claim in _CLAIMS)
-
-
-_SMALL = 1 << 20
-"""The most bytes of a file that names a commit or a branch."""
-
-
-def _lines(file: Path) -> list[str]:
-    """Returns the lines of a small file of git; none if it does not exist."""
-    try:
-        return os.fsdecode(read_file(file, most=_SMALL)).splitlines()
-    except (FileNotFoundError, NotADirectoryError, UnsafeFileError):
-        return []
 
 
 # Obstacles
@@ -342,6 +274,8 @@ def _refuse_changes(checkout: _Checkout, before: str, after: str) -> tuple[bytes
     files = [
         path
         for path, staged in changes
+        # A staged file that already is as the new commit has it, such as one that the person copied from the
+        # slice, is no obstacle; git leaves it alone.
         if staged is None or (path in new_versions and staged != new_versions[path])
     ]
     if files:

@@ -37,7 +37,7 @@ from weft.workspaces.git.base.refs import move, tips_below, tips_of, tree_of
 from weft.workspaces.git.base.sparse import settings
 from weft.workspaces.git.base.status import FileDifference, Status, status
 from weft.workspaces.git.base.worktree_links import git_dir_of, operation_in, own_operation_in, text_of
-from weft.workspaces.git.checkouts.untracked_files import brought_into, is_in
+from weft.workspaces.git.checkouts.untracked_files import copied_into, is_in
 
 _NOTE = "weft-recorded"
 _OWN_INDEX = "weft-index"
@@ -86,9 +86,12 @@ def record(
     remove_stale_locks(git.directory, git_dir, pause=pause)
     with explain_lock_errors():
         slice_ = _slice(git, git_dir, work, names, message_of(work, plan), identity)
+        # Undone commits get their refs first: each check below may raise, and `git gc` could then remove them.
         _keep_undone(slice_)
         refuse_repositories(git.directory, git_dir, slice_.status)
         _refuse_astray(slice_)
+        # The answer must not depend on how often it is asked. After a crash behind `_advance` nothing is left
+        # to commit, and only the tip from the first call shows that this step added something.
         before = _before(slice_)
         head = _commit(slice_, slice_.status.head, {}, SigningFailure.PREFERRED) or slice_.status.head
         _advance(slice_, head)
@@ -123,7 +126,7 @@ def keep(
 def keep_logged(
     git: Git, git_dir: Path, path: str, names: RefNames, *, seen: Sequence[str] = (), head: str = ""
 ) -> None:
-    """Does the same for a worktree whose directory is gone; `git_dir` is its git directory.
+    """Does the same for a worktree without a directory; `git_dir` is its git directory.
 
     `seen` are further commits that were checked out there; `head` is the commit to which the branch will move, if
     any.
@@ -188,20 +191,23 @@ def stage(git: Git, git_dir: Path, status: Status, index: Mapping[str, str]) -> 
 
     Files that Weft copied in are left out. `index` names another index file, as variables for git.
     """
-    brought = brought_into(git_dir)
+    copied_in = copied_into(git_dir)
     differences = status.differences
-    own = [difference for difference in differences if not is_in(brought, difference.path)]
+    own = [difference for difference in differences if not is_in(copied_in, difference.path)]
     unstage = [
         difference.path
         for difference in differences
-        if is_in(brought, difference.path) and difference.staged and difference.is_new
+        if is_in(copied_in, difference.path) and difference.staged and difference.is_new
     ]
     if not own and not unstage:
         return None
     env = {**settings(git_dir), **index}
     changed = [difference.path for difference in own if difference.changed and not difference.gone]
+    # A step may leave a fifo or a socket where the commit has a file. `update-index --add` would fail on it,
+    # and the work of the whole step with it.
     storable = [path for path in changed if _is_storable(git.directory, path)]
     gone = [difference.path for difference in own if difference.changed and difference.gone]
+    # Removals before additions: a file may have become a directory, and git refuses both in one index.
     _update_index(git, ("--force-remove",), [*gone, *unstage, *(set(changed) - set(storable))], env)
     _update_index(git, ("--add",), storable, env)
     return git.line("write-tree", env=env)
@@ -226,6 +232,7 @@ def _advance(slice_: _Slice, head: str) -> None:
         RefMove(ref=slice_.names.head(slice_.work.path), before=slice_.status.head, after=head),
         RefMove(ref=slice_.names.tip(slice_.work.path), before=slice_.tip, after=head),
     )
+    # Branch and note in one transaction, so that no crash can separate them.
     moves = [ref_move for ref_move in candidates if ref_move.before != ref_move.after]
     if not move(slice_.git, moves, reason=f"weft: {slice_.work.path} {slice_.work.step}"):
         raise WorkspaceError(
@@ -260,6 +267,8 @@ def _undone(git: Git, seen: frozenset[str], reachable: frozenset[str]) -> list[s
     if not candidates:
         return []
     revisions = [*candidates, *(f"^{commit}" for commit in sorted(reachable - {""}))]
+    # A commit without children in this list is the last of its line. `--ignore-missing`, because a reflog can
+    # name commits that were pruned.
     command = ("rev-list", "--ignore-missing", "--children", "--stdin")
     lines = os.fsdecode(git.do(*command, stdin="\n".join((*revisions, "")).encode())).splitlines()
     return [line for line in lines if " " not in line]
@@ -289,12 +298,12 @@ def refuse_repositories(top: Path, git_dir: Path, status: Status) -> None:
     A commit would store only their names, not their files. Submodules that were properly added are fine, because
     their repositories are elsewhere.
     """
-    brought = brought_into(git_dir)
+    copied_in = copied_into(git_dir)
     repositories = [
         shown(difference.path)
         for difference in status.differences
         if _is_repository(difference, top / os.fsdecode(difference.path) / ".git")
-        and not is_in(brought, difference.path)
+        and not is_in(copied_in, difference.path)
     ]
     if repositories:
         raise WorkspaceError(
@@ -362,6 +371,7 @@ def _aside(slice_: _Slice) -> str:
 def index_aside(git_dir: Path) -> Generator[Mapping[str, str]]:
     """Yields variables that let git use a copy of the worktree's index."""
     own = git_dir / _OWN_INDEX
+    # A crash can leave both files; a stale index would be used, and a stale lock would block git.
     for leftover in (own, own.with_name(f"{_OWN_INDEX}.lock")):
         remove_file(leftover)
     copy_index(git_dir, own)

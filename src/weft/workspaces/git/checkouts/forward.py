@@ -58,7 +58,7 @@ class FileVersions(Struct, frozen=True):
     after: Version
 
 
-class Found(Enum):
+class FileState(Enum):
     """What is in the place of a file."""
 
     BEFORE = "before"
@@ -67,7 +67,7 @@ class Found(Enum):
     FOREIGN = "foreign"
 
 
-class Settled(Enum):
+class Settlement(Enum):
     """The result of settling an interrupted fast-forward."""
 
     UNTOUCHED = "untouched"
@@ -107,10 +107,10 @@ def changes_of(git: Git, before: str, after: str) -> list[FileVersions]:
 def is_untouched(git: Git, git_dir: Path, forward: Forward) -> bool:
     """Returns whether git has written no file of the fast-forward."""
     states = _classify(git, git_dir, forward)
-    return not {Found.AFTER, Found.CUT_OFF}.intersection(states.values())
+    return not {FileState.AFTER, FileState.CUT_OFF}.intersection(states.values())
 
 
-def settle(git: Git, git_dir: Path, forward: Forward) -> Settled:
+def settle(git: Git, git_dir: Path, forward: Forward) -> Settlement:
     """Completes git's work on files and index, or reverts it if a person has changed one of the files.
 
     `git` is in the checkout, on the branch, which does not move here.
@@ -118,19 +118,22 @@ def settle(git: Git, git_dir: Path, forward: Forward) -> Settled:
     has_moved = tip(git, forward.ref) == forward.after
     state_by_change = _classify(git, git_dir, forward)
     states = frozenset(state_by_change.values())
-    if not has_moved and states.isdisjoint({Found.AFTER, Found.CUT_OFF}):
-        return Settled.UNTOUCHED
+    # Every file is as before or a person's: git has not begun to write.
+    if not has_moved and states.isdisjoint({FileState.AFTER, FileState.CUT_OFF}):
+        return Settlement.UNTOUCHED
     # Once the ref has moved, the work has landed and is never reverted. Before that, a file that a person has
     # changed meanwhile decides: the fast-forward would have been refused, so it is taken back.
-    backwards = not has_moved and Found.FOREIGN in states
-    right = Found.BEFORE if backwards else Found.AFTER
-    ours = {change: state for change, state in state_by_change.items() if state is not Found.FOREIGN}
+    backwards = not has_moved and FileState.FOREIGN in states
+    right = FileState.BEFORE if backwards else FileState.AFTER
+    ours = {change: state for change, state in state_by_change.items() if state is not FileState.FOREIGN}
     versions = {change: change.before if backwards else change.after for change in ours}
+    # All of git's files are staged in their final version, even those that are right on disk already: the index
+    # of the killed git may be from before.
     _put(git, versions, [change for change, state in ours.items() if state is not right])
-    return Settled.BACK if backwards else Settled.FORWARD
+    return Settlement.BACK if backwards else Settlement.FORWARD
 
 
-def _classify(git: Git, git_dir: Path, forward: Forward) -> dict[FileVersions, Found]:
+def _classify(git: Git, git_dir: Path, forward: Forward) -> dict[FileVersions, FileState]:
     untouched = {*forward.kept, *_left_out(git)}
     changes = [
         change
@@ -138,11 +141,12 @@ def _classify(git: Git, git_dir: Path, forward: Forward) -> dict[FileVersions, F
         if os.fsencode(change.path) not in untouched
         and _REPOSITORY not in {change.before.mode, change.after.mode}
     ]
+    # Two comparisons for all files together, each of a few processes, instead of some for each file.
     as_before = _matching(git, git_dir, {change.path: change.before for change in changes})
     as_after = _matching(git, git_dir, {change.path: change.after for change in changes})
     paths = frozenset(change.path for change in changes)
     return {
-        change: Found.FOREIGN
+        change: FileState.FOREIGN
         if _is_in_the_way(git.directory, change.path, paths)
         else _state(git, change, as_before, as_after)
         for change in changes
@@ -169,12 +173,12 @@ def _left_out(git: Git) -> list[bytes]:
     return [entry[2:] for entry in entries if entry.startswith(b"S ")]
 
 
-def _state(git: Git, change: FileVersions, as_before: frozenset[str], as_after: frozenset[str]) -> Found:
+def _state(git: Git, change: FileVersions, as_before: frozenset[str], as_after: frozenset[str]) -> FileState:
     if change.path in as_after:
-        return Found.AFTER
+        return FileState.AFTER
     if change.path in as_before:
-        return Found.BEFORE
-    return Found.CUT_OFF if _is_cut_off(git, change) else Found.FOREIGN
+        return FileState.BEFORE
+    return FileState.CUT_OFF if _is_cut_off(git, change) else FileState.FOREIGN
 
 
 def _matching(git: Git, git_dir: Path, versions: Mapping[str, Version]) -> frozenset[str]:
@@ -187,6 +191,7 @@ def _matching(git: Git, git_dir: Path, versions: Mapping[str, Version]) -> froze
         return absent
     # A separate index, because the person's own may hold staged work, or the lock of the killed git.
     with index_aside(git_dir) as env:
+        # Only the files in question are in this index, without stat data, so git compares contents.
         git.do("read-tree", "--empty", env=env)
         _stage(git, present, env)
         git.ask("update-index", "-q", "--refresh", env=env)  # a failure only means that a file differs
@@ -208,6 +213,8 @@ def _is_file(place: Path) -> bool:
 def _is_cut_off(git: Git, change: FileVersions) -> bool:
     """Returns whether git has removed the file to rewrite it and has not finished."""
     place = git.directory / change.path
+    # git unlinks a file before it writes the new one, so a missing file of the old commit counts as git's
+    # doing.
     if not _is_file(place):
         return change.before.is_there
     if not change.after.is_there or place.is_symlink() or not place.is_file():

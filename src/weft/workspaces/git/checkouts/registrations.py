@@ -25,7 +25,7 @@ from weft.workspaces.git.base.worktree_links import MAKING, text_of
 
 _LOCK_FILE = "weft-worktrees.lock"
 _HALF_WRITTEN = re.compile(r"failed to read .*worktrees/([^/]+)/commondir")
-_LOOKS = 20
+_TRIES = 20
 _MOMENT = 0.05
 
 _THREADS = Lock()  # on network file systems, a file lock belongs to the whole process
@@ -67,6 +67,8 @@ class Registrations:
             self._do(
                 "add",
                 "--quiet",
+                # Files come later, by read-tree, because that can be repeated after a crash; `worktree add`
+                # cannot.
                 "--no-checkout",
                 "--lock",
                 "--reason",
@@ -78,16 +80,19 @@ class Registrations:
             )
 
     def remove(self, directory: Path) -> None:
-        """Removes the entry of a worktree whose directory is gone."""
+        """Removes the entry of a worktree without a directory."""
         with self._locked():
             self._do("remove", "--force", "--force", "--", str(directory))
 
     def forget(self, entry: Path) -> None:
-        """Removes the entry of a worktree whose directory is gone, given its git directory.
+        """Removes the entry of a worktree without a directory, given its git directory.
 
         A crash in the middle leaves the same state as an interrupted creation.
         """
         with self._locked():
+            # From here on the entry looks like a creation that was cut off, which every later Weft knows how to
+            # remove. `gitdir` and `HEAD` could vanish in any order without this mark, and git would fail on the
+            # rest.
             replace_file(entry / "locked", MAKING.encode())
             for name in sorted({file.name for file in entry.iterdir()} - {"locked"}):
                 _remove(entry / name)
@@ -107,6 +112,8 @@ class Registrations:
 
     def entry_of(self, directory: Path) -> Path | None:
         """Returns the git directory of a worktree, even if the worktree itself is missing or damaged."""
+        # git resolved the parents when it wrote the entry. The last part is not resolved: the worktree may be
+        # missing, or a step may have replaced it by a link.
         link = str(directory.parent.resolve() / directory.name / ".git")
         folder = self._common / "worktrees"
         entries = folder.iterdir() if folder.is_dir() else ()
@@ -122,7 +129,7 @@ class Registrations:
         # A reflog of HEAD, even if the user has turned reflogs off: it shows commits that an agent has undone.
         arguments = ("-c", "core.logAllRefUpdates=true", "worktree", *command)
         answer = self._git.ask(*arguments)
-        for _ in range(_LOOKS):
+        for _ in range(_TRIES):
             match = _HALF_WRITTEN.search(answer.message) if answer.exit_code else None
             if match is None:
                 break
@@ -133,6 +140,7 @@ class Registrations:
         return answer
 
     def _forget(self, entry: Path) -> None:
+        # Another program, or another Weft, is just writing it: wait, and let the caller ask again.
         if text_of(entry / "locked") != MAKING:
             self._pause(_MOMENT)
             return
@@ -171,7 +179,7 @@ def read_listed(git: Git, *, pause: Pause = time.sleep) -> Sequence[ListedWorktr
     """Returns the same as `listed` for a mere reader: takes no lock and removes no half-written entry."""
     command = ("worktree", "list", "--porcelain", "-z")
     answer = git.ask(*command)
-    for _ in range(_LOOKS):
+    for _ in range(_TRIES):
         if not (answer.exit_code and _HALF_WRITTEN.search(answer.message)):
             break
         pause(_MOMENT)

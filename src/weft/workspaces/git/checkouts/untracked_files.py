@@ -32,7 +32,7 @@ _NEVER = frozenset({b".git", b".weft"})
 _IN_THE_WAY = (NotADirectoryError, FileNotFoundError)
 
 
-class BroughtFiles(Struct, frozen=True, kw_only=True):
+class CopiedFiles(Struct, frozen=True, kw_only=True):
     """The files that were copied or linked, as text relative to the root of the worktree."""
 
     files: tuple[str, ...]
@@ -44,7 +44,7 @@ Selection = dict[bytes, tuple[Path, bytes, Part]]
 """By the path in the worktree: the source directory, the path there, and whether to copy or link."""
 
 
-def brought_into(git_dir: Path) -> frozenset[bytes]:
+def copied_into(git_dir: Path) -> frozenset[bytes]:
     """Returns the paths that Weft copied or linked, relative to the worktree; they include what is below."""
     try:
         note = read_file(git_dir / _NOTE, most=_LARGEST_NOTE)
@@ -58,7 +58,7 @@ def is_in(paths: frozenset[bytes], path: bytes) -> bool:
     return bool(paths) and (path in paths or not paths.isdisjoint(folders_of((path,))))
 
 
-def bring(
+def copy_in(
     plan_dir: Path,
     worktree_inside: Path,
     *,
@@ -66,26 +66,29 @@ def bring(
     link: Sequence[str],
     top: Path,
     worktree: Path,
-) -> BroughtFiles:
+) -> CopiedFiles:
     """Copies and links the selected files into the worktree. A second call repeats this with the current files."""
     git_dir = git_dir_of(worktree)
     inside = os.fsencode(worktree_inside.relative_to(worktree)) + b"/"
     selection: Selection = {path: (top, path, FileSource.COPIED) for path in _included(top)}
     for path, part in select_files(plan_dir, copy, link).items():
         selection[(inside + path).removeprefix(b"./")] = (plan_dir, path, part)
-    before = brought_into(git_dir)
+    before = copied_into(git_dir)
     if not selection and not before:
-        return BroughtFiles(files=(), left_out=())
+        return CopiedFiles(files=(), left_out=())
     tracked = _tracked(worktree)
     with Cursor(os.open(worktree, FOLDER_FLAGS)) as cursor:
+        # The earlier copies go first, so that files that the user has deleted or deselected since do not stay.
         _remove(cursor, sorted(path for path in before if not _meets(path, tracked)))
         free = sorted(
             path for path in _allowed(selection) if not _meets(path, tracked) and _is_free(cursor, path)
         )
+        # The note lists the old and the new files until all are in place. A file that is copied but not listed
+        # would count as work of the slice, and be committed.
         _note(git_dir, before.union(free))
         _place(cursor, {path: selection[path] for path in free})
     left_out = selection.keys() - set(free)
-    return BroughtFiles(files=tuple(map(shown, free)), left_out=tuple(map(shown, sorted(left_out))))
+    return CopiedFiles(files=tuple(map(shown, free)), left_out=tuple(map(shown, sorted(left_out))))
 
 
 # Selection
@@ -128,7 +131,7 @@ def _meets(path: bytes, tracked: tuple[frozenset[bytes], frozenset[bytes]]) -> b
     return path in folders or is_in(files, path)
 
 
-def take_as_brought(git: Git, git_dir: Path) -> None:
+def record_setup_files(git: Git, git_dir: Path) -> None:
     """Records all untracked files as part of the set-up; `git` is at the top of the worktree.
 
     Each file is recorded by itself, because a file that a step adds to a directory of the set-up is the step's
@@ -137,7 +140,7 @@ def take_as_brought(git: Git, git_dir: Path) -> None:
     listing = git.do("ls-files", "--others", "--exclude-standard", "-z")
     paths = {path.rstrip(b"/") for path in listing.split(b"\0") if path}
     if paths:
-        _note(git_dir, brought_into(git_dir) | paths)
+        _note(git_dir, copied_into(git_dir) | paths)
 
 
 def _note(git_dir: Path, paths: Iterable[bytes]) -> None:
@@ -166,6 +169,7 @@ def _is_free(cursor: Cursor, path: bytes) -> bool:
         return True
     except OSError:  # a file, or a link
         return False
+    # `_remove` leaves the directories of earlier copies behind, and the path may now be selected as a link.
     with suppress(OSError):
         os.rmdir(name, dir_fd=cursor.fd)
     try:

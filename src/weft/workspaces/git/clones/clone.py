@@ -4,7 +4,7 @@
 <registration>/weft-clone/link    a file `.git` that leads there, to be mounted over the one of the workspace
 <registration>/weft-clone/handed  a note of the state at the last exchange with the repository
 
-Weft never runs git in a clone. It reads and writes the clone as files whose contents it does not trust.
+Weft never runs git in a clone. It reads and writes the clone as files that it does not trust.
 """
 
 import os
@@ -64,7 +64,7 @@ class CloneState(Struct, frozen=True, kw_only=True):
     """A digest of the reflog of HEAD."""
 
 
-class HandedState(Struct, frozen=True, kw_only=True):
+class ExchangeNote(Struct, frozen=True, kw_only=True):
     """The state at the last exchange between clone and repository."""
 
     state: CloneState | None = None
@@ -85,11 +85,13 @@ def make_clone(git: Git, git_dir: Path, common: Path, refs: Mapping[str, str]) -
     """
     if clone_of(git_dir) is not None:
         return
+    # A crash leaves at most this directory, which the next attempt removes.
     aside = git_dir / f"{CLONE}.new"
     remove_file(Tree(git_dir), aside.name)
     clone = aside / "git"
     for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info"):
         (clone / name).mkdir(parents=True)
+    # git takes a directory without HEAD for no repository; the real HEAD comes with the first hand-out.
     (clone / "HEAD").write_text("ref: refs/heads/none\n")
     (clone / "config").write_bytes(os.fsencode(_configuration(git, git_dir)))
     (clone / "objects/info/alternates").write_bytes(os.fsencode(f"{alternate(common / 'objects')}\n"))
@@ -141,6 +143,7 @@ def read_state(place: Path, branch: str) -> CloneState:
         ref = text.removeprefix(_SYMBOLIC).strip().decode()
     except UnicodeDecodeError as error:
         raise UntrustedError("HEAD there has an invalid name") from error
+    # Read once: a step may move the branch between two reads, and then head and branch would disagree.
     branch_commit = _commit_of(tree, branch)
     if not text.startswith(_SYMBOLIC):
         head = ref if is_oid(ref) else ""
@@ -206,11 +209,11 @@ def unmerged_in_clone(place: Path, *, digits: int) -> frozenset[bytes]:
 
 def holds_more(git_dir: Path, branch: str) -> bool:
     """Returns whether a step has changed the clone since the last exchange."""
-    place, handed = clone_of(git_dir), handed_in(git_dir)
-    if place is None or handed.state is None:
+    place, exchange = clone_of(git_dir), read_exchange(git_dir)
+    if place is None or exchange.state is None:
         return False
     try:
-        return read_state(place, branch) != handed.state
+        return read_state(place, branch) != exchange.state
     except UntrustedError:
         return True
 
@@ -218,19 +221,19 @@ def holds_more(git_dir: Path, branch: str) -> bool:
 # The note
 
 
-def handed_in(git_dir: Path) -> HandedState:
+def read_exchange(git_dir: Path) -> ExchangeNote:
     """Returns the note of the last exchange."""
     try:
-        return msgspec.json.decode((git_dir / CLONE / _NOTE).read_bytes(), type=HandedState)
+        return msgspec.json.decode((git_dir / CLONE / _NOTE).read_bytes(), type=ExchangeNote)
     except (OSError, msgspec.DecodeError):
-        return HandedState()
+        return ExchangeNote()
 
 
-def note_handed(git_dir: Path, handed: HandedState) -> None:
+def write_exchange(git_dir: Path, exchange: ExchangeNote) -> None:
     """Replaces the note of the last exchange."""
     note = git_dir / CLONE / _NOTE
     aside = note.with_name(f"{_NOTE}.new")
-    aside.write_bytes(msgspec.json.encode(handed))
+    aside.write_bytes(msgspec.json.encode(exchange))
     aside.replace(note)
 
 
@@ -245,21 +248,27 @@ def hand_out(git: Git, git_dir: Path, branch: str, *, pause: Pause) -> None:
     clone = clone_of(git_dir)
     if clone is None:
         return
-    handed = handed_in(git_dir)
+    exchange = read_exchange(git_dir)
     registration_state = _registration_state(git, git_dir)
     state = read_state(clone, branch)
     _drop_locks(clone, git.directory, branch, pause)
-    if handed.state is not None and state != handed.state:
+    if exchange.state is not None and state != exchange.state:
         return  # a step works there; the next `take_in` gets its commits
-    if handed.state == state and list(handed.given) == list(registration_state):
+    # Nothing has changed on either side since the last exchange.
+    if exchange.state == state and list(exchange.given) == list(registration_state):
         return
     ref, head = registration_state[0], registration_state[1]
     tree = Tree(clone)
+    # Head and branch before the index, and the note last. A crash in between leaves a clone that differs from
+    # its note, which looks like work of a step; the next `take_in` finds nothing new in it and the exchange is
+    # repeated.
     _hand_head(tree, str(ref), str(head), branch)
     if (git_dir / "index").exists():
         write_locked(tree, "index", (git_dir / "index").read_bytes())
     _hand_operation(tree, git_dir)
     is_branch = ref == branch
+    # Computed instead of read back: a step that has started meanwhile may have changed the clone already, and
+    # its changes must show up as a difference.
     after = CloneState(
         ref=str(ref) if str(ref).startswith("refs/") else str(head),
         head=str(head),
@@ -267,7 +276,7 @@ def hand_out(git: Git, git_dir: Path, branch: str, *, pause: Pause) -> None:
         log_size=state.log_size,
         log=state.log,
     )
-    note_handed(git_dir, HandedState(state=after, given=registration_state))
+    write_exchange(git_dir, ExchangeNote(state=after, given=registration_state))
 
 
 def _registration_state(git: Git, git_dir: Path) -> tuple[object, ...]:
@@ -322,7 +331,7 @@ def _drop_locks(place: Path, directory: Path, branch: str, pause: Pause) -> None
 # The `.git` file of the workspace
 
 
-def lead(directory: Path, git_dir: Path, *, to_clone: bool) -> None:
+def point_git_file(directory: Path, git_dir: Path, *, to_clone: bool) -> None:
     """Sets which git directory processes in the workspace use when they run without a sandbox."""
     clone = clone_of(git_dir)
     target = git_dir if not to_clone or clone is None else clone

@@ -24,7 +24,7 @@ from weft.safe_files import Tree
 from weft.workspaces.git.base.refs import move, tips_of
 from weft.workspaces.git.base.sparse import settings
 from weft.workspaces.git.base.worktree_links import require_registered, text_of
-from weft.workspaces.git.clones.clone import handed_in, note_handed, read_branch
+from weft.workspaces.git.clones.clone import read_branch, read_exchange, write_exchange
 from weft.workspaces.git.clones.foreign import WantedCommits, admit
 from weft.workspaces.git.clones.loose_objects import IntakeLimits
 from weft.workspaces.git.plan_repository import PlanRepository
@@ -56,7 +56,7 @@ class EarlyCommits:
         """The stat results of the branch files at the last check."""
         self._failures: Counter[str] = Counter()
 
-    def begin(self, path: str) -> None:
+    def reset_failures(self, path: str) -> None:
         """Resets the failures when another step starts."""
         del self._failures[path]
 
@@ -74,6 +74,8 @@ class EarlyCommits:
     def _has_moved(self, path: str, git_dir: Path) -> bool:
         mark = _mark_of(git_dir / CLONE / "git", self._repository.names.head(path))
         is_new = mark is not None and mark != self._marks.get(path)
+        # Stored even if the admission fails: a broken commit is tried again only when the step has written the
+        # branch again.
         self._marks[path] = mark
         return is_new
 
@@ -81,22 +83,26 @@ class EarlyCommits:
         plan_repository, branch = self._repository, self._repository.names.head(path)
         worktree, common = plan_repository.worktree(path), plan_repository.repository.common
         require_registered(worktree, git_dir, common)
-        handed = handed_in(git_dir)
+        exchange = read_exchange(git_dir)
         after = read_branch(git_dir / CLONE / "git", branch)
         tips = tips_of(
             plan_repository.git, branch, plan_repository.names.start(path), plan_repository.names.tip(path)
         )
         current = tips.get(branch, "")
-        if handed.state is None or after in {"", current} or len(handed.entered) >= _MOST:
+        if exchange.state is None or after in {"", current} or len(exchange.entered) >= _MOST:
             return
-        if current not in {handed.state.branch, *handed.entered}:
+        # The branch in the repository may only be where the last exchange, or an earlier call of this function,
+        # put it.
+        if current not in {exchange.state.branch, *exchange.entered}:
             return  # a person has moved the branch in the repository
-        complete = (*tips.values(), *handed.entered)
+        complete = (*tips.values(), *exchange.entered)
         if after not in complete:
             request = WantedCommits(commits=(after,), known=complete)
             admit(common, git_dir / CLONE / "git", request, limits=LIMITS)
-        if after not in handed.entered:
-            note_handed(git_dir, replace(handed, entered=(*handed.entered, after)))
+        # The note comes before the move. In the other order a crash would leave a moved branch that the end of
+        # the step takes for a person's move, and refuses.
+        if after not in exchange.entered:
+            write_exchange(git_dir, replace(exchange, entered=(*exchange.entered, after)))
         move(
             plan_repository.git,
             [RefMove(ref=branch, before=current, after=after)],

@@ -82,9 +82,14 @@ def _admit(common: Path, tree: Tree, wanted: WantedCommits, limits: IntakeLimits
         for name in packs:
             quarantine.receive_pack(tree, name)
         kinds = quarantine.receive(loose, oids) if oids else {}
+        # `--strict` above has proved that what the new objects refer to is there; this proves that it is whole.
+        # After a crash a repository may have a tree without all of its blobs.
         quarantine.require_whole(wanted)
         quarantine.require_commits([oid for oid in wanted.commits if kinds.get(oid) != b"commit"])
+        # Nothing has entered the repository up to here. From here on objects appear in it, but no ref leads to
+        # them until the caller moves one, so a crash only leaves objects for git to prune.
         quarantine.release(common / "objects")
+    # Only an economy: the next admission need not read them again. Failures do not matter.
     _drop(tree, oids, packs)
     return len(oids) + len(packs)
 
@@ -171,6 +176,7 @@ class _Quarantine(Struct, frozen=True, kw_only=True):
                 process.wait()
                 raise ForeignError(f"`git {command[0]}` took longer than {self.limits.seconds:g} s") from None
             stderr_file.seek(0)
+            # The message can quote names and contents that the step chose, so only its beginning is shown.
             reason = " ".join(stderr_file.read(4000).decode(errors="replace").split())
         if code:
             raise ForeignError(f"`git {command[0]}` refuses it: {reason or f'exit code {code}'}")
@@ -187,6 +193,8 @@ class _Quarantine(Struct, frozen=True, kw_only=True):
                 target.chmod(objects.stat().st_mode & 0o7777)  # of a repository that several users share
             # The index of a pack comes last: git ignores a pack without one, so it never sees an incomplete pack.
             for file in sorted(folder.iterdir(), key=lambda file: file.suffix == ".idx"):
+                # The repository's own file is never replaced: a stranger's object of the same id has the same
+                # content.
                 if not (target / file.name).exists():
                     file.rename(target / file.name)
 
@@ -209,6 +217,7 @@ def _environment(place: Path) -> dict[str, str]:
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_ATTR_NOSYSTEM": "1",
+        # A replace ref of the repository would let git check another object than the one that enters.
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_OPTIONAL_LOCKS": "0",
@@ -229,7 +238,7 @@ def _quarantine(common: Path, wanted: WantedCommits, limits: IntakeLimits) -> Ge
             lock = stack.enter_context(_open_lock(place))
             fcntl.flock(lock, fcntl.LOCK_EX)
         stack.callback(_wipe, place)
-        _furnish(place, common, is_long=any(len(oid) != _SHA1 for oid in wanted.commits))
+        _fill(place, common, is_long=any(len(oid) != _SHA1 for oid in wanted.commits))
         yield _Quarantine(place=place, limits=limits)
 
 
@@ -237,7 +246,7 @@ def _open_lock(folder: Path) -> BinaryIO:
     return os.fdopen(open_kept(folder / _LOCK, os.O_RDWR | os.O_CREAT), "rb")
 
 
-def _furnish(place: Path, common: Path, *, is_long: bool) -> None:
+def _fill(place: Path, common: Path, *, is_long: bool) -> None:
     for folder in ("refs", "objects/info", "objects/pack"):
         (place / folder).mkdir(parents=True)
     (place / "HEAD").write_text("ref: refs/heads/none\n")
@@ -257,6 +266,7 @@ def _clear(incoming: Path) -> None:
     """Removes the quarantines of dead processes."""
     for place in incoming.iterdir():
         with suppress(OSError), os.fdopen(open_kept(place / _LOCK), "rb") as lock:
+            # A live quarantine is locked by its process, and this raises BlockingIOError, which is suppressed.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _wipe(place)
 

@@ -66,6 +66,8 @@ class LooseObjects:
         """
         oids: list[str] = []
         visited: set[str] = set()
+        # The kind travels with the id, because a tree says which of its entries are blobs: these need not be
+        # opened to look for links.
         waiting = [(oid, b"") for oid in wanted]
         while waiting:
             oid, kind = waiting.pop()
@@ -88,11 +90,11 @@ class LooseObjects:
             data = b"".join(pieces)
         return list(_in_tree(oid, data) if kind == b"tree" else _in_header(data))
 
-    def opened(self, oid: str) -> "_Opened":
-        return _Opened(self._tree, oid, self._limits)
+    def opened(self, oid: str) -> "_ObjectReader":
+        return _ObjectReader(self._tree, oid, self._limits)
 
 
-class _Opened:
+class _ObjectReader:
     """An object that is being read: its kind, its size and its content in pieces."""
 
     def __init__(self, tree: Tree, oid: str, limits: IntakeLimits) -> None:
@@ -131,6 +133,8 @@ class _Opened:
         piece = first
         while True:
             remaining -= len(piece)
+            # A zlib stream can expand a thousandfold. The size in the header was checked against the limit, so
+            # no more than that is ever produced.
             if remaining < 0:
                 raise self._broken("is larger than it says")
             yield piece
@@ -200,11 +204,13 @@ def write_pack(
                 raise UntrustedError(f"the new objects have more than {limits.bytes_of_all:,} bytes")
             put(_entry_header(_KINDS[kind], size))
             object_hash = new(algorithm, b"%b %d\0" % (kind, size), usedforsecurity=False)
+            # git only reads this pack once, from a temporary file, so speed matters more than size.
             compressor = zlib.compressobj(1)
             for piece in pieces:
                 object_hash.update(piece)
                 put(compressor.compress(piece))
             put(compressor.flush())
+            # By the computed id, not by the file name: only this proves that the wanted id is a commit.
             kinds[object_hash.hexdigest()] = kind
     target.write(pack_hash.digest())
     return kinds

@@ -24,6 +24,7 @@ from weft.workspaces.git.base.repository import version_in
 
 _COMPARE = ("diff-tree", "--stdin", "-r", "-z", "--name-status", "--no-renames", "--always")
 _MERGE = (
+    # The objects are deleted at once, so compressing them is wasted time.
     "-c", "core.looseCompression=0",
     "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages",
 )  # fmt: skip
@@ -88,7 +89,7 @@ class ConflictForecast:
         self._changes: dict[str, _Changes] = {}
         self._merges: dict[_Pair, tuple[tuple[_Pair, _Pair], _Files]] = {}
         """By two names, the smaller first: the ends that were merged, and the result."""
-        self._looking = Lock()
+        self._examining = Lock()
         """Held to access `_changes` and `_merges`, also while git runs."""
 
     def moved(self, name: str, start: str, tip: str) -> None:
@@ -103,15 +104,16 @@ class ConflictForecast:
 
     def conflicts(self, name: str) -> list[ForecastConflict]:
         """Returns the conflicts of this branch with others, sorted by their names."""
-        with self._looking:
+        with self._examining:
+            # A copy: `moved` and `gone` are called from the threads of other slices and must not wait for git.
             with self._state:
                 ends = dict(self._ends)
-            self._look(ends)
+            self._examine(ends)
             self._merge()
             results = sorted((other, files) for other, files in self._results(name) if files is not None)
         return [ForecastConflict(one=name, other=other, files=files) for other, files in results]
 
-    def _look(self, ends: Mapping[str, _Pair]) -> None:
+    def _examine(self, ends: Mapping[str, _Pair]) -> None:
         old = {name: changes for name, changes in self._changes.items() if changes.ends == ends.get(name)}
         new = [name for name in ends if name not in old]
         changes = _changes(self._git, [ends[name] for name in new])
@@ -127,6 +129,7 @@ class ConflictForecast:
         near = [pair for pair in new if self._changes[pair[0]].touches(self._changes[pair[1]])]
         merged = self._merged([(ends[pair][0][1], ends[pair][1][1]) for pair in near])
         results = dict(zip(near, merged, strict=True))
+        # Pairs that need no merge are stored as clean, too, so that they are not compared again.
         for pair in new:
             self._merges[pair] = (ends[pair], self._named(pair, results.get(pair)))
 

@@ -53,7 +53,7 @@ from weft.workspaces.git.worktrees.worktrees import Worktrees
 
 _TRIES = 20
 """How often it is opened again because the branch around it has moved meanwhile."""
-_MOST_DEEDS = 10
+_MOST_SUBJECTS = 10
 """Per side."""
 _LINK = "160000"
 _TURNED = {1: 1, 2: 3, 3: 2}
@@ -87,6 +87,8 @@ class WorktreeConflicts:
     def open(self, request: MergeRequest, work: StepWork) -> OpenConflict:
         """Opens the conflict. Raises `WorkspaceError`, with nothing changed, if it cannot be resolved there."""
         path, worktree = request.path, self._repository.worktree(request.path)
+        # A coordinator that died may have left the same conflict open, with an agent's work in it. That is kept
+        # and undone first, so that the merge below starts from a clean worktree.
         self.abandon(path)
         self._worktrees.prove(worktree, self._names.head(path))
         git = self._git.at(worktree)
@@ -129,12 +131,15 @@ class WorktreeConflicts:
         )
         opened = ConflictNote(head=head, into=into, tree=trial.tree, sides=sides)
         place = _Place(path=path, git=git, git_dir=git_dir_of(git.directory), opened=opened)
-        note = self._names.told(path)
+        note = self._names.reported(path)
         self._repository.move([plan_move(tips_of(self._git, note), note, head)], f"{path} goes on")
+        # The note is durable before the first file changes; see `conflict_note`.
         note_opened(place.git_dir, opened)
         with explain_lock_errors():
             # In a copied worktree all time stamps differ from the index; read-tree would see changes everywhere.
             git.ask("update-index", "-q", "--refresh", env=place.env)
+            # A two-way merge: it writes only files that differ between the two, and refuses to overwrite local
+            # changes.
             git.do("read-tree", "-m", "-u", head, trial.tree, env=place.env)
             self._refuse_hidden(place)
             _mark(place, message_of(work, self._repository.plan))
@@ -143,8 +148,8 @@ class WorktreeConflicts:
             files=tuple(files),
             into=self._names.head(around(path)).removeprefix("refs/"),
             branch=self._names.head(path).removeprefix("refs/"),
-            others=self._deeds(into, head, files),
-            own=self._deeds(head, into, files),
+            others=self._subjects(into, head, files),
+            own=self._subjects(head, into, files),
         )
 
     def _refuse_hidden(self, place: _Place) -> None:
@@ -154,12 +159,18 @@ class WorktreeConflicts:
         hidden = [shown(path) for path in put if not os.path.lexists(top / os.fsdecode(path))]
         if hidden:
             message = f"these files are not in the sparse worktree: {listed(hidden)}"
-            self._undo(place, self._look(place), message)
+            self._undo(place, self._snapshot(place), message)
             raise WorkspaceError(message)
 
-    def _deeds(self, side: str, other_side: str, files: Sequence[str]) -> tuple[str, ...]:
+    def _subjects(self, side: str, other_side: str, files: Sequence[str]) -> tuple[str, ...]:
         """Returns the subjects of a side's commits to these files, newest first."""
-        command = ("log", "--no-merges", "--format=%s", f"--max-count={_MOST_DEEDS}", "--no-show-signature")
+        command = (
+            "log",
+            "--no-merges",
+            "--format=%s",
+            f"--max-count={_MOST_SUBJECTS}",
+            "--no-show-signature",
+        )
         log = self._git.line("--literal-pathspecs", *command, side, f"^{other_side}", "--", *files)
         return tuple(dict.fromkeys(log.splitlines()))
 
@@ -170,13 +181,14 @@ class WorktreeConflicts:
         place = self._place(work.path)
         if place is None:
             raise WorkspaceError(f"no conflict was opened in {self._repository.worktree(work.path)}")
+        # The state in the note tells how far an earlier coordinator came, and each state has one way forward.
         match place.opened.state:
             case ConflictState.CLOSED:
                 return self._result(place)
             case ConflictState.UNDOING:
-                return self._result(self._restore(place, self._look(place)))
+                return self._result(self._restore(place, self._snapshot(place)))
             case ConflictState.OPEN:
-                snapshot = self._look(place)
+                snapshot = self._snapshot(place)
                 refusal = failed or self._refusal(place, snapshot)
                 return self._result(
                     self._undo(place, snapshot, refusal) if refusal else self._settle(place, snapshot, work)
@@ -186,7 +198,7 @@ class WorktreeConflicts:
         """Undoes a conflict that no agent works on any more."""
         place = self._place(path)
         if place is not None and place.opened.state is not ConflictState.CLOSED:
-            self._undo(place, self._look(place), "it was abandoned")
+            self._undo(place, self._snapshot(place), "it was abandoned")
 
     def leave(self, path: str) -> None:
         """Undoes the rest of a conflict in a slice's workspace before the slice is merged."""
@@ -231,7 +243,7 @@ class WorktreeConflicts:
             return None
         return _Place(path=path, git=self._git.at(worktree), git_dir=git_dir, opened=opened)
 
-    def _look(self, place: _Place) -> WorktreeSnapshot:
+    def _snapshot(self, place: _Place) -> WorktreeSnapshot:
         return snapshot_worktree(place.git, place.git_dir, fallback_head=place.opened.head)
 
     def _refusal(self, place: _Place, snapshot: WorktreeSnapshot) -> str:
@@ -247,12 +259,16 @@ class WorktreeConflicts:
             return "it changed commits that were there before"
         clone, unmerged = clone_of(place.git_dir), unmerged_in(place.git)
         if clone is not None:
+            # The agent's `git add` changed the index of the clone, not that of the registration, so a file
+            # counts as unmerged only if it is so in both.
             unmerged &= unmerged_in_clone(clone, digits=len(snapshot.head))
         unresolved = [shown(file) for file in unsettled(place.git, place.opened, snapshot.tree, unmerged)]
         return f"it left the conflict in {listed(unresolved)}" if unresolved else ""
 
     def _settle(self, place: _Place, snapshot: WorktreeSnapshot, work: StepWork) -> _Place:
         ref, current = self._names.head(place.path), snapshot.head
+        # A crash after the move repeats this: the commit on the branch is recognised by its parents, message
+        # and tree, and the move finds its ref in place.
         commit = self._commit_resolution(place, snapshot, message_of(work, self._repository.plan))
         if not move(
             place.git, changes([RefMove(ref=ref, before=current, after=commit)]), reason="weft: @resolve"
@@ -279,6 +295,7 @@ class WorktreeConflicts:
 
     def _undo(self, place: _Place, snapshot: WorktreeSnapshot, message: str) -> _Place:
         if place.opened.state is ConflictState.OPEN:
+            # First the ref to the agent's work, then the note, then the reset that destroys the files.
             kept = self._keep(place, snapshot)
             place = _update_note(place, state=ConflictState.UNDOING, message=message, kept=kept)
         return self._restore(place, snapshot)
@@ -321,7 +338,7 @@ class WorktreeConflicts:
 
 
 def _refuse_kinds(trial: MergeTrial) -> None:
-    """Raises `WorkspaceError` for conflicts whose files do not show whether they are resolved."""
+    """Raises `WorkspaceError` for conflicts that cannot be seen to be resolved from their files."""
     resolvable_paths = {entry.place for entry in trial.entries if entry.version.mode != _LINK}
     unsupported = [
         conflict
@@ -342,11 +359,14 @@ def _update_note(place: _Place, **changed: object) -> _Place:
 def _mark(place: _Place, message: bytes) -> None:
     """Writes the index and the merge state that git leaves after a conflict."""
     git, opened = place.git, place.opened
+    # First the paths are removed at stage 0, because git does not allow it beside the stages 1 to 3 of a
+    # conflict.
     lines = [f"0 {'0' * len(opened.head)}\t".encode() + path for path in opened.places]
     lines += [f"{side.mode} {side.oid} {side.stage}\t".encode() + side.place for side in opened.sides]
     git.do(
         "update-index", "-z", "--index-info", stdin=b"".join(line + b"\0" for line in lines), env=place.env
     )
+    # MERGE_HEAD comes last: its existence is what makes git, and `operation_in`, see an unfinished merge.
     replace_file(place.git_dir / "MERGE_MSG", message)
     replace_file(place.git_dir / "MERGE_MODE", b"no-ff")
     replace_file(place.git_dir / "MERGE_HEAD", f"{opened.into}\n".encode())

@@ -15,7 +15,8 @@ from weft.engine.messages.facts import RefMove
 from weft.ports.workspaces import MergeRequest, MergeResult
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.base.refs import is_ancestor, move, tip, tips_of, tree_of
-from weft.workspaces.git.checkouts.advance_branch import advance, checkout_of
+from weft.workspaces.git.checkouts.advance_branch import advance
+from weft.workspaces.git.checkouts.branch_checkouts import checkout_of
 from weft.workspaces.git.merges.merge_commits import MergeCommits, MergeInput
 from weft.workspaces.git.plan_repository import PlanRepository, RefTips, around, changes, plan_move
 from weft.workspaces.git.worktrees.worktrees import Worktrees
@@ -49,6 +50,8 @@ class Integration:
         into = self._into(request.path)
         if self._has_no_work(request.path):
             return MergeResult()
+        # Once, before the first try: a status of the worktree is the expensive part, and no step works there
+        # any more.
         self._commits.refuse_unsaved(request.path)
         for _ in range(_TRIES):
             result = self._try(request, into)
@@ -63,7 +66,7 @@ class Integration:
         return _Into(ref=self._names.head(group), name=self._names.branch(group), group=group)
 
     def _has_no_work(self, path: str) -> bool:
-        """Returns whether this is a group of which no slice has a branch."""
+        """Returns whether this is a group without a slice that has a branch."""
         refs = (self._names.head(path), self._names.start(path))
         return path in self._repository.groups and not tips_of(self._git, *refs)
 
@@ -74,6 +77,8 @@ class Integration:
         refs = tips_of(self._git, into.ref, head, start, self._names.tip(into.group))
         ours = refs.get(into.ref) or self._repository.head(into.group)
         theirs = refs.get(head) or self._repository.head(path)
+        # The history decides, not a note: after a crash between the move and its notes, the branch has the work
+        # already.
         if is_ancestor(self._git, theirs, ours):
             return self._finish_merged(into, path, theirs, ours)
         if theirs == refs.get(start):
@@ -109,6 +114,7 @@ class Integration:
         return any(tree == tree_of(self._git, commit) for commit in tips_of(self._git, *notes).values())
 
     def _prepare_verify(self, request: MergeRequest, commit: str) -> MergeResult:
+        # The checkout comes before the note, so a note always leads to a merge that was there to be verified.
         self.check_out(request, commit)
         note = self._names.merging(request.path)
         self._repository.move(
@@ -124,7 +130,7 @@ class Integration:
         self._worktrees.make(
             scratch, branch=None, commit=commit, sparse=request.sparse, clone=self._repository.scratch_clone
         )
-        self._repository.bring(scratch, request.copy, request.link)
+        self._repository.copy_in(scratch, request.copy, request.link)
 
     def publish(self, path: str) -> MergeResult | None:
         """Moves the branch to the verified merge; None if that is outdated."""
@@ -135,6 +141,8 @@ class Integration:
             if ours is None or not is_ancestor(self._git, theirs, ours):
                 return None
             return self._finish_merged(into, path, theirs, ours)
+        # The parents of the verified merge tell what it was made of. If the slice's branch has moved since, for
+        # example by a person's commit, the verify says nothing about it.
         ours, verified = self._git.line("rev-parse", f"{commit}^1", f"{commit}^2").splitlines()
         if verified != theirs:
             return None
@@ -162,6 +170,9 @@ class Integration:
     ) -> MergeResult | None:
         moves = [RefMove(ref=into.ref, before=ours, after=commit)]
         with self._moving:
+            # Usually no person has the branch checked out, and the branch and its notes move in one
+            # transaction. In a checkout git moves the branch alone, and the notes follow; `_finish_merged`
+            # completes them after a crash.
             is_free = checkout_of(self._git, into.ref) is None
             notes = self._notes(into, commit, path, refs if is_free else None, verified=verified)
             if is_free:

@@ -16,7 +16,7 @@ from weft.workspaces.errors import WorkspaceError, listed, shown
 from weft.workspaces.git.base.conflicts import Conflict, explain
 from weft.workspaces.git.base.merge_tree import Ancestry, try_merge
 from weft.workspaces.git.base.worktree_links import git_dir_of, is_unfinished
-from weft.workspaces.git.checkouts.advance_branch import checkout_of
+from weft.workspaces.git.checkouts.branch_checkouts import checkout_of
 from weft.workspaces.git.plan_repository import PlanRepository
 from weft.workspaces.git.worktrees.unsaved_work import unsaved
 from weft.workspaces.git.worktrees.worktrees import Worktrees
@@ -31,7 +31,7 @@ class MergeInput(Struct, frozen=True, kw_only=True):
     into: str
     """The receiving branch, as people name it."""
     take_branch: tuple[str, ...] = ()
-    """Globs of files whose conflicts resolve to the subplan's version."""
+    """Globs of files that resolve to the subplan's version in a conflict."""
     files: tuple[str, ...] | None = None
     """Globs of the only files that the subplan may have changed; None allows all."""
     sparse: tuple[str, ...] = ()
@@ -100,6 +100,8 @@ class MergeCommits:
 
     def _refuse_files(self, path: str, allowed: Sequence[str], merge: tuple[str, str]) -> None:
         """Counts only files that the slice itself changed: its branch may hold the work of others."""
+        # Two comparisons, because neither is enough: the branch may have received allowed changes of others
+        # since its start, and the merge shows those of all. Only a file that is in both is the slice's own.
         own = self._changed(self._names.start(path), self._names.head(path))
         others = [file for file in own if not any(matches(glob, file) for glob in allowed)]
         if others:
@@ -130,6 +132,7 @@ class MergeCommits:
         """Returns a worktree on the subplan's branch; creates one for a group."""
         head, worktree = self._names.head(merge.path), self._repository.worktree(merge.path)
         checkout = checkout_of(self._git, head)
+        # The person may have the branch checked out elsewhere; git allows it in one place only.
         if checkout is not None and checkout != worktree.parent.resolve() / worktree.name:
             return checkout
         self._worktrees.make(worktree, branch=head, commit=commit, sparse=merge.sparse)

@@ -16,7 +16,7 @@ from weft.ports.workspaces import ConflictError, GroupPart, HeldError, MergeRequ
 from weft.workspaces.errors import listed
 from weft.workspaces.git.base.merge_tree import try_merge
 from weft.workspaces.git.base.refs import tree_of
-from weft.workspaces.git.checkouts.advance_branch import checkout_of
+from weft.workspaces.git.checkouts.branch_checkouts import checkout_of
 from weft.workspaces.git.plan_repository import PlanRepository, RefTips, changes, plan_move
 
 
@@ -43,6 +43,8 @@ class PartRemoval:
             whole = self._merge_parts(request, built_on, start, refs)
         except ConflictError:
             return ()
+        # The repetition must give the tree that failed. A person's commit or a resolved conflict on the branch
+        # would be lost in it, and the bisection would blame parts for something else.
         if tree_of(self._git, whole) != tree_of(self._git, head):
             return ()
         return [Suspect(path, tuple(others)) for path, others in built_on.items()]
@@ -62,7 +64,7 @@ class PartRemoval:
         commit, current = self.without(request), refs[names.head(path)]
         if refs.get(names.tip(path)) == commit:  # an earlier coordinator did it; later commits are a person's
             return changes(
-                [RefMove(ref=names.head(path), before=refs.get(names.told(path), ""), after=commit)]
+                [RefMove(ref=names.head(path), before=refs.get(names.reported(path), ""), after=commit)]
             )
         checkout = checkout_of(self._git, names.head(path))
         if checkout is not None:
@@ -74,7 +76,7 @@ class PartRemoval:
             *self._repository.kept(path, current),
             plan_move(refs, names.head(path), commit),
             plan_move(refs, names.tip(path), commit),
-            plan_move(refs, names.told(path), current),
+            plan_move(refs, names.reported(path), current),
         ]
         self._repository.move(ref_moves, f"{path} without {', '.join(request.without)}")
         return [RefMove(ref=names.head(path), before=current, after=commit)]
@@ -115,6 +117,8 @@ class PartRemoval:
         """Merges the parts, each after those it is built on, which have fewer such parts themselves."""
         parts = {part.path: part for part in request.parts}
         commit = start
+        # "Is built on" is transitive, so a part has strictly more such parts than each of those it is built on.
+        # Sorting by their number is therefore a topological order.
         for path in sorted(built_on, key=lambda path: len(built_on[path])):
             commit = self._with(parts[path], commit, refs[self._names.head(path)])
         return commit
@@ -130,6 +134,7 @@ class PartRemoval:
         if trial.conflicts:
             files = [conflict.path for conflict in trial.conflicts]
             raise ConflictError(f"{part.path} conflicts with the other parts: {listed(files)}", files)
+        # The later date of the two: with the present time, each repetition would be another commit.
         dates = self._git.line("show", "--no-patch", "--format=%ct", ours, theirs).split()
         date = f"{max(map(int, dates))} +0000"
         return self._repository.commit(trial.tree, (ours, theirs), part.subject, part.path, date)

@@ -46,7 +46,7 @@ def versions_at(git: Git, tree: str, places: Sequence[bytes]) -> Versions:
 
 
 def _marks(git: Git, opened: ConflictNote, original: Versions) -> dict[bytes, set[bytes]]:
-    """Returns the marker lines of each file whose contents are none of its versions."""
+    """Returns the marker lines of each file that differs from all of its versions."""
     sides: dict[bytes, list[ConflictSide]] = {}
     for side in opened.sides:
         sides.setdefault(side.place, []).append(side)
@@ -56,6 +56,8 @@ def _marks(git: Git, opened: ConflictNote, original: Versions) -> dict[bytes, se
         if place in original and original[place][1] not in {side.oid for side in several}
     }
     blobs = _blobs(git, [oid for place, oids in merged.items() for oid in (original[place][1], *oids)])
+    # Markers are computed, not matched: a line such as `=======` may belong to the file itself, a heading in a
+    # text for example. Whatever the merged file has and no version of it has is a marker.
     marks_by_place = {
         place: _lines(blobs[original[place][1]]).difference({b""}, *(_lines(blobs[oid]) for oid in oids))
         for place, oids in merged.items()
@@ -70,6 +72,7 @@ def _has_marks(
 
 
 def _lines(text: bytes) -> set[bytes]:
+    # An agent's editor may have converted the line ends.
     return {line.rstrip(b"\r") for line in text.split(b"\n")}
 
 

@@ -28,14 +28,14 @@ from weft.workspaces.git.base.worktree_links import clone_of, git_dir_of
 from weft.workspaces.git.checkouts.commits import keep_logged
 from weft.workspaces.git.clones.clone import (
     CloneState,
-    HandedState,
+    ExchangeNote,
     hand_out,
-    handed_in,
-    lead,
     logged,
     make_clone,
-    note_handed,
+    point_git_file,
+    read_exchange,
     read_state,
+    write_exchange,
 )
 from weft.workspaces.git.clones.early_commits import EarlyCommits
 from weft.workspaces.git.clones.foreign import ForeignError, WantedCommits, admit
@@ -73,17 +73,17 @@ class Clones:
         yield
         self.hand_out(path)
 
-    def furnish(self, path: str) -> None:
+    def ensure_clone(self, path: str) -> None:
         """Creates a clone for the steps of a slice that should have one, unless it exists."""
         if path not in self._repository.clones:
             return
         worktree = self._repository.worktree(path)
         git_dir = git_dir_of(worktree)
-        self._early.begin(path)
+        self._early.reset_failures(path)
         make_clone(self._git, git_dir, self._repository.repository.common, self._repository.shared_refs)
         self.hand_out(path)
         if path in self._repository.opened:
-            lead(worktree, git_dir, to_clone=True)
+            point_git_file(worktree, git_dir, to_clone=True)
 
     def take_early(self, path: str, lock: Lock) -> None:
         """Admits commits of a running step into the repository, if that is possible now."""
@@ -101,7 +101,7 @@ class Clones:
         worktree = self._repository.worktree(path)
         git_dir = self._place(path)
         if git_dir is not None and worktree.is_dir():
-            lead(worktree, git_dir, to_clone=False)
+            point_git_file(worktree, git_dir, to_clone=False)
 
     def take_or_drop(self, path: str) -> None:
         """Takes in the commits of the clone, or removes the clone if they cannot enter the repository.
@@ -135,13 +135,16 @@ class Clones:
             return
         clone = git_dir / CLONE / "git"
         with _explained(path):
-            handed = handed_in(git_dir)
+            exchange = read_exchange(git_dir)
             state = read_state(clone, self._names.head(path))
-            if handed.state is None or (state == handed.state and not handed.entered):
+            # Without a note the clone was created but never handed out, so no step has worked in it.
+            if exchange.state is None or (state == exchange.state and not exchange.entered):
                 return
             self._admit(path, git_dir, clone, state)
-        self._follow(path, worktree, git_dir, state, handed)
-        note_handed(git_dir, replace(handed, state=state, entered=()))
+        self._follow(path, worktree, git_dir, state, exchange)
+        # Last: a crash before this line repeats the whole exchange, which finds the objects and the ref in
+        # place.
+        write_exchange(git_dir, replace(exchange, state=state, entered=()))
 
     def _place(self, path: str) -> Path | None:
         """Returns the registration of a slice with a clone, even if its directory is gone."""
@@ -155,15 +158,17 @@ class Clones:
         return None if git_dir is None or clone_of(git_dir) is None else git_dir
 
     def _admit(self, path: str, git_dir: Path, place: Path, state: CloneState) -> None:
-        names, handed = self._names, handed_in(git_dir)
+        names, exchange = self._names, read_exchange(git_dir)
         refs = tips_of(self._git, names.head(path), names.start(path), names.tip(path))
-        complete = dict.fromkeys((*refs.values(), *handed.entered))
+        complete = dict.fromkeys((*refs.values(), *exchange.entered))
         heads = [oid for oid in dict.fromkeys((state.head, state.branch)) if oid]
-        before = handed.state or state
+        before = exchange.state or state
+        # Commits that the step made and took back (by amend, rebase or reset) are admitted as well and kept
+        # under refs/weft/kept, as they are for worktrees.
         undone = [
             oid
-            for oid in dict.fromkeys((*logged(place, after=before.log_size), *handed.entered))
-            if oid not in heads and (oid not in complete or oid in handed.entered)
+            for oid in dict.fromkeys((*logged(place, after=before.log_size), *exchange.entered))
+            if oid not in heads and (oid not in complete or oid in exchange.entered)
         ][-_MOST_LOGGED:]
         self._enter(
             place,
@@ -185,6 +190,7 @@ class Clones:
                 admit(self._repository.repository.common, place, request, limits=self._limits)
 
         try:
+            # All at once is the common case, and its cost in processes does not depend on their number.
             enter(*heads, *undone)
         except ForeignError:
             if not undone:
@@ -195,11 +201,11 @@ class Clones:
                     enter(oid)
 
     def _follow(
-        self, path: str, worktree: Path, git_dir: Path, state: CloneState, handed: HandedState
+        self, path: str, worktree: Path, git_dir: Path, state: CloneState, exchange: ExchangeNote
     ) -> None:
         """Moves the worktree's branch and index to the clone's state; its files are in that state already."""
         branch = self._names.head(path)
-        self._advance(path, branch, state, handed)
+        self._advance(path, branch, state, exchange)
         if not worktree.is_dir():
             return
         git = self._git.at(worktree)
@@ -210,7 +216,7 @@ class Clones:
                 git.do("update-ref", "--no-deref", "-m", f"weft: {path} left its branch", "HEAD", state.head)
             elif state.ref == branch:
                 self._reattach(git, branch)
-            if handed.state is None or handed.entered or state.head != handed.state.head:
+            if exchange.state is None or exchange.entered or state.head != exchange.state.head:
                 git.do("read-tree", "--reset", "HEAD", env=settings(git_dir))
 
     @staticmethod
@@ -218,13 +224,15 @@ class Clones:
         if git.ask("symbolic-ref", "--quiet", "HEAD").text != branch:
             git.do("symbolic-ref", "HEAD", branch)
 
-    def _advance(self, path: str, branch: str, state: CloneState, handed: HandedState) -> None:
+    def _advance(self, path: str, branch: str, state: CloneState, exchange: ExchangeNote) -> None:
         current = tips_of(self._git, branch).get(branch, "")
         after = state.branch
-        previous = "" if handed.state is None else handed.state.branch
-        if not after or after == current or (after == previous and current not in handed.entered):
+        previous = "" if exchange.state is None else exchange.state.branch
+        if not after or after == current or (after == previous and current not in exchange.entered):
             return
-        if current not in {"", previous, *handed.entered} and not is_ancestor(self._git, current, after):
+        # A person moved the branch in the repository while the step moved it in the clone. If one contains the
+        # other, the newer one wins; otherwise the commits of both must be kept.
+        if current not in {"", previous, *exchange.entered} and not is_ancestor(self._git, current, after):
             if is_ancestor(self._git, after, current):
                 return
             kept = RefMove(ref=self._names.kept(path, after), before="", after=after)

@@ -63,6 +63,7 @@ class WorktreeContinuation:
             return _NOT_KEPT
         worktree = self._repository.worktree(path)
         try:
+            # A slice that waits for its merge may be in any state, with a person's half-resolved conflict.
             if not earlier.merging:
                 self._worktrees.prove(worktree, self._names.head(path))
         except (WorkspaceError, OSError):
@@ -102,11 +103,13 @@ class WorktreeContinuation:
         refs = self._repository.refs()
         notes = [
             plan_move(refs, self._names.tip(path), commit),
-            plan_move(refs, self._names.told(path), commit),
+            plan_move(refs, self._names.reported(path), commit),
         ]
         if head != commit:
             notes.append(plan_move(refs, kept, head))
         git = self._git.at(worktree)
+        # The notes move before the reset: if a crash comes between them, the next run sees the same commit as
+        # the last recorded one and resets again.
         snapshot = snapshot_worktree(git, git_dir, fallback_head=head)
         self._repository.move(notes, f"{path} continues")
         reset_worktree(git, git_dir, snapshot, ref=ref, commit=commit, reason=f"weft: {path} continues")

@@ -17,7 +17,7 @@ class GroupBranches:
         self._git = plan_repository.git
         self._clear = clear
 
-    def start_anew(self) -> Sequence[RefMove]:
+    def discard_groups(self) -> Sequence[RefMove]:
         """Removes the branches of groups that earlier runs left. Those of slices go when the slices start."""
         return self._put_aside(sorted(self._repository.groups), "the plan starts again")
 
@@ -28,7 +28,7 @@ class GroupBranches:
         proof = ReachabilityProof(self._git, self._repository.ends.base)
         if not all(proof.holds(head) for head in heads.values() if head):
             return []
-        started = [path for path, head in heads.items() if head or self._names.told(path) in refs]
+        started = [path for path, head in heads.items() if head or self._names.reported(path) in refs]
         return self._put_aside(started, "all of it has landed")
 
     def _put_aside(self, groups: Sequence[str], reason: str) -> list[RefMove]:
@@ -43,11 +43,13 @@ class GroupBranches:
             if current:
                 ref_moves += [
                     *self._repository.kept(path, current),
-                    plan_move(refs, names.told(path), current),
+                    plan_move(refs, names.reported(path), current),
                 ]
             for note in (names.head(path), names.start(path), names.tip(path), names.passed(path)):
                 ref_moves.append(plan_move(refs, note, ""))
-            before = current or ("" if names.start(path) in refs else refs.get(names.told(path), ""))
+            # If a crash came after the removal, the branch is gone already and only the note `reported` has its
+            # commit; the journal must get the same move in either case.
+            before = current or ("" if names.start(path) in refs else refs.get(names.reported(path), ""))
             moves.append(RefMove(ref=names.head(path), before=before, after=""))
         self._repository.move(ref_moves, reason)
         return changes(moves)

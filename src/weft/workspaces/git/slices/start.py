@@ -4,8 +4,8 @@ The branch of a group follows the branch around it as long as it has no work of 
 that move. The branch moves together with the slice's own branch, so that nothing has changed if a slice cannot
 start.
 
-A slice may depend on one in another group whose work is not on the branch around both yet. That work is then
-merged in. The same merge after a crash gives the very same commit.
+A slice may depend on a slice in another group with work that is not on the branch around both yet. That work is
+then merged in. The same merge after a crash gives the very same commit.
 
 A result that fails its verify on the target is held there, together with everything built on it. A slice that does
 not depend on such a result therefore starts without it where possible.
@@ -18,8 +18,8 @@ from weft.ports.workspaces import HeldError, WorkspaceRequest
 from weft.workspaces.errors import listed
 from weft.workspaces.git.base.merge_tree import try_merge
 from weft.workspaces.git.base.refs import is_ancestor, tip
-from weft.workspaces.git.base.unlanded import UnlandedHistory
-from weft.workspaces.git.checkouts.advance_branch import checkout_of
+from weft.workspaces.git.base.unlanded_history import UnlandedHistory
+from weft.workspaces.git.checkouts.branch_checkouts import checkout_of
 from weft.workspaces.git.plan_repository import PlanRepository, RefTips, around, plan_move
 
 
@@ -46,17 +46,19 @@ class SliceStarts:
         if current and current != refs.get(start):
             return SliceStart(commit=current)  # it has work of its own
         outer = self.newest(around(group), refs) if group else SliceStart(commit=self._repository.ends.base)
-        if current == outer.commit or (current and self._is_looked_at(head)):
+        if current == outer.commit or (current and self._is_checked_out(head)):
             return outer
+        # A group without work of its own follows the branch around it, so that its slices start from the newest
+        # work. Its notes move with it, in the same transaction as the branch of the slice.
         moves = (
             plan_move(refs, head, outer.commit),
             plan_move(refs, start, outer.commit),
             plan_move(refs, self._names.tip(group), outer.commit),
-            plan_move(refs, self._names.told(group), current),
+            plan_move(refs, self._names.reported(group), current),
         )
         return SliceStart(commit=outer.commit, follows=(*outer.follows, *moves))
 
-    def _is_looked_at(self, head: str) -> bool:
+    def _is_checked_out(self, head: str) -> bool:
         """Returns whether the branch is checked out. Moving it would look as if the person had changed files."""
         return checkout_of(self._git, head) is not None
 
@@ -71,6 +73,7 @@ class SliceStarts:
             return start
         commit = start.commit
         heads = {dependency: refs.get(self._names.head(dependency)) for dependency in request.after}
+        # One process for all dependencies, and no more as long as the start has all of them.
         missing = self._repository.missing_in(commit, {*filter(None, heads.values())})
         for dependency, head in heads.items():
             has_it = self._repository.has_landed(dependency) if head is None else head not in missing
@@ -95,6 +98,7 @@ class SliceStarts:
         ):
             return None
         heads = {dependency: head for dependency, head in tips.items() if head is not None}
+        # Results that have landed are on the target and can be trusted, whatever they bring.
         target = tip(self._git, self._repository.ends.target_ref) or self._repository.ends.base
         history = UnlandedHistory.read(
             self._git, self._repository.plan, [start.commit, *heads.values()], target

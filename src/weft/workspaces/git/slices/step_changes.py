@@ -31,7 +31,7 @@ from weft.workspaces.git.plan_repository import PlanRepository
 from weft.workspaces.git.slices.watch_note import WatchNote, note_watched, watched_in
 from weft.workspaces.git.worktrees.reset import WorktreeSnapshot, reset_worktree, snapshot_worktree
 
-_LOOKS = 5
+_TRIES = 5
 """The number of resets after which Weft gives up."""
 
 
@@ -53,11 +53,11 @@ class StepChanges:
 
     # Before a step
 
-    def beginning(self, watch: StepWatch) -> str | None:
+    def commit_before(self, watch: StepWatch) -> str | None:
         """Returns the commit before the readers that are running; None if there are none."""
         return next((note.head for note in self._kept(watch) if note.changed is None), None)
 
-    def begin(self, watch: StepWatch, head: str) -> None:
+    def start_watch(self, watch: StepWatch, head: str) -> None:
         """Starts to watch a step."""
         note = WatchNote(job=watch.job, step=watch.work.step, reads=watch.reads, head=head)
         note_watched(self._git_dir(watch.work.path), (*self._kept(watch), note))
@@ -67,7 +67,7 @@ class StepChanges:
         beside = [note for note in watched_in(self._git_dir(watch.work.path)) if note.job in watch.beside]
         return [note for note in beside if note.changed is not None or (note.reads and watch.reads)]
 
-    def end(self, path: str, jobs: Collection[str]) -> None:
+    def end_watch(self, path: str, jobs: Collection[str]) -> None:
         """Ends the watch; the results of these jobs are kept."""
         git_dir = self._git_dir(path)
         notes = watched_in(git_dir)
@@ -91,6 +91,8 @@ class StepChanges:
         if note is None or note.changed is not None:
             return None if note is None else note.changed
         changed = tree_of(self._git, note.head) != tree_of(self._git, self._repository.head(path))
+        # The event of the step reports this answer. It is noted so that it stays the same when a restarted
+        # coordinator asks again, after the next step has changed files.
         if not changed:
             _replace_note(git_dir, replace(note, changed=False))
         return changed
@@ -118,12 +120,13 @@ class StepChanges:
 
     def _undo(self, place: _Place, note: WatchNote) -> WatchNote:
         ref, reason = self._names.head(place.path), f"weft: {note.step} may only read"
-        for _ in range(_LOOKS):
+        for _ in range(_TRIES):
             snapshot = snapshot_worktree(place.git, place.git_dir, fallback_head=note.head)
             if self._is_as_before(place, snapshot, note.head):
                 return (
                     note if note.changed is None else _replace_note(place.git_dir, replace(note, undone=True))
                 )
+            # The breach and the commit with its contents are on disk before the reset destroys the files.
             note = self._keep(place, snapshot, note)
             reset_worktree(place.git, place.git_dir, snapshot, ref=ref, commit=note.head, reason=reason)
         raise WorkspaceError(f"{place.git.directory} keeps changing; end the processes that work there")
@@ -135,11 +138,15 @@ class StepChanges:
     def _keep(self, place: _Place, snapshot: WorktreeSnapshot, note: WatchNote) -> WatchNote:
         """Keeps the worktree's contents, unless they are a remainder of what is kept already."""
         different = self._differences(note.head, snapshot.tree)
+        # After a crash in the middle of a reset, part of the files are back already. What is left is a subset
+        # of what was kept, and no second breach.
         if any(different <= self._differences(note.head, kept) for kept in note.kept):
             return note
         path, commit = place.path, snapshot.head
         current = tip(self._git, self._names.head(path))
         if snapshot.tree != tree_of(self._git, commit):
+            # A date that follows from the commit gives the same commit again after a crash, so the ref of kept
+            # work is found and not doubled.
             date = self._git.line("show", "--no-patch", "--no-show-signature", "--format=%ct", commit)
             subject = f"{path}: {note.step}, which may only read"
             at = f"{date} +0000"

@@ -17,7 +17,7 @@ from weft.ports.workspaces import HeldError
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.base.merge_tree import Ancestry
 from weft.workspaces.git.base.refs import tip, tree_of
-from weft.workspaces.git.base.unlanded import UnlandedHistory, is_in, is_own, units_of
+from weft.workspaces.git.base.unlanded_history import UnlandedHistory, is_in, is_own, units_of
 from weft.workspaces.git.merges.integrate import moved_before
 from weft.workspaces.git.merges.merge_commits import MergeCommit, MergeCommits, MergeInput
 from weft.workspaces.git.plan_repository import PlanRepository
@@ -110,6 +110,8 @@ class ChainBuilder:
 
     def _add_unit(self, draft: _Draft, unit: _Unit) -> None:
         """Adds all entries of the unit, or none of them."""
+        # A unit lands as a whole or not at all, so the state before it is restored if one of its entries cannot
+        # be linked.
         before = draft.commit, draft.tree, set(draft.reached)
         for entry in unit.entries:
             self._add(draft, entry, unit)
@@ -125,6 +127,8 @@ class ChainBuilder:
             del draft.built_on[path]
         rest = [path for path in unit.paths if path in linked or path in draft.deferred]
         draft.deferred = [path for path in draft.deferred if path not in rest]
+        # If one entry of the unit is held for a person, the others wait for that answer. If one is only
+        # deferred, because of a conflict with another unit's link, all are tried again in the next batch.
         if held:
             draft.held.update({path: waits_for(path, held) for path in rest})
         else:
@@ -152,7 +156,9 @@ class ChainBuilder:
             draft.held[path] = error
 
     def _parts(self, entry: LandingEntry, head: str, base: str) -> tuple[str, ...]:
-        """The subplans inside the group whose work a commit holds, whether it has landed or not."""
+        """Returns the subplans inside the group that have work in a commit, whether it has landed or not."""
+        # Since the group started, not since the target's tip: parts that landed earlier must pass their verify
+        # again.
         start = tip(self._git, self._names.start(entry.within)) or base
         commits = UnlandedHistory.read(self._git, self._repository.plan, [head], start).commits.values()
         return tuple(sorted({commit.subplan for commit in commits if is_in(commit.subplan, entry.within)}))
@@ -165,6 +171,7 @@ class ChainBuilder:
             path, self._history.strangers(head, lambda other: other in own or self._is_to_land(other))
         )
         along = self._along(entry, {*linked, *unit.paths}, head)
+        # It is built on an entry that waits for the next batch, and goes there together with it.
         if any(other in draft.deferred for other in along):
             draft.deferred.append(path)
             return
@@ -193,7 +200,7 @@ class ChainBuilder:
             )
 
     def _along(self, entry: LandingEntry, linked: AbstractSet[str], head: str) -> list[str]:
-        """Returns the subplans outside the chain whose work the entry would bring along."""
+        """Returns the subplans outside the chain that have work which the entry would bring along."""
 
         def is_missing(other: str) -> bool:
             return other not in linked and self._is_to_land(other) and not is_own(entry, other)
@@ -226,6 +233,8 @@ class ChainBuilder:
         except WorkspaceError as error:  # it changed files outside of its `files`
             raise HeldError(f"{error}; revert these changes, then type: weft merge {entry.path}") from error
         except HeldError:
+            # With no link before it, the conflict is with the target itself, and only a person can resolve it.
+            # Otherwise the other link may fail its verify and never land.
             if not unit.before:
                 raise
             return None

@@ -23,6 +23,7 @@ from weft.workspaces.git.plan_repository import PlanRepository
 TIME_LIMIT = 120.0
 """Seconds for one contact with the remote."""
 
+# git has no exit code for "the remote is ahead"; only the line about the ref says so.
 _BEHIND = (
     r"\[rejected\].*\((fetch first|non-fast-forward|stale info)\)"
     # the branch moved between git's question for its tip and the update
@@ -84,7 +85,13 @@ class Remote:
         branch = self._branch(remote)
         note = f"refs/weft/fetched/{self._repository.names.plan}"
         answer = self._contact(
-            "fetch", "--no-tags", "--no-write-fetch-head", "--quiet", branch.remote, f"+{branch.ref}:{note}"
+            # A ref of Weft's own: the user's remote-tracking branches and FETCH_HEAD stay as they are.
+            "fetch",
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--quiet",
+            branch.remote,
+            f"+{branch.ref}:{note}",
         )
         if answer.exit_code:
             raise PushError(_words(answer) or f"git fetch ended with exit code {answer.exit_code}")
@@ -150,6 +157,8 @@ class Remote:
 
     def hang_up(self) -> None:
         """Ends the running contact, and every later one."""
+        # The flag is set before the lock is taken. A contact that starts at this moment sees either the flag
+        # or, if it has stored its group already, is killed below.
         self._hangs_up = True
         with self._lock:
             if self._group:

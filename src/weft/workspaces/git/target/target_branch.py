@@ -70,7 +70,7 @@ class TargetBranch:
 
     def check_out(self, commit: str, files: ScratchFiles) -> None:
         self._worktrees.make(self._root, branch=None, commit=commit, clone=self._repository.scratch_clone)
-        self._repository.bring(self._root, files.copy, files.link)
+        self._repository.copy_in(self._root, files.copy, files.link)
 
     def discard(self) -> None:
         self._worktrees.discard(self._root)
@@ -85,6 +85,7 @@ class TargetBranch:
             return {}
         names = self._names
         kinds = [f"refs/weft/{kind}/{names.plan}" for kind in ("passed", "tip")]
+        # git prints the tree of each commit in the same pass, so there is no process per subplan.
         lines = self._git.line("for-each-ref", "--format=%(refname) %(tree)", *kinds).splitlines()
         trees = dict(line.split(" ", 1) for line in lines)
         return {

@@ -52,6 +52,7 @@ def reset_worktree(
     git: Git, git_dir: Path, snapshot: WorktreeSnapshot, *, ref: str, commit: str, reason: str
 ) -> None:
     """Checks out `ref` at `commit`. Keeps ignored files and files copied in by Weft; removes everything else."""
+    # Each step leaves a state from which the same reset can be repeated after a kill.
     abort_operations(git, git_dir)
     if snapshot.status.branch != ref:
         git.do("symbolic-ref", "-m", reason, "HEAD", ref)

@@ -9,7 +9,7 @@ from weft.workspaces.git.base.locks import explain_lock_errors
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.status import FileDifference, status
 from weft.workspaces.git.base.worktree_links import git_dir_of
-from weft.workspaces.git.checkouts.untracked_files import brought_into, is_in
+from weft.workspaces.git.checkouts.untracked_files import copied_into, is_in
 
 
 class UnsavedWork(Struct, frozen=True, kw_only=True):
@@ -17,7 +17,7 @@ class UnsavedWork(Struct, frozen=True, kw_only=True):
 
     git_dir: Path
     differences: tuple[FileDifference, ...]
-    brought: tuple[bytes, ...]
+    copied_in: tuple[bytes, ...]
     """Paths that differ as well, but that Weft copied or linked in."""
 
     @property
@@ -34,13 +34,13 @@ class UnsavedWork(Struct, frozen=True, kw_only=True):
 
 
 def unsaved(git: Git) -> UnsavedWork:
-    """Returns the uncommitted differences of the worktree at whose root `git` runs."""
+    """Returns the uncommitted differences of a worktree; `git` runs at its root."""
     git_dir = git_dir_of(git.directory)
-    brought = brought_into(git_dir)
+    copied_in = copied_into(git_dir)
     with explain_lock_errors():
         differences = status(git, git_dir).differences
     return UnsavedWork(
         git_dir=git_dir,
-        differences=tuple(difference for difference in differences if not is_in(brought, difference.path)),
-        brought=tuple(difference.path for difference in differences if is_in(brought, difference.path)),
+        differences=tuple(difference for difference in differences if not is_in(copied_in, difference.path)),
+        copied_in=tuple(difference.path for difference in differences if is_in(copied_in, difference.path)),
     )

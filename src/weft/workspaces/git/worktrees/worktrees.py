@@ -23,7 +23,7 @@ from weft.workspaces.errors import WorkspaceError, listed, shown
 from weft.workspaces.git.base import sparse as sparsely
 from weft.workspaces.git.base.lock_files import Pause
 from weft.workspaces.git.base.locks import explain_lock_errors, remove_stale_locks
-from weft.workspaces.git.base.program import Git, GitError, GitOutput
+from weft.workspaces.git.base.program import Git, GitError
 from weft.workspaces.git.base.refs import tip
 from weft.workspaces.git.base.status import status
 from weft.workspaces.git.base.worktree_links import (
@@ -37,11 +37,18 @@ from weft.workspaces.git.base.worktree_links import (
     text_of,
 )
 from weft.workspaces.git.checkouts.registrations import ListedWorktree, Registrations
-from weft.workspaces.git.checkouts.untracked_files import brought_into, is_in
+from weft.workspaces.git.checkouts.untracked_files import copied_into, is_in
 from weft.workspaces.git.clones.clone import hand_out, make_clone
+from weft.workspaces.git.worktrees.refusals import (
+    branch_name,
+    checked_out_elsewhere,
+    is_empty,
+    refuse_locked,
+    refuse_unknown,
+    wrong_branch_error,
+)
 from weft.workspaces.safe_walk import wipe
 
-_HEADS = "refs/heads/"
 _SCRATCH = "weft-scratch"
 """A file in the git directory of a worktree without a branch. No step works in such a worktree."""
 _OPENED = "weft-opened"
@@ -75,7 +82,7 @@ class Worktrees:
 
     def find(self, directory: Path, branch: str) -> ListedWorktree | None:
         """Returns git's entry for the worktree. Raises `WorkspaceError` if the branch is checked out elsewhere."""
-        return self._look_for(directory.absolute(), branch)
+        return self._find_entry(directory.absolute(), branch)
 
     def entry_of(self, directory: Path) -> Path | None:
         """Returns the git directory of a worktree, even if the worktree itself is missing or damaged."""
@@ -103,17 +110,21 @@ class Worktrees:
         directory = directory.absolute()
         request = WorktreeRequest(branch=branch, commit=commit, sparse=sparse, clone=clone)
         with explain_lock_errors():
-            worktree = self._look_for(directory, branch)
+            worktree = self._find_entry(directory, branch)
             if branch is not None:
                 self._require_branch(branch, commit)
             if self._is_made(directory, worktree, request):
                 if request.clone is not None:
                     make_clone(self._git, git_dir_of(directory), self._common, request.clone)
                 return
+            # From `add` on the worktree is locked with the reason MAKING; the end of `_check_out` removes the
+            # lock. A crash between the two leaves a worktree that the next call recognises as incomplete.
             self._registrations.add(directory, branch=branch, commit=commit)
             self._check_out(directory, request)
 
-    def _look_for(self, directory: Path, branch: str | None) -> ListedWorktree | None:
+    def _find_entry(self, directory: Path, branch: str | None) -> ListedWorktree | None:
+        # A removal that was cut off left the directory under its other name. It must go before a new directory
+        # can be renamed to that name.
         _wipe_aside(directory)
         path = directory.parent.resolve() / directory.name  # the last name may be a link, which is an error
         if not self._registrations.may_know(path, branch):
@@ -121,38 +132,39 @@ class Worktrees:
         listed = self.listed()
         for worktree in listed:
             if branch is not None and worktree.branch == branch and worktree.path != path:
-                raise _elsewhere(worktree, branch)
+                raise checked_out_elsewhere(worktree, branch)
         return next((worktree for worktree in listed if worktree.path == path), None)
 
     def _require_branch(self, branch: str, commit: str) -> None:
         if tip(self._git, branch) == commit:
             return
+        # `create` fails if the branch exists, at whatever commit: a branch of the user's with this name is
+        # never moved.
         creation = self._git.ask("update-ref", "--stdin", stdin=os.fsencode(f"create {branch} {commit}\n"))
         if creation.exit_code == 0:
             return
-        current = self._git.ask("rev-parse", "--quiet", "--verify", branch)
+        current, name = self._git.ask("rev-parse", "--quiet", "--verify", branch), branch_name(branch)
         if current.exit_code:
             error = GitError(("update-ref", branch), creation.exit_code, creation.message)
-            raise WorkspaceError(
-                f"the branch {_name(branch)} cannot be created: {creation.message}"
-            ) from error
+            raise WorkspaceError(f"the branch {name} cannot be created: {creation.message}") from error
         if current.text != commit:
             raise WorkspaceError(
-                f"the branch {_name(branch)} is at {current.text[:12]} and not at {commit[:12]}; to keep neither, "
-                f"rename it by typing: git branch -m {_name(branch)} {_name(branch)}-{current.text[:7]}"
+                f"the branch {name} is at {current.text[:12]} and not at {commit[:12]}; to keep neither, "
+                f"rename it by typing: git branch -m {name} {name}-{current.text[:7]}"
             )
 
     def _is_made(self, directory: Path, worktree: ListedWorktree | None, request: WorktreeRequest) -> bool:
         """Returns whether the requested worktree exists. If it does not, removes whatever is in its place."""
         if worktree is None:
-            _refuse_unknown(directory)
+            refuse_unknown(directory)
             return False
         entry = self._registrations.entry_of(directory)
         if entry is not None:  # a git process of a dead coordinator may still be running there
             remove_stale_locks(directory, entry, pause=self._pause)
+        # A worktree with Weft's own lock was never complete, so it holds no work and may go without a check.
         if worktree.locked != MAKING:
-            if _is_empty(directory):
-                _refuse_locked(worktree)
+            if is_empty(directory):
+                refuse_locked(worktree)
             elif self._is_usable(directory, worktree, request):
                 return True
             if request.branch is not None:
@@ -177,6 +189,8 @@ class Worktrees:
         if request.clone is not None:
             make_clone(self._git, git_dir, self._common, request.clone)
         git = self._git.at(directory)
+        # read-tree instead of `git checkout`: it runs no post-checkout hook, and can be repeated on a
+        # half-written tree.
         git.do("-c", _WORKERS, "read-tree", "--reset", "-u", "HEAD", env=sparsely.settings(git_dir))
         if request.clone is not None:
             hand_out(git, git_dir, request.branch or "refs/heads/none", pause=self._pause)
@@ -192,9 +206,11 @@ class Worktrees:
             raise WorkspaceError(f"the worktree {directory} was not created completely; run the plan again")
         refuse_operation(directory, git_dir)
         git = self._git.at(directory)
+        # This runs before every step, so it is one process that answers both questions: which checkout git
+        # sees, and which branch. A step may have set core.worktree, for example.
         answer = git.ask("rev-parse", "--show-toplevel", "--symbolic-full-name", "HEAD")
         if answer.text != f"{os.path.realpath(directory)}\n{branch}":
-            raise _astray(directory, branch, answer, git_dir)
+            raise wrong_branch_error(directory, branch, answer, git_dir)
         if _is_bare_of_work(directory, git_dir) and _should_have_files(git):
             remedy = f"type: git -C {directory} reset --hard"
             raise WorkspaceError(f"the worktree {directory} is empty, though its commit is not; {remedy}")
@@ -209,15 +225,16 @@ class Worktrees:
         """Removes the worktree. With `force`, also removes uncommitted work and commits without a ref."""
         directory = directory.absolute()
         with explain_lock_errors():
-            worktree = self._look_for(directory, None)
+            worktree = self._find_entry(directory, None)
             if worktree is None:
                 raise WorkspaceError(
                     f"{directory} is not registered as a worktree, so Weft does not remove it; check its content"
                 )
-            if not force and not _is_empty(directory):
+            if not force and not is_empty(directory):
                 require_registered(directory, git_dir_of(directory), self._common)
                 self._refuse_dirt(directory, "be removed")
                 self._refuse_repositories(directory)
+            # A detached HEAD may be the only thing that leads to a commit.
             if not force:
                 self._refuse_nameless(worktree)
             self._drop(directory)
@@ -235,6 +252,8 @@ class Worktrees:
             self._refuse_repositories(directory)
         except WorkspaceError:
             return False
+        # The rename takes the directory away at once and as a whole. Deleting thousands of files takes a while,
+        # and a crash in the middle would leave a worktree that looks complete but is not.
         directory.rename(_aside(directory))
         self._registrations.forget(git_dir)
         _wipe_aside(directory)
@@ -251,7 +270,7 @@ class Worktrees:
         """Removes the worktree with its contents, or the rest of an interrupted removal. It need not exist."""
         directory = directory.absolute()
         with explain_lock_errors():
-            if self._look_for(directory, None) is not None:
+            if self._find_entry(directory, None) is not None:
                 self._drop(directory)
 
     def _drop(self, directory: Path) -> None:
@@ -267,12 +286,12 @@ class Worktrees:
 
     def _dirt(self, directory: Path) -> list[str]:
         git_dir = git_dir_of(directory)
-        brought = brought_into(git_dir)
+        copied_in = copied_into(git_dir)
         with explain_lock_errors():
             differences = status(self._git.at(directory), git_dir).differences
         operation = operation_in(git_dir)
         paths = (difference.path for difference in differences)
-        dirt = [shown(path) for path in paths if not is_in(brought, path)]
+        dirt = [shown(path) for path in paths if not is_in(copied_in, path)]
         return dirt if operation is None else [*dirt, f"an unfinished `git {operation}`"]
 
     def _refuse_dirt(self, directory: Path, action: str) -> None:
@@ -323,27 +342,9 @@ def _wipe_aside(directory: Path) -> None:
             os.close(folder)
 
 
-def _is_empty(directory: Path) -> bool:
-    """Returns whether the directory is empty or does not exist."""
-    try:
-        return not any(directory.iterdir())
-    except FileNotFoundError:
-        return True
-    except NotADirectoryError:
-        return False
-
-
-def _refuse_unknown(directory: Path) -> None:
-    if directory.is_symlink() or not _is_empty(directory):
-        raise WorkspaceError(
-            f"{directory} exists and is not a worktree of this repository, so Weft does not touch it; save what "
-            f"you need, move it away, and try again"
-        )
-
-
 def _is_bare_of_work(directory: Path, git_dir: Path) -> bool:
     names = {os.fsencode(entry.name) for entry in directory.iterdir()} - {b".git"}
-    return names <= {path.split(b"/", 1)[0] for path in brought_into(git_dir)}
+    return names <= {path.split(b"/", 1)[0] for path in copied_into(git_dir)}
 
 
 def _should_have_files(git: Git) -> bool:
@@ -351,49 +352,3 @@ def _should_have_files(git: Git) -> bool:
     entries = git.fields("ls-files", "-t", "-z")
     are_all_excluded = bool(entries) and all(entry.startswith("S ") for entry in entries)
     return not are_all_excluded and bool(git.do("ls-tree", "HEAD"))
-
-
-# What is wrong
-
-
-def _name(ref: str) -> str:
-    return ref.removeprefix(_HEADS)
-
-
-def _elsewhere(worktree: ListedWorktree, branch: str) -> WorkspaceError:
-    problem = f"the branch {_name(branch)} is checked out in {worktree.path}, and cannot be in two worktrees"
-    if worktree.prunable is not None:
-        return WorkspaceError(f"{problem}; that directory is gone: put it back, or type `git worktree prune`")
-    return WorkspaceError(f"{problem}; type: git -C {worktree.path} switch --detach")
-
-
-def _refuse_locked(worktree: ListedWorktree) -> None:
-    if worktree.locked is None:
-        return
-    reason = f": {worktree.locked}" if worktree.locked else ""
-    raise WorkspaceError(
-        f"the worktree {worktree.path} is gone, but it was locked{reason}; put it back, or let Weft recreate it "
-        f"by typing: git worktree unlock {worktree.path}"
-    )
-
-
-def _astray(directory: Path, branch: str, answer: GitOutput, git_dir: Path) -> WorkspaceError:
-    top, _, head = answer.text.rpartition("\n")
-    name = _name(branch)
-    if top != os.path.realpath(directory):
-        return WorkspaceError(
-            f"git takes {top or 'nothing'} for the root of {directory}: {answer.message or 'so it is set'}; "
-            f"look for `core.worktree` in: git -C {directory} config --list --show-origin"
-        )
-    if answer.exit_code and text_of(git_dir / "HEAD") == f"ref: {branch}":
-        last = (text_of(git_dir / "logs" / "HEAD") or "").rpartition("\n")[2].split(" ")
-        commit = last[1][:12] if len(last) > 1 else "COMMIT"
-        return WorkspaceError(
-            f"the branch {name} of the worktree {directory} is gone; to restore it, type: git branch {name} "
-            f"{commit}"
-        )
-    actual = f"the branch {_name(head)}" if head.startswith(_HEADS) else "no branch"
-    return WorkspaceError(
-        f"the worktree {directory} has {actual} checked out; it must have {name}; type: git -C {directory} switch "
-        f"{name}"
-    )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from weft.engine.messages.facts import RefMove
-from weft.workspaces.git.base.children import Leavings, can_lock, recorded
+from weft.workspaces.git.base.child_records import LeftoverLocks, can_lock, recorded
 from weft.workspaces.git.base.program import Git, GitError
 from weft.workspaces.git.base.refs import move, tip
 from workspaces.git.repositories import commit, empty_repository
@@ -83,9 +83,9 @@ def test_a_lock_that_a_killed_git_of_ours_has_left_is_removed_when_it_is_in_the_
 
 def test_all_that_killed_gits_have_left_is_listed_and_goes_at_once(git: Git, common: Path) -> None:
     locks = sorted(leave_lock(git, common, ref) for ref in ("refs/heads/one", "refs/weft/tip/two"))
-    assert Leavings(common).locks() == locks
+    assert LeftoverLocks(common).locks() == locks
     assert all(lock.exists() for lock in locks)
-    Leavings(common).remove()
+    LeftoverLocks(common).remove()
     assert not any(lock.exists() for lock in locks)
 
 
@@ -97,10 +97,10 @@ def test_the_lock_of_a_git_of_ours_stays_as_long_as_it_lives_without_its_coordin
         record.judge(-signal.SIGKILL)
         record.close()  # the coordinator is gone, and git has the record still
         record.descriptors = ()
-        assert Leavings(common, pause=lambda _: None).locks() == []
-        Leavings(common, pause=lambda _: None).remove()
+        assert LeftoverLocks(common, pause=lambda _: None).locks() == []
+        LeftoverLocks(common, pause=lambda _: None).remove()
         assert (common / f"{REF}.lock").exists()
-    Leavings(common).remove()
+    LeftoverLocks(common).remove()
     assert not (common / f"{REF}.lock").exists()
 
 
@@ -130,7 +130,7 @@ def test_the_lock_of_a_git_of_the_user_that_works_from_elsewhere_stays(
         process.stdin.write(f"start\ncreate {REF} {tip(git, 'refs/heads/main')}\nprepare\n".encode())
         process.stdin.flush()
         assert [process.stdout.readline() for _ in range(2)] == [b"start: ok\n", b"prepare: ok\n"]
-        assert Leavings(common, pause=lambda _: None).locks() == []
+        assert LeftoverLocks(common, pause=lambda _: None).locks() == []
         process.kill()
 
 
@@ -140,7 +140,7 @@ def test_a_lock_that_is_older_than_any_git_of_ours_stays(git: Git, common: Path)
     os.utime(lock, (1, 1))
     with recorded(common, common, ("update-ref",)) as record:
         record.judge(-signal.SIGKILL)
-    Leavings(common).remove()
+    LeftoverLocks(common).remove()
     assert lock.exists()
 
 
@@ -149,7 +149,7 @@ def test_a_lock_that_such_a_git_does_not_take_stays(git: Git, common: Path) -> N
         record.judge(-signal.SIGKILL)
     lock = common / "index.lock"
     lock.touch()
-    Leavings(common).remove()
+    LeftoverLocks(common).remove()
     assert lock.exists()
     assert records(common) == []
 
@@ -159,7 +159,7 @@ def test_each_kind_of_lock_is_removed_that_a_killed_merge_has_left(git: Git, com
     with recorded(common, common, ("merge", "--ff-only")) as record:
         (common / name).touch()
         record.judge(-signal.SIGKILL)
-    Leavings(common).remove()
+    LeftoverLocks(common).remove()
     assert not (common / name).exists()
 
 
@@ -192,7 +192,7 @@ def test_a_record_that_was_cut_off_counts_for_all_locks(git: Git, common: Path) 
         started = record.file.stat().st_mtime_ns
         record.file.write_bytes(b"")
         os.utime(record.file, ns=(started, started))
-    Leavings(common).remove()
+    LeftoverLocks(common).remove()
     assert not (common / "index.lock").exists()
 
 

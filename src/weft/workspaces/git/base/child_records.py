@@ -28,7 +28,7 @@ from weft.safe_files import open_file, read_file
 from weft.workspaces.git.base.lock_files import Checkouts, Pause, holders_of, identity_of
 
 _FOLDER = ("weft", "children")
-_SWEEPING = "sweeping"
+_SWEEP_LOCK = "sweeping"
 _RECORD = ".child"
 _WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
 """Seconds between checks of a lock that a living git may own."""
@@ -37,7 +37,7 @@ _USAGE = 129
 TIMED_OUT = 124
 """The exit code of a git that was killed because it took too long, as of timeout(1)."""
 _PATIENCE = 30
-"""Seconds to wait for a git whose coordinator has died."""
+"""Seconds to wait for a git that has outlived its coordinator."""
 _HOUR = 3600.0
 _OWN_NOTE = "weft-"
 """The prefix of files that Weft itself keeps in a directory of git."""
@@ -68,6 +68,8 @@ class Child(Struct, frozen=True, kw_only=True):
         if self.command in _INDEX_ONLY:
             return lock == Path(self.git_dir, "index.lock")
         if self.command in _REMOTE:
+            # fetch and push write remote-tracking refs, and files beside them in the shared directory:
+            # FETCH_HEAD, shallow, packed-refs.
             remote = common / "refs" / "remotes"
             return lock.is_relative_to(remote) or (lock.parent == common and lock.name != "index.lock")
         # The narrower this is, the fewer locks of the user's own git are ever candidates for removal.
@@ -88,8 +90,8 @@ class ChildRecord(Struct):
     def judge(self, exit_code: int) -> None:
         """Keeps the record if git was killed.
 
-        A wrapper around git reports a signal as a shell does: by an exit code above 128, of which git uses 128 and
-        129.
+        A wrapper around git reports a signal as a shell does: by an exit code above 128. git itself uses only 128
+        and 129.
         """
         self.is_kept = exit_code < 0 or exit_code > _USAGE or exit_code == TIMED_OUT
 
@@ -123,6 +125,8 @@ def _command(arguments: Sequence[str]) -> str:
 def recorded(common: Path, git_dir: Path, arguments: Sequence[str]) -> Generator[ChildRecord]:
     """Yields the record of a git. The record stays if Weft dies before git ends, or if git is killed."""
     try:
+        # The record must exist before git does: if Weft were killed between the start of git and the creation
+        # of the record, nothing would show that the lock is ours.
         record = _create_record(common, Child(command=_command(arguments), git_dir=str(git_dir)))
     except OSError:  # in a repository that Weft cannot write to, git takes no lock either
         record = ChildRecord()
@@ -135,6 +139,8 @@ def recorded(common: Path, git_dir: Path, arguments: Sequence[str]) -> Generator
 def _create_record(common: Path, child: Child) -> ChildRecord:
     folder = common.joinpath(*_FOLDER)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # mkstemp gives a name without the suffix, and the rename at the end makes the record visible, complete and
+    # locked, in one step.
     descriptor, name = tempfile.mkstemp(dir=folder)
     # Weft ignores files without the suffix, so each record is already locked when another process first sees it.
     fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -146,7 +152,7 @@ def _create_record(common: Path, child: Child) -> ChildRecord:
 # Lock files of killed gits
 
 
-class Leavings:
+class LeftoverLocks:
     """The lock files that killed gits of Weft have left in a repository."""
 
     def __init__(self, common: Path, *, pause: Pause = time.sleep) -> None:
@@ -156,6 +162,8 @@ class Leavings:
 
     def locks(self) -> list[Path]:
         """Returns the lock files that no living process can own, without changing anything."""
+        # `weft doctor` only looks. The flocks of killed records are released at once, so that a sweep of
+        # another process is not held up.
         killed, living = self._records()
         self._release(killed)
         candidates = {lock for record in killed for lock in self._candidates(record)}
@@ -175,8 +183,10 @@ class Leavings:
         """Removes these lock files and the records of gits that left none; waits briefly for doubtful ones."""
         if not any(self._folder.glob(f"*{_RECORD}")):
             return
-        with os.fdopen(open_file(self._folder / _SWEEPING, os.O_RDWR | os.O_CREAT), "rb") as sweeping:
-            fcntl.flock(sweeping, fcntl.LOCK_EX)
+        # Only one process sweeps at a time. Two sweeps could both judge a lock stale; the slower one would then
+        # remove the lock that a new git has created at the same path since.
+        with os.fdopen(open_file(self._folder / _SWEEP_LOCK, os.O_RDWR | os.O_CREAT), "rb") as lock_file:
+            fcntl.flock(lock_file, fcntl.LOCK_EX)
             for wait in _WAITS:
                 if self._sweep():
                     return
@@ -194,6 +204,8 @@ class Leavings:
                     in_doubt = True
                 else:
                     self._remove(lock)
+            # The record is the evidence against its locks, so it stays as long as one of them is in doubt; a
+            # later sweep judges again.
             if not in_doubt:
                 record.file.unlink(missing_ok=True)
             has_doubts = has_doubts or in_doubt
@@ -202,7 +214,7 @@ class Leavings:
         return not has_doubts
 
     def _forget_unfinished(self) -> None:
-        """Removes records whose creation was interrupted. No git was started for them."""
+        """Removes records that were not completed. No git was started for them."""
         for file in self._folder.glob("tmp*[!.]"):
             with suppress(FileNotFoundError):
                 if file.suffix != _RECORD and time.time() - file.stat().st_mtime > _HOUR:
@@ -262,6 +274,8 @@ class Leavings:
         if any(self._is_later(record, lock) for record in living):
             return True
         owner = next((record for record in killed if lock.parent == Path(record.child.git_dir)), None)
+        # index.lock and HEAD.lock of a checkout are only taken by gits in that checkout. Every other lock
+        # belongs to files that all checkouts share, so a git in any of them may own it.
         is_shared = owner is None or lock.name not in {"index.lock", "HEAD.lock"}
         checkouts = self._checkouts()
         checkout = None if is_shared or owner is None else checkout_at(Path(owner.child.git_dir))
@@ -274,6 +288,9 @@ class Leavings:
 
     def _remove(self, lock: Path) -> None:
         """Removes this very file. If another process has replaced it meanwhile, puts the new one back."""
+        # A rename cannot be made conditional on what is renamed, so the check follows it: if the file that was
+        # moved is not the one that was judged, a living git has just created it, and a hard link puts it back
+        # under its name. The link fails if yet another git has the lock by then, which is fine as well.
         identity = identity_of(lock)
         aside = self._folder / f"{lock.name}.{os.getpid()}"
         with suppress(FileNotFoundError):

@@ -13,7 +13,7 @@ LEFTOVER_GRACE = 2.0
 """The most seconds for the remaining processes of a job that ended by itself."""
 _FIRST_PAUSE = 0.002
 _LONGEST_PAUSE = 0.2
-_CHASES = 100
+_MOST_ROUNDS = 100
 
 
 class Termination:
@@ -25,32 +25,33 @@ class Termination:
         self._spared = spared
         self._pause = _FIRST_PAUSE
         self._signalled: set[tuple[int, int]] = set()
-        self.look_at = 0.0
+        self.check_at = 0.0
         """When to call `press` next."""
 
-    def hurry(self, grace: float) -> None:
+    def shorten(self, grace: float) -> None:
         self._kill_at = min(self._kill_at, monotonic() + grace)
-        self.look_now()
+        self.check_now()
 
-    def look_now(self) -> None:
+    def check_now(self) -> None:
         """Requests an immediate check because something has changed."""
         self._pause = _FIRST_PAUSE
-        self.look_at = 0.0
+        self.check_at = 0.0
 
-    def press(self, find_processes: Callable[[], Sequence[Process]]) -> int:
+    def signal_all(self, find_processes: Callable[[], Sequence[Process]]) -> int:
         """Signals all processes; returns how many there may be."""
         now = monotonic()
         try:
             family = find_processes()
         except OSError:  # no free descriptor to read /proc
-            self.look_at = now + _LONGEST_PAUSE
+            self.check_at = now + _LONGEST_PAUSE
             return 1
         if now < self._kill_at:
             self._ask(family)
-            self.look_at = min(now + self._pause, self._kill_at)
+            self.check_at = min(now + self._pause, self._kill_at)
         else:
+            # A process can fork faster than it is killed. `send_all` searches again until it finds no new one.
             send_all(find_processes, signal.SIGKILL, family)
-            self.look_at = now + self._pause
+            self.check_at = now + self._pause
         self._pause = min(self._pause * 2, _LONGEST_PAUSE)
         return len(family)
 
@@ -70,7 +71,7 @@ def send_all(
     """Signals the processes and those they start meanwhile."""
     reached: set[tuple[int, int]] = set()
     family = find_processes() if first is None else first
-    for _ in range(_CHASES):
+    for _ in range(_MOST_ROUNDS):
         fresh = [process for process in family if process.key not in reached]
         if not fresh:
             return

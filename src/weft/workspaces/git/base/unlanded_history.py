@@ -2,8 +2,8 @@
 
 Results may hold the work of others: a slice starts on work that exists already, slices of two groups depend on
 each other crosswise, and a person resolves a conflict by merging the branch of the plan or of another group. A
-result lands after those whose work it holds. Results that hold each other's work have no such order: they are one
-*unit*, which lands as a whole or not at all.
+result lands after the results that it contains. Results that hold each other's work have no such order: they are
+one *unit*, which lands as a whole or not at all.
 
 One git process lists these commits with their parents and trailers. The cost depends on how much has not landed,
 never on how much has.
@@ -52,6 +52,7 @@ class UnlandedHistory:
         """Reads the commits that lead to `heads` and not to `base`."""
         if not heads:
             return cls({})
+        # `^base` cuts the walk off, so git reads only what has not landed.
         commits: dict[str, UnlandedCommit] = {}
         for line in git.line(*_LOG, *heads, f"^{base}").splitlines():
             commit, parents, tree, commit_plan, subplan = line.split("\0")
@@ -62,10 +63,11 @@ class UnlandedHistory:
     def brings(
         self, head: str, is_other: Callable[[str], bool], *, beside: Collection[str] = ()
     ) -> list[str]:
-        """Returns the matching subplans whose work the target would receive with the commit, oldest first.
+        """Returns the matching subplans that have work the target would receive with the commit, oldest first.
 
         Work that the commits `beside` hold as well does not count.
         """
+        # The commits beside this one are in the chain themselves, so their work arrives with them.
         elsewhere = {commit for head_beside in beside for commit in self.reached_from(head_beside)}
         reached = [commit for commit in self.reached_from(head) if commit not in elsewhere]
         subplans = dict.fromkeys(self.commits[commit].subplan for commit in reached)
@@ -73,7 +75,7 @@ class UnlandedHistory:
         return [path for path in around if is_other(path)]
 
     def strangers(self, head: str, is_expected: Callable[[str], bool]) -> list[str]:
-        """Returns the unexpected subplans whose work the target would receive with the commit.
+        """Returns the unexpected subplans that have work the target would receive with the commit.
 
         A subplan in an expected group is expected. A merge commit is no work: that of a landed subplan may be on
         the branch of the plan alone.
@@ -111,6 +113,8 @@ class UnlandedHistory:
         """Returns the commits that hold work of the others."""
         if others not in self._holders:
             holders: set[str] = set()
+            # One pass is enough: in this order the answer for each parent is known before that for its
+            # children.
             for name, commit in reversed(list(self.commits.items())):  # parents come before their children
                 if not others.isdisjoint(_around(commit.subplan)) or not holders.isdisjoint(commit.parents):
                     holders.add(name)
@@ -158,7 +162,7 @@ def units_of(
     history: UnlandedHistory,
     is_to_land: Callable[[str], bool],
 ) -> list[list[LandingEntry]]:
-    """Returns the entries as units, each after the units whose work it holds, otherwise in the given order."""
+    """Returns the entries as units. A unit follows the units that have work in it; the order is kept otherwise."""
     relevant = [entry.path for entry in entries if is_to_land(entry.path)]
     needs: dict[str, AbstractSet[str]] = {}
     for entry in entries:
@@ -168,6 +172,7 @@ def units_of(
     units: list[list[LandingEntry]] = []
     waiting = list(entries)
     while waiting:
+        # Quadratic in the entries of one batch, which `merge.batch` bounds.
         unit = _first_unit([entry.path for entry in waiting], needs)
         units.append([entry for entry in waiting if entry.path in unit])
         waiting = [entry for entry in waiting if entry.path not in unit]
@@ -179,6 +184,8 @@ def _first_unit(paths: Sequence[str], needs: Mapping[str, AbstractSet[str]]) -> 
     for path in paths:
         if needs[path].isdisjoint(paths):
             return {path}
+    # All remaining paths need another one, so there is a cycle. The first strongly connected component without
+    # a need outside itself is the unit: each of its paths reaches every other.
     reached = {path: _needed(path, needs, frozenset(paths)) for path in paths}
     return next(
         reached[path] for path in paths if all(path in reached[needed_path] for needed_path in reached[path])
