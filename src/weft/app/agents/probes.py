@@ -41,6 +41,7 @@ def to_probe(
     agents = [status.agent for status in chosen if status.is_installed]
     if not chosen:
         raise WeftError("no agent is installed; to see how to install one, type: weft agents")
+    # Agents that only Weft defines run no text of the project; those of the plan or its configuration may.
     if any(agent.name in found.plan.agents for agent in agents):
         _require_approval(found, environ)
     if model is not None:

@@ -54,6 +54,8 @@ def is_run(recorded_run: RecordedRun, fold: RunFold) -> bool:
     holder = recorded_run.journal.holder()
     if holder is None or holder.pid == os.getpid():  # this process ran it before, and no longer does
         return False
+    # The lease is one for the whole project. An event of this run that is not older than the lease proves that its
+    # holder works on this run and not on another one.
     return recorded_run.has_coordinator() and fold.at >= holder.since
 
 
@@ -68,6 +70,7 @@ def chosen(recorded_run: RecordedRun, names: Sequence[str]) -> list[HeldWork]:
         return held_work
     selected: set[Key] = set()
     for name in names:
+        # With the slash: `store` selects `store` and `store/model`, but not `storefront`.
         inside = {key_of(hold) for hold in held_work if f"{hold.subplan}/".startswith(f"{name}/")}
         if not inside and not _is_merged(plan_of(recorded_run), name, fold.holds):
             raise InputError(_unknown(recorded_run, name, held_work))

@@ -130,6 +130,8 @@ class _Lock(Struct, frozen=True, kw_only=True):
 def locks(context: DoctorContext) -> Iterator[Finding]:
     if not _is_wanted(context) or not context.once(_git).is_new_enough:
         return
+    # Weft records the locks of each git that it starts, so a lock of a killed one is certain without waiting for its
+    # age.
     own_locks = Leavings(Git(context.places.project, environ=context.environ).common).locks()
     for file in own_locks:
         yield problem(
@@ -149,12 +151,15 @@ def locks(context: DoctorContext) -> Iterator[Finding]:
             f"{lock.file} is a stale lock: no process has it open, and no git runs in {lock.directory}",
             command=f"rm {shlex.quote(str(lock.file))}",
             subject=str(lock.file),
+            # A lock in the user's own checkout may belong to an editor or a script that Weft cannot see, so only the
+            # user removes it.
             fix=partial(_remove, context, lock) if lock.is_ours else None,
         )
 
 
 def _lock_files(context: DoctorContext) -> Iterator[_Lock]:
     common = Git(context.places.project, environ=context.environ).common
+    # For a bare repository, or one with a separate git directory, the directory itself stands for the checkout.
     top = common.parent if common.name == ".git" else common
     own = _own_prefixes(context)
     for name in _SHARED:

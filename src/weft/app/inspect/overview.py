@@ -54,9 +54,11 @@ def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float 
     rare = journal.glance(record.run) if everything else rare_events(journal, record.run)
     for glimpse in rare:
         fold.apply_glimpse(glimpse)
+    # A request counts as if it had been taken up, so that the view does not offer what the user has just typed.
     for at, event in requests:
         fold.apply(event, at)
     if not everything:
+        # The set is cheap to read; the thousands of events behind it are not.
         fold.set_landed(journal.landed(record.run))
     paths = [path for path in plan.paths if not recorded_run.subplan or recorded_run.sees(path)]
     unsettled = fold.unsettled()
@@ -67,11 +69,15 @@ def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float 
     state = recorded_run.state()
     under_way = state not in AT_REST
     landing = fold.to_land(paths) if under_way else []
+    # Only subplans that are under way can have open steps. The plan itself is included for its verify.
     for glimpse in journal.lives(record.run, [*dict.fromkeys((*active, *landing)), PLAN]):
         fold.apply_life(glimpse)
+    # A completed subplan is usually not listed, but while its result is on the way to the target a person wants to see
+    # it.
     queued = {path for path in landing if fold.landings_by_path.places.is_queued(path)}
     shown = queued.union(listed)
     listed = [path for path in paths if path in shown] if queued else listed
+    # The pids come from the supervisor's own report and not from the journal, which does not know them.
     sightings = records_of(recorded_run.places, record.run).running()
     holder = journal.holder()
     alive = holder is not None and is_alive(holder)
@@ -126,6 +132,7 @@ class _StatusFold(RunFold):
 
     def apply_life(self, glimpse: Glimpse) -> None:
         """Applies a change of state, or the start or end of a step. Its spending was applied before."""
+        # The same step ends are among the rare events, with their costs; counting them twice would double the sum.
         self.apply(replace(glimpse, cost=None, tokens=None).event(), glimpse.at, glimpse.seq)
 
     def set_landed(self, paths: AbstractSet[str]) -> None:

@@ -70,6 +70,7 @@ class RecordedRun(Struct, frozen=True):
     ) -> Iterator[Recorded]:
         """Yields the recorded events and, with `follow`, new ones until the run is over."""
         for is_news in self.looks(follow=follow, alone=alone):
+            # `changed` is a cheap check of the database's counter; without news, no query runs.
             for recorded in self.journal.events(self.run.run, after=after) if is_news else ():
                 after = recorded.seq
                 yield recorded
@@ -109,6 +110,8 @@ class RecordedRun(Struct, frozen=True):
         """
         began, at = self._last_change()
         holder = self.journal.holder()
+        # The event must not be older than the lease: an earlier coordinator, which has died, may have been the one to
+        # take the run up.
         return began and holder is not None and is_alive(holder) and at >= holder.since
 
     def has_left(self) -> bool:
@@ -147,6 +150,7 @@ class RecordedRun(Struct, frozen=True):
         file = Path(self.run.directory, Path(self.run.file).name)
         current = absolute(Path())
         name = str(file.relative_to(current) if file.is_relative_to(current) else file)
+        # The commands find a plan with a usual name by themselves, and a suggestion should be short enough to type.
         return [] if name in PLAN_NAMES else [name]
 
 
@@ -159,7 +163,9 @@ def open_book(
     journal = open_reader(places.journal)
     try:
         sight = find_sight(places, journal, run, environ)
+        # The filter sits below all views, so that none of them has to think about steps.
         visible = SubplanJournal(journal, sight.subplan) if sight.subplan else journal
+        # `_find_run` reads the unfiltered journal: the list of runs is no secret, and its errors name other runs.
         yield RecordedRun(places, visible, _find_run(journal, sight.run), sight.subplan)
     finally:
         journal.close()

@@ -113,6 +113,7 @@ def _row(plan: Plan, name: str) -> int | None:
 def _pipelines(plan: Plan, rows: Iterable[int]) -> Iterator[Steps]:
     """Yields the steps of each pipeline of these rows, each pipeline once."""
     pipelines = [plan.pipeline_of(row) for row in rows if plan.outline.is_leaf(row)]
+    # Thousands of slices can share one pipeline object, so the identity removes the repetitions.
     for pipeline in {id(pipeline): pipeline for pipeline in pipelines}.values():
         yield pipeline.steps
 

@@ -107,6 +107,8 @@ def _tried(
 def _is_at_another(recorded_run: RecordedRun, fold: RunFold) -> bool:
     """Returns whether the process that works in the project has written to a different run."""
     holder = recorded_run.journal.holder()
+    # Sequence numbers are shared by all runs of a journal, so events after those of our fold are new whichever run they
+    # belong to. One that is not older than the holder's lease was written by the holder.
     other_runs = (record.run for record in recorded_run.journal.runs() if record.run != recorded_run.run.run)
     newer = (recorded for run in other_runs for recorded in recorded_run.journal.events(run, after=fold.seq))
     return holder is not None and any(recorded.at >= holder.since for recorded in newer)
@@ -118,6 +120,8 @@ def changed_files(
     """Returns the number of files that each subplan has changed; an empty mapping if git cannot count them."""
     try:
         git, names = repository_of(plan, folder, environ).git, names_of(plan)
+        # The refs of a slice that was cleaned are gone. The count is only a help for the reader, never a reason to
+        # fail.
         return {path: _changed(git, names.start(path), names.head(path)) for path in paths}
     except WeftError:
         return {}
@@ -133,6 +137,7 @@ def _changed(git: Git, start: str, head: str) -> int:
 def _asked(recorded_run: RecordedRun, fold: RunFold, command: MergeCommand, observer: RunObserver) -> bool:
     """Sends the command to the coordinator and returns whether it has handled it; if not, it has left the run."""
     ask(recorded_run, command.held, command.now)
+    # `fold` is from before the request, so every event that answers the request comes after `waiting.seq`.
     waiting, idle = PendingMerges(command.held, fold, command.now), 0
     until = time.monotonic() + TAKEN_WITHIN
     for _ in recorded_run.looks(follow=True):
@@ -142,10 +147,13 @@ def _asked(recorded_run: RecordedRun, fold: RunFold, command: MergeCommand, obse
         observer.hears(news)
         for recorded in news:
             waiting.hear(recorded)
+        # A run that stands still does not retry anything before a person acts, so waiting for it would never end.
         if waiting.is_over or (is_taken and not news and state in _STANDS_STILL):
             return True
         if not is_taken and time.monotonic() > until:
             raise unresponsive_error(recorded_run)
+        # Taking the lock for a moment could make a coordinator that starts right now fail, so it is tried rarely, and
+        # only in silence.
         idle = 0 if news else idle + 1
         if idle == _IDLE:
             idle = 0
@@ -204,12 +212,15 @@ class PendingMerges:
                 if key in self.keys:
                     self._finished(key, event)
             case kinds.StepStartedEvent():
+                # The queue lands entries that contain each other's work as a unit, so a hold that waited can be retried
+                # unasked.
                 if key in self._later:  # with others that hold its work
                     del self._later[key]
                     self.keys.add(key)
             case kinds.StepCancelledEvent():
                 self.keys.discard(key)
             case kinds.SubplanStateEvent():
+                # The end of a subplan settles its holds before the landing, although no step of them ends.
                 gone = {key for key in self.keys if key[0] == event.subplan and key[1] in OPEN_BEFORE_THE_END}
                 self.keys -= gone - self._fold.holds.known.keys()
             case _:
@@ -223,6 +234,7 @@ class PendingMerges:
             self.keys.update((result, InternalStep.LAND) for result in event.joins or ())
 
     def _finished(self, key: Key, event: kinds.StepFinishedEvent) -> None:
+        # The coordinator was in the middle of a retry when our request arrived; it tries again for us.
         if event.outcome is StepEnd.HELD and event.subplan not in self._asked:
             return  # the retry belongs to an earlier request
         self.keys.discard(key)
@@ -245,6 +257,8 @@ class _Listener:
     """
 
     def __init__(self, command: MergeCommand, fold: RunFold, observer: RunObserver) -> None:
+        # A hold before the merge ends with steps of the run, which `weft merge` does not start; it stays for `weft
+        # run`.
         merges = (hold for hold in command.held if hold.step in MERGES)
         self._waiting = PendingMerges(merges, fold, command.now)
         self._observer = observer
@@ -270,11 +284,15 @@ def _merge_here(
 ) -> None:
     journal = open_journal(recorded_run.places.journal, now=time.time(), command="weft merge")
     try:
+        # The recorded plan, not the file: the user may have edited the file since the run, and the net must be the one
+        # that the recorded facts belong to.
         compiled = compile_plan(plan_of(recorded_run))
         workplaces = WorkspaceFactory(
             compiled.plan, recorded_run.places, Path(recorded_run.run.directory), environ
         )
         ask(recorded_run, command.held, command.now)
+        # The request is in the journal before the engine starts, so the coordinator in this process takes it up like
+        # any other.
         setup, engine, first = resumed(recorded_run.run, compiled, journal, workplaces)
         assert isinstance(first, Resumed)
         listener = _Listener(command, fold, observer)
@@ -285,6 +303,8 @@ def _merge_here(
             return listener.has_heard_all() or stands_still
 
         session = RunSession(setup, engine, journal, listener, environ, enough=is_enough)
+        # `merges_only` keeps the engine from starting steps: the user asked to land what is done, not to resume the
+        # run.
         anyio.run(session.run, replace(first, merges_only=True), False)
     except BaseExceptionGroup as group:
         raise first_cause(group) from None

@@ -47,19 +47,25 @@ def settle(
     Returns an empty string, or the state of the run if the user stopped it meanwhile.
     """
     with without_gc():
+        # The facts of the old run only make sense for the net of the old plan.
         before = load_plan(last.text, last.file, surroundings=Surroundings(git=False))
         workplaces = WorkspaceFactory(before, places, Path(last.directory), environ)
         setup, engine, first = resumed(last, compile_plan(before), journal, workplaces)
+        # An agent that works on an outdated task would only cost money, so its subplan ends at once.
         ends = changed_paths(before, plan)
     assert isinstance(first, Resumed)
+    # Nothing is running or half done, so no session and no supervisor need to start.
     if not engine.in_flight:
         return ""
     steps = _finishing_steps(engine, anyio.run(_open_jobs, host_of(places, last.run)), ends)
     setup = replace(setup, settles=steps)
+    # Without a step to wait for, settling takes a moment and would only confuse the display.
     listener = _Listener(observer if steps else None)
     listener.begins(setup)
     session = RunSession(setup, engine, journal, listener, environ)
     state = anyio.run(session.run, replace(first, settles=True, ends=tuple(sorted(ends))), False)
+    # The session also ends as `stopped` when everything is settled, so the state alone does not say whether the user
+    # wants the next run.
     return state if listener.is_stopped or state == LEFT else ""
 
 

@@ -107,6 +107,8 @@ class SystemClock:
     def now(self) -> float:
         return time.time()
 
+    # In short pieces: a sleep counts monotonic time, which stands still while a machine sleeps, and a usage limit ends
+    # at a wall-clock time.
     async def sleep_until(self, at: float) -> None:
         while (seconds := at - time.time()) > 0:  # noqa: ASYNC110 - no event announces a wall-clock time
             await anyio.sleep(min(seconds, LONGEST_SLEEP))
@@ -173,6 +175,7 @@ class RunSession:
             inbox=inbox,
             outside=outside_watch(plan, plan_dir, setup.workspaces, self._environ),
         )
+        # Only now, since the landing queue needs the effects to run verifies, and the effects need everything above.
         if setup.landing_target is not None:
             effects.land_on(setup.landing_target, plan, self._engine)
         coordinator = Coordinator(
@@ -188,12 +191,16 @@ class RunSession:
             tasks.start_soon(self._hear_signals, coordinator)
             tasks.start_soon(self._show)
             try:
+                # The two helper tasks never end by themselves; the cancellation after this block ends them.
                 await coordinator.run(first, listener=self._hears, waits=waits)
             finally:
                 self._mirror.close()
+                # Notifications are sent in the background. Leaving without this wait would lose the one that matters
+                # most: the end.
                 await self._notified.finish()
             tasks.cancel_scope.cancel()
         state = LEFT if self._left else self._engine.state
+        # After a failure too: the results of the slices that did complete are worth having.
         if setup.result is not None and state in {"completed", "failed"}:
             self._bring_together(setup.workspaces, lineage)
         return state
@@ -202,11 +209,14 @@ class RunSession:
         """Gathers the results in one directory. If this fails or the process dies, the next run repeats it."""
         try:
             workspaces.gather(lineage.whole())
+            # The mark comes after the copy. A crash in between makes the next run gather again, never trust half a
+            # directory.
             touch(self._setup.places.gathered(self._setup.run))
         except OSError as error:
             raise failure(f"cannot combine the results in {self._setup.result}", error) from None
 
     def _hears(self, events: Sequence[Recorded]) -> None:
+        # The events are in the journal already, so an observer that fails cannot lose any.
         self._observer.hears(events)
         self._mirror.hears(events)
         self._notified.hears(events)
@@ -235,6 +245,8 @@ class RunSession:
             async for _ in signals:
                 times += 1
                 self._observer.stops(times)
+                # Steps keep running under the supervisor and the next `weft run` takes them over, so leaving loses
+                # nothing.
                 if times > PATIENCE:
                     self._leave()
                     return

@@ -122,6 +122,8 @@ class StatusMirror:
                 if self._has_file(path):
                     self._write(path)
                     self._waiting.pop(path, None)
+        # A coordinator that was killed could not correct its files. This one knows nothing about these subplans except
+        # what the files say.
         for path in self._stale_running():
             landing = self._course.landing(self._rows[path], State.RUNNING)
             self._set(path, _SubplanStatus(at, state=_STOPPED, landing=landing))
@@ -142,6 +144,8 @@ class StatusMirror:
         return not status.get("question") and not status.get("message")
 
     def _update(self, path: str, at: float) -> _SubplanStatus:
+        # The time of the first change counts, so that a subplan which changes every half second is written all the
+        # same.
         self._waiting.setdefault(path, at)
         if path not in self._statuses:
             landing = self._course.landing(self._rows[path], State.RUNNING)
@@ -159,6 +163,7 @@ class StatusMirror:
         status.landing = self._course.landing(self._rows[path], state)
         if not state.terminal:
             return
+        # A file that exists must show the end, whatever the end is; otherwise it would say `running` forever.
         if event.reason not in _BY_OTHERS or self._has_file(path):
             self._write(path)
         del self._waiting[path], self._statuses[path]
@@ -173,6 +178,7 @@ class StatusMirror:
             return
         status = self._update(path, at)
         status.step, status.held = event, held
+        # A hold is written at once: scripts poll these files to find out that a person is needed.
         if held is not None:
             self._write(path)
 
@@ -193,6 +199,7 @@ class StatusMirror:
 
     def close(self) -> None:
         for path in self._waiting:
+            # The others are young and would still say `running`; as no file exists, nothing is out of date.
             if path in self._written or self._statuses[path].question:
                 self._write(path)
         self._files.close()

@@ -85,6 +85,7 @@ class Landings:
         """Records the end of a landing."""
         self.places.leave(event.subplan)
         if event.outcome is not StepEnd.DONE:
+            # A landing that is done reports its commit with a `merge` event, which sets the place.
             self.places.end(event.subplan, VERIFY_FAILED if event.red else "")
 
     def merge(self, event: MergeEvent, seq: int) -> None:
@@ -135,6 +136,7 @@ class Landings:
 
     def conflict_ahead(self, event: ConflictAheadEvent) -> None:
         first, second = sorted((event.subplan, event.other))
+        # A later forecast replaces the earlier one; without files, it takes the warning back.
         self.ahead.pop((first, second), None)
         if event.files:
             self.ahead[first, second] = event.files

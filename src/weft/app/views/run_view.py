@@ -112,6 +112,7 @@ class RunView(RunFold):
         outline = self.outline
         while row != ROOT:
             depends_on = outline.depends_on[row]
+            # A slice may depend on thousands of others, and a view asks for this each time it is drawn.
             for number in range(self._met_before(row), len(depends_on)):
                 if self.rows[depends_on[number]].state is not State.COMPLETED:
                     yield outline.paths[depends_on[number]]
@@ -147,6 +148,7 @@ class RunView(RunFold):
 
         If steps kept running, the time in between counts; otherwise the run was alive until its last event.
         """
+        # A run that has ended can be recovered by `weft merge`; its clock stays as it was.
         if self.state in _ENDS:
             return
         super()._recovered(event, at)
@@ -183,6 +185,7 @@ class RunView(RunFold):
         if row.failed_by_itself:
             row.failure = row.trouble if failure is None else convert(to_builtins(failure), StepFailure)
         if is_leaf:
+            # Slices that did not run to an end of their own say nothing about how long work takes.
             ran = not row.carried and row.reason not in BECAUSE_OF_OTHERS
             self._pace.ended(row.number, row.seconds(at) if ran else None)
 
@@ -193,6 +196,8 @@ class RunView(RunFold):
         parent = self.outline.parents[row]
         groups = self._groups.get(parent)
         if groups is None:
+            # Cached by parent: the slices of a group share the tuple, so the memory does not grow with slices times
+            # depth.
             groups = self._groups[parent] = (parent, *self._around(parent))
         return groups
 
