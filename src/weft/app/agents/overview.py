@@ -60,8 +60,8 @@ def find_agents(name: str | None, directory: Path, environ: Mapping[str, str]) -
     try:
         return PlanAgents(plan=load(source, environ=environ), folder=folder_of(source), shown=source.shown)
     except PlanError:
-        # Without a named plan, a broken one must not hide the installed agents: `weft agents` is what a new user types
-        # first.
+        # Without a named plan, a broken one must not hide the installed agents: `weft agents` is what a new user
+        # types first.
         if name is not None:
             raise
         return PlanAgents(plan=plan_of_nothing(folder, environ), folder=folder, unread=source.shown)

@@ -83,7 +83,8 @@ def ask(
         try:
             anyio.run(asking.run)
         finally:
-            # The supervisor still writes below the temporary directory; removing that first would leave files behind.
+            # The supervisor still writes below the temporary directory; removing that first would leave files
+            # behind.
             host.wait_until_gone()
     return [asking.told[number] for number in range(len(questions))]
 
@@ -134,7 +135,8 @@ class _Asking:
         finally:
             for job in self._running:  # the user has interrupted the wait
                 host.stop(job, grace=0.0)
-            # The scope may be cancelled already, and then every await would raise instead of closing the connection.
+            # The scope may be cancelled already, and then every await would raise instead of closing the
+            # connection.
             with anyio.CancelScope(shield=True):
                 await host.close()
 
@@ -142,7 +144,8 @@ class _Asking:
         while self._waiting and len(self._running) < AT_ONCE:
             number, question = self._waiting.pop(0)
             launch, cwd = self._launch(number, question), self._places.project / str(number)
-            # Each call has an empty directory: agents read the files around them, and no call may see those of another.
+            # Each call has an empty directory: agents read the files around them, and no call may see those of
+            # another.
             cwd.mkdir()
             try:
                 job = self._jobs.job(launch, cwd)

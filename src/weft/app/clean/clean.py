@@ -170,8 +170,8 @@ class _PlanCleaner(Struct, frozen=True, kw_only=True):
         judgement = LeftoverJudge(git, self.last_run.target, commit, worktrees.listed()).judge(leftovers)
         if dry_run or not leftovers:
             return judgement
-        # The target is part of the transaction, unchanged: if it moves meanwhile, the proof no longer holds and git
-        # removes nothing.
+        # The target is part of the transaction, unchanged: if it moves meanwhile, the proof no longer holds and
+        # git removes nothing.
         target = RefMove(ref=ref, before=commit, after=commit)
         return remove(git, worktrees, judgement, target=target)
 
@@ -188,7 +188,8 @@ class _PlanCleaner(Struct, frozen=True, kw_only=True):
     def _places(self, name: str) -> Sequence[Path]:
         values = {"slice": {"path": name}, "plan": {"id": self.plan.id}}
         project = self.last_run.recorded_run.places.project
-        # Subplans can have different places for their worktrees, and a leftover does not say which subplan made it.
+        # Subplans can have different places for their worktrees, and a leftover does not say which subplan made
+        # it.
         templates = {scope.settings.worktrees for scope in self.plan.scopes}
         return [project / render(template, values) for template in templates]
 
@@ -197,7 +198,8 @@ class _PlanCleaner(Struct, frozen=True, kw_only=True):
         if last.state in FINISHED:
             return None
         is_held = last.state == "waiting"
-        # A waiting run is held, so its work can be landed without running anything; any other run has to be resumed.
+        # A waiting run is held, so its work can be landed without running anything; any other run has to be
+        # resumed.
         command = (
             "weft merge" if is_held else structs.replace(self.last_run.recorded_run, run=last).run_command()
         )

@@ -111,8 +111,9 @@ def steer(
     # A stop of the whole run is never a repetition: a second one means "at once".
     if wanted is ControlState.STOP and not subplans:
         changed = True
-    # Without a coordinator, only a resume is worth recording: the pause it ends is in the journal and would hold the
-    # next coordinator too. A pause or a stop of a run that does not run would surprise the user who starts it next.
+    # Without a coordinator, only a resume is worth recording: the pause it ends is in the journal and would hold
+    # the next coordinator too. A pause or a stop of a run that does not run would surprise the user who starts it
+    # next.
     is_requested = alive or (wanted is ControlState.GO and changed)
     if changed and is_requested and recorded_run.state() in UNFINISHED:
         for path in subplans or ("",):
@@ -145,7 +146,8 @@ def await_taken(recorded_run: RecordedRun, kind: str, sign: Sign) -> bool:
     """Waits until all requests of this kind are taken up; returns False if the coordinator left before that."""
     until = time.monotonic() + PATIENCE
     while any(request.kind == kind for request in recorded_run.journal.requests(recorded_run.run.run)):
-        # The request stays in the journal, so the next coordinator takes it up; there is no point in waiting for that.
+        # The request stays in the journal, so the next coordinator takes it up; there is no point in waiting for
+        # that.
         if not recorded_run.has_coordinator() or recorded_run.has_left():
             return False
         if time.monotonic() > until:

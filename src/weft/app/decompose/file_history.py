@@ -54,8 +54,8 @@ def changes(log: Iterable[bytes]) -> Iterator[list[str]]:
     """Yields the changed files of each commit in the output of `git log`, newest first."""
     now = dict[str, str]()
     for commit in _commits(log):
-        # Counting zeros is far quicker than splitting the fields. A commit with moves is read in any case, for its new
-        # names.
+        # Counting zeros is far quicker than splitting the fields. A commit with moves is read in any case, for its
+        # new names.
         if commit.count(b"\0") >= 2 * FILES_OF_A_COMMIT and _MOVED not in commit:
             continue  # so many files say nothing about two of them
         files = list(_files(commit, now))

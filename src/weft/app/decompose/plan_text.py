@@ -89,8 +89,8 @@ def _owners(whole: Part, beside: Iterable[str]) -> dict[str, str]:
     for leaf in whole.leaves():
         for path in leaf.files:
             folder = folder_of(path)
-            # Claims the folders upwards until one belongs to another leaf; from there on, up to the top, none has a
-            # single owner.
+            # Claims the folders upwards until one belongs to another leaf; from there on, up to the top, none has
+            # a single owner.
             while folder and owners.get(folder, leaf.files[0]) == leaf.files[0]:
                 owners[folder] = leaf.files[0]
                 folder = folder_of(folder)

@@ -58,7 +58,8 @@ def _landing(repository_refs: RepositoryRefs, plan: PlanRefs) -> PlanLanding:
         for branch, count in missing.items()
         if count and branch.is_slice
     ]
-    # The branch of a group contains the commits of its slices; counting them again would report the same work twice.
+    # The branch of a group contains the commits of its slices; counting them again would report the same work
+    # twice.
     counted = [target, *(result.branch.commit for result in slices)]
     groups = [
         UnlandedBranch(branch=branch, commits=own)

@@ -259,8 +259,8 @@ class _FactReader(Struct, frozen=True):
 
     def _leads(self, leader: Holder, record: RunRecord) -> bool:
         """Returns whether the leader runs this run: it has written to it, or has only just started."""
-        # A coordinator takes the lease before it writes to its run, so for a moment nothing shows which run it leads.
-        # Taking its run for an orphan would offer a fix that destroys it.
+        # A coordinator takes the lease before it writes to its run, so for a moment nothing shows which run it
+        # leads. Taking its run for an orphan would offer a fix that destroys it.
         if self.context.now - leader.since < SETTLING:
             return True
         last = self.journal.last_event_at(record.run)

@@ -48,7 +48,8 @@ def _unusable(context: DoctorContext, error: WeftError) -> Finding:
     """Reports a file that is no journal. It may have been one before its first bytes changed, with runs in it."""
     path = context.places.journal
     with suppress(OSError):
-        # A file whose header was overwritten looks like no database at all, but its pages may still hold every run.
+        # A file whose header was overwritten looks like no database at all, but its pages may still hold every
+        # run.
         if isinstance(error, NotJournalError) and salvage(path).runs:
             return _damaged(context, f"{path} is damaged: it has no header of a database")
     return problem(
@@ -71,8 +72,8 @@ def _rebuild(context: DoctorContext) -> None:
     if lock is None:
         raise WeftError("a coordinator has the journal open; stop it first, with: weft stop")
     try:
-        # Without the lease: that is in the journal itself, which cannot be opened. The file lock keeps coordinators
-        # out.
+        # Without the lease: that is in the journal itself, which cannot be opened. The file lock keeps
+        # coordinators out.
         rebuild(context.places.journal)
     finally:
         os.close(lock)

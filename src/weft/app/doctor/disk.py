@@ -112,8 +112,8 @@ def _size(folder: Path) -> int:
     for place, _, files in os.walk(folder):
         for name in files:
             try:
-                # Blocks and not the length: a sparse or compressed file takes less space. POSIX counts them in units of
-                # 512 bytes.
+                # Blocks and not the length: a sparse or compressed file takes less space. POSIX counts them in
+                # units of 512 bytes.
                 total += os.lstat(os.path.join(place, name)).st_blocks * 512  # noqa: PTH118 - far quicker
             except FileNotFoundError:
                 continue

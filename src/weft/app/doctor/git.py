@@ -130,8 +130,8 @@ class _Lock(Struct, frozen=True, kw_only=True):
 def locks(context: DoctorContext) -> Iterator[Finding]:
     if not _is_wanted(context) or not context.once(_git).is_new_enough:
         return
-    # Weft records the locks of each git that it starts, so a lock of a killed one is certain without waiting for its
-    # age.
+    # Weft keeps a record of each git that it starts, so it knows the locks of a killed one without waiting for
+    # their age.
     own_locks = Leavings(Git(context.places.project, environ=context.environ).common).locks()
     for file in own_locks:
         yield problem(
@@ -151,8 +151,8 @@ def locks(context: DoctorContext) -> Iterator[Finding]:
             f"{lock.file} is a stale lock: no process has it open, and no git runs in {lock.directory}",
             command=f"rm {shlex.quote(str(lock.file))}",
             subject=str(lock.file),
-            # A lock in the user's own checkout may belong to an editor or a script that Weft cannot see, so only the
-            # user removes it.
+            # A lock in the user's own checkout may belong to an editor or a script that Weft cannot see, so only
+            # the user removes it.
             fix=partial(_remove, context, lock) if lock.is_ours else None,
         )
 

@@ -139,7 +139,7 @@ class _Search(Struct, frozen=True, kw_only=True):
             )
             for place, entry in listed.items()
             if Path(place).is_relative_to(own)
-        # The second set wins: a plan knows its own worktrees better than the common directory does.
+            # The second set wins: a plan knows its own worktrees better than the common directory does.
         } | {
             real: Worktree(listed=listed[real], is_scratch=is_scratch, is_at_work=plan.is_at_work)
             for plan in plans

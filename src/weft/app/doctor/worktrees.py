@@ -107,8 +107,8 @@ def _has_undone(git: Git, entry: Path) -> bool:
     log = (text_of(entry / "logs" / "HEAD") or "").splitlines()
     commits = {line.split(" ", 2)[1] for line in log if line.count(" ") > 1}
     lines = os.fsencode("".join(f"{commit}\n" for commit in sorted(commits)))
-    # `--single-worktree` keeps the HEADs of other worktrees out of `--all`; without it the lost worktree's own HEAD
-    # would count as a ref that reaches its commits.
+    # `--single-worktree` keeps the HEADs of other worktrees out of `--all`; without it the lost worktree's own
+    # HEAD would count as a ref that reaches its commits.
     options = ("--count", "--ignore-missing", "--single-worktree", "--stdin", "--not", "--all")
     result = git.ask("rev-list", *options, stdin=lines)
     return result.exit_code != 0 or result.text != "0"
@@ -171,7 +171,8 @@ def _with_nobody_there(context: DoctorContext, fix: Callable[[], None]) -> None:
 def asides(context: DoctorContext) -> Iterator[Finding]:
     repository_refs, _ = _quiet(context)
     for place in _strangers(repository_refs):
-        # Removal renames a worktree first and then deletes it, so such a directory holds nothing that is still needed.
+        # Removal renames a worktree first and then deletes it, so such a directory holds nothing that is still
+        # needed.
         if place.name.startswith(_ASIDE):
             yield warning(
                 f"{place} is the rest of a worktree whose removal was interrupted",

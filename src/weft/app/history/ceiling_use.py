@@ -72,8 +72,8 @@ def read_earlier_runs(plan: Plan, journal: Path) -> EarlierRuns:
     try:
         with closing(open_reader(journal)) as reader:
             return earlier_runs_of(plan, spent_by(reader, earlier_runs(reader, plan.id)))
-    # `weft check` must work without a usable journal: the spending is extra information there, and `weft doctor` and
-    # `weft run` report the damage themselves.
+    # `weft check` must work without a usable journal: the spending is extra information there, and `weft doctor`
+    # and `weft run` report the damage themselves.
     except WeftError:
         return EarlierRuns()
 

@@ -51,8 +51,8 @@ def kept_of(
     """
     past = _History(plan)
     for record, started in runs:
-        # Reading the events of a run is the expensive part, and a journal can hold hundreds of runs, so the search ends
-        # at the first run that decides about everything that is still open.
+        # Reading the events of a run is the expensive part, and a journal can hold hundreds of runs, so the search
+        # ends at the first run that decides about everything that is still open.
         if past.hears(record, started, _RunResult(started).hears(journal, record.run)):
             break
     return past.kept(parts)
@@ -124,7 +124,8 @@ class _RunResult(Struct):
         is_completed = isinstance(event, kinds.SubplanStateEvent) and event.outcome is State.COMPLETED
         if is_completed:
             self.slices.pop(path, None)
-        # A subplan that was carried over has no progress of its own in this run, although events may still mention it.
+        # A subplan that was carried over has no progress of its own in this run, although events may still mention
+        # it.
         elif path and path not in self.completed:
             if path not in self.slices:
                 self.slices[path] = progress_of(self.started.run, path, None)
@@ -168,7 +169,8 @@ class _History:
         """Adds a run and returns whether older runs do not matter."""
         self._runs += 1
         self._last = self._last or (record, started)
-        # A run of the whole plan decides about every subplan in it, and `--fresh` says that older work does not count.
+        # A run of the whole plan decides about every subplan in it, and `--fresh` says that older work does not
+        # count.
         is_end = not started.chosen or started.fresh
         if result.completed or result.slices or not is_end:
             done = self._compare(record, result)
@@ -179,13 +181,13 @@ class _History:
 
     def _compare(self, record: RunRecord, result: _RunResult) -> AbstractSet[str]:
         """Returns the subplans that this run completed and that no later run had in its plan."""
-        # The recorded text holds the resolved settings of that time, so loading it reads no configuration and needs no
-        # git: an edit of the configuration since then counts as a change of the plan.
+        # The recorded text holds the resolved settings of that time, so loading it reads no configuration and
+        # needs no git: an edit of the configuration since then counts as a change of the plan.
         before = _digests(load_plan(record.text, record.file, surroundings=Surroundings(git=False)))
         # At the first comparison: without an earlier run there is nothing to compare with.
         self._digests = self._digests or _digests(self._plan)
-        # A run decides about a subplan by having it in its plan, even if it did not complete it: otherwise work from a
-        # still older version of the plan would count again after the user has changed it twice.
+        # A run decides about a subplan by having it in its plan, even if it did not complete it: otherwise work
+        # from a still older version of the plan would count again after the user has changed it twice.
         decided = self._undecided & before.keys()
         self._undecided -= decided
         same = {path: record.run for path in decided if before[path] == self._digests[path]}
@@ -248,8 +250,8 @@ def _consistent(plan: Plan, done: Mapping[str, str]) -> dict[str, str]:
     stands = [str(path) in done for path in outline.paths]
     grounded = [True] * len(stands)
     """Whether all dependencies of a row, and of the groups around it, are completed."""
-    # Each row has two points, its start and its end. In topological order, the dependencies of a row have been decided
-    # before its start, and the contents of a group before its end, so one pass is enough.
+    # Each row has two points, its start and its end. In topological order, the dependencies of a row have been
+    # decided before its start, and the contents of a group before its end, so one pass is enough.
     for point in Points(outline).topological_order():
         row, closes = divmod(point, 2)
         if closes:

@@ -52,8 +52,8 @@ class Ledger(Struct):
         run = Ledger()
         for event in events:
             run._hear(event)
-        # Such an agent may have spent up to its reservation, so `_end` keeps the whole reservation: a ceiling must hold
-        # even if the truth is never known.
+        # Such an agent may have spent up to its reservation, so `_end` keeps the whole reservation: a ceiling must
+        # hold even if the truth is never known.
         for execution in run._open.values():
             run.add(_end(execution, None, None))
         for spending in run.entries.values():
@@ -85,8 +85,8 @@ class Ledger(Struct):
 
     def _finish(self, event: StepFinishedEvent, execution: _Execution | None) -> None:
         if execution is not None:
-            # A killed agent cannot write its final report, and some programs report less at the end than they did while
-            # running.
+            # A killed agent cannot write its final report, and some programs report less at the end than they did
+            # while running.
             execution.cost = max(execution.cost, event.cost or 0)
             execution.tokens = max(execution.tokens, event.tokens or 0)
             cost, tokens = _reported(event)

@@ -61,8 +61,8 @@ class SliceProgress(Struct):
     def _begin(self, fact: object) -> None:
         """Records that the workspace is ready: an earlier run's, or a new one."""
         self._has_workspace = True
-        # `kept` means that the old worktree is still there with the commits of the recorded steps. A new workspace has
-        # none of that work, so everything recorded before is void.
+        # `kept` means that the old worktree is still there with the commits of the recorded steps. A new workspace
+        # has none of that work, so everything recorded before is void.
         if isinstance(fact, Ended) and fact.kept:
             self._waiting, self._open = self._recorded(), dict.fromkeys(self.slice.open, "")
         else:
@@ -104,15 +104,17 @@ class SliceProgress(Struct):
 
     def _launch(self, key: Key, inputs: str) -> None:
         """Follows the engine's rule, except for steps that wait for room: `weft.engine.state.continuation`."""
-        # A step that was not recorded as open means that this run has left the recorded course, for example because a
-        # prompt was edited. The engine then runs all later steps itself; the recorded ones must not be offered again.
+        # A step that was not recorded as open means that this run has left the recorded course, for example
+        # because a prompt was edited. The engine then runs all later steps itself; the recorded ones must not be
+        # offered again.
         if key not in self._open:
             self._waiting.clear()
         self._open[key] = inputs
 
     def _end(self, key: Key, end: Ended | Answered) -> None:
         inputs = self._open.pop(key, "")
-        # Removed first, so that the step moves to the end: the order of the steps is the order in which they ended.
+        # Removed first, so that the step moves to the end: the order of the steps is the order in which they
+        # ended.
         self._steps.pop(key, None)
         self._steps[key] = EarlierStep(step=key[0], attempt=key[1], inputs=inputs, end=end)
         self._move(end)

@@ -71,7 +71,8 @@ def survey(folder: Path, environ: Mapping[str, str]) -> ProjectSurvey:
         tests=tuple(_tests(folder)),
         setup=next((command for name, command in _SETUPS.items() if _has(folder, name)), ""),
         git=_git(folder, environ),
-        # An installed bubblewrap is not enough: many systems forbid user namespaces, so a sandbox is really started.
+        # An installed bubblewrap is not enough: many systems forbid user namespaces, so a sandbox is really
+        # started.
         has_sandbox=not probe(environ).trouble,
     )
 

@@ -116,8 +116,8 @@ class View(Struct, frozen=True, kw_only=True):
             *self.command("--raw", "--numstat", "-z", "--no-renames", *_PLAIN[1:3], "--abbrev=40"),
             env=self.env,
         ).split(b"\0")[:-1]
-        # With `--raw` and `--numstat`, git prints all raw lines first. A raw line starts with a colon and its path is
-        # the next field; a numstat line holds its own path.
+        # With `--raw` and `--numstat`, git prints all raw lines first. A raw line starts with a colon and its path
+        # is the next field; a numstat line holds its own path.
         status: dict[bytes, str] = {}
         changes: dict[bytes, FileChange] = {}
         parts = iter(fields)

@@ -264,8 +264,8 @@ class _Rounds(_Execution):
         for number in sorted(self._rounds):
             log = self._rounds[number]
             if log.end is None:
-                # Only the last round can have the end of the step; an earlier one was repeated because the branch had
-                # moved.
+                # Only the last round can have the end of the step; an earlier one was repeated because the branch
+                # had moved.
                 log.end = self.end if number == last else _AGAIN
                 yield from _new_pieces(log)
 

@@ -165,8 +165,8 @@ def check_net(source: InputSource, *, max_states: int = MAX_CHECKED_STATES) -> N
     """Returns whether the net is a sound workflow net. Pools are left out."""
     net = read_plain_net(source)
     pools = net.place_kinds.count(PlaceKind.POOL)
-    # Soundness is a property of the control part. A pool starts with tokens and gets them back, so it is neither source
-    # nor sink, and a net with a pool would not be a workflow net.
+    # Soundness is a property of the control part. A pool starts with tokens and gets them back, so it is neither
+    # source nor sink, and a net with a pool would not be a workflow net.
     result = soundness(net.skeleton() if pools else net, max_states=max_states)
     left_out = f"; pools left out: {pools}" if pools else ""
     return NetCheckReport(soundness=result, why=result.verdict.why + left_out)

@@ -72,8 +72,8 @@ def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float 
     # Only subplans that are under way can have open steps. The plan itself is included for its verify.
     for glimpse in journal.lives(record.run, [*dict.fromkeys((*active, *landing)), PLAN]):
         fold.apply_life(glimpse)
-    # A completed subplan is usually not listed, but while its result is on the way to the target a person wants to see
-    # it.
+    # A completed subplan is usually not listed, but while its result is on the way to the target a person wants to
+    # see it.
     queued = {path for path in landing if fold.landings_by_path.places.is_queued(path)}
     shown = queued.union(listed)
     listed = [path for path in paths if path in shown] if queued else listed

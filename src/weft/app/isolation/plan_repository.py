@@ -65,8 +65,8 @@ def worktrees_of(
 
     sandboxed = slices_in_sandboxes(plan)
     cloned = (row for row, scope in enumerate(plan.scopes) if scope.settings.isolation == "clone")
-    # A worktree shares the git directory of the user's checkout: refs, configuration and hooks. A step in a sandbox
-    # must not write those, so its slice gets a clone.
+    # A worktree shares the git directory of the user's checkout: refs, configuration and hooks. A step in a
+    # sandbox must not write those, so its slice gets a clone.
     clones = frozenset(outline.paths[row] for row in {*sandboxed, *cloned} if outline.is_leaf(row))
     return WorktreeWorkspaces(
         PlanRepository(
@@ -78,7 +78,8 @@ def worktrees_of(
             groups=frozenset(path for path, row in rows.items() if not outline.is_leaf(row)),
             landed=landed,
             clones=clones,
-            # A sandbox mounts a link to the clone over the `.git` file; without one, the file itself has to lead there.
+            # A sandbox mounts a link to the clone over the `.git` file; without one, the file itself has to lead
+            # there.
             opened=clones - {outline.paths[row] for row in sandboxed},
         )
     )

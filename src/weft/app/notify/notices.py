@@ -139,7 +139,8 @@ class Notices:
     def _failed(self, event: kinds.SubplanStateEvent) -> _Message | None:
         """Returns a message for a subplan that failed by itself; a group that failed by its contents has none."""
         because_of_others = event.reason in BECAUSE_OF_OTHERS
-        # The subplan that caused it sends the notice; a failure deep in a plan would otherwise notify once per level.
+        # The subplan that caused it sends the notice; a failure deep in a plan would otherwise notify once per
+        # level.
         if because_of_others or (event.cause and event.subplan in self._groups):
             return None
         reason = event.message or event.reason or "Something failed."

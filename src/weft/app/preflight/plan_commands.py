@@ -87,8 +87,8 @@ def _of_slice(plan: Plan, row: int, parts: Sequence[_Part], *, installs: bool) -
             is_first = False
             # An agent works in its worktree, so it installs no program on the PATH.
             installed = installed or (not part.purpose.startswith(_AGENT) and may_install(command))
-        # Even a step without a command (a question, a nested pipeline) may have changed the workspace before the next
-        # command.
+        # Even a step without a command (a question, a nested pipeline) may have changed the workspace before the
+        # next command.
         is_first = is_first and part is setup
 
 

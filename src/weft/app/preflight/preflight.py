@@ -156,7 +156,8 @@ def _of_variables(
     for planned in planned_commands(plan, done):
         words = (planned.command,) if isinstance(planned.command, str) else planned.command
         for name in dict.fromkeys(name for word in words for name in _VARIABLE.findall(word)):
-            # Weft reads the variable when it renders the template, from the environment that the user starts it with.
+            # Weft reads the variable when it renders the template, from the environment that the user starts it
+            # with.
             if name not in environ:
                 message = (
                     f"{planned.purpose} reads env.{name}, which is not set; set it before you start Weft"

@@ -67,7 +67,8 @@ def files_of_commit(repository: Repository, commit: str) -> Files:
 
 
 def _judged(repository: Repository, commit: str, place: str) -> str:
-    # The commit is asked and not the checkout: slices start from commits and see neither uncommitted files nor modes.
+    # The commit is asked and not the checkout: slices start from commits and see neither uncommitted files nor
+    # modes.
     listed = repository.git.ask("ls-tree", "-z", "--full-tree", commit, "--", f":(literal){place}")
     mode = listed.text.partition(" ")[0]
     if mode == _EXECUTABLE:

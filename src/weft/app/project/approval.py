@@ -126,8 +126,8 @@ def request_of(
     if layer.document is None:
         return None
     loosened = (*loosenings(layer, user), *_of_worktrees(layer, user, project, environ))
-    # Read from the document and not from the values, so that commands in keys which this plan does not use count as
-    # well.
+    # Read from the document and not from the values, so that commands in keys which this plan does not use count
+    # as well.
     commands = (*configured_commands(layer.document.root), *(loosening.setting for loosening in loosened))
     if not commands:
         return None

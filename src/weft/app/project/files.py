@@ -144,8 +144,8 @@ def replace_file(out: Path, data: bytes, *, mode: int | None) -> None:
                 os.fchmod(stream.fileno(), mode)
             stream.write(data)
             stream.flush()
-            # Before the rename: some file systems make the new name durable first, and a power failure then leaves an
-            # empty file.
+            # Before the rename: some file systems make the new name durable first, and a power failure then leaves
+            # an empty file.
             os.fsync(stream.fileno())
         temporary.replace(out)
     # Ctrl-C as well: no temporary file may stay behind.

@@ -101,7 +101,8 @@ class Places(Struct, frozen=True):
         tree = Tree(self.project)
         try:
             tree.make(FOLDER)
-            # Two levels are enough: everything below them is opened with `safe_files`, which follows no links at all.
+            # Two levels are enough: everything below them is opened with `safe_files`, which follows no links at
+            # all.
             for folder in _WITHOUT_LINKS:
                 for name in tree.names(folder):
                     if f"{folder}/{name}" not in _MAY_BE_LINKS:

@@ -87,7 +87,8 @@ def _tokens(command: str) -> list[str] | None:
     # `shlex` treats a line break as a blank, but the shell ends a command there.
     lexer = shlex.shlex(command.strip().replace("\n", " ; "), posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
-    # `#` starts a comment only at the start of a word, which shlex does not know; as a plain character it does no harm.
+    # `#` starts a comment only at the start of a word, which shlex does not know; as a plain character it does no
+    # harm.
     lexer.commenters = ""
     try:
         return list(lexer)

@@ -42,8 +42,8 @@ def refuse_inside_step(
     find_steps: FindSteps = find_enclosing_steps,
 ) -> None:
     """Raises `InputError` if this process is part of a step that must not change the project of the folder."""
-    # The environment is checked first, because it is cheap and names the subplan. A step that clears its environment is
-    # found by its ancestors.
+    # The environment is checked first, because it is cheap and names the subplan. A step that clears its
+    # environment is found by its ancestors.
     declared = inside_step(environ)
     if declared is not None:
         raise _refusal(command, environ.get("WEFT_RUN", ""), declared)

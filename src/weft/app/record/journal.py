@@ -110,8 +110,8 @@ class RecordedRun(Struct, frozen=True):
         """
         began, at = self._last_change()
         holder = self.journal.holder()
-        # The event must not be older than the lease: an earlier coordinator, which has died, may have been the one to
-        # take the run up.
+        # The event must not be older than the lease: an earlier coordinator, which has died, may have been the one
+        # to take the run up.
         return began and holder is not None and is_alive(holder) and at >= holder.since
 
     def has_left(self) -> bool:
@@ -150,7 +150,8 @@ class RecordedRun(Struct, frozen=True):
         file = Path(self.run.directory, Path(self.run.file).name)
         current = absolute(Path())
         name = str(file.relative_to(current) if file.is_relative_to(current) else file)
-        # The commands find a plan with a usual name by themselves, and a suggestion should be short enough to type.
+        # The commands find a plan with a usual name by themselves, and a suggestion should be short enough to
+        # type.
         return [] if name in PLAN_NAMES else [name]
 
 

@@ -60,8 +60,8 @@ class RecordedPlan:
             is_leaf=is_leaf,
             depends_on=tuple(dict.fromkeys(name.removeprefix("/") for name in depends_on)),
             steps=self._length(own) if is_leaf else 0,
-            # With `merge.when: slice` each slice lands by itself; otherwise the subplans at the top of the plan do,
-            # with all that was merged into them.
+            # With `merge.when: slice` each slice lands by itself; otherwise the subplans at the top of the plan
+            # do, with all that was merged into them.
             lands=is_leaf if when == "slice" else not groups,
             has_branch=isolation in _WITH_BRANCH,
             branch_prefix=str(_first(scopes, "branch_prefix") or "weft/"),

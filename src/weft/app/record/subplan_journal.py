@@ -61,8 +61,8 @@ class SubplanJournal:
         return [
             glimpse
             for glimpse in self._journal.glance(run, merged=merged)
-            # Events of the whole run reveal nothing about other subplans, and without them a paused or finished run
-            # would look as if it ran.
+            # Events of the whole run reveal nothing about other subplans, and without them a paused or finished
+            # run would look as if it ran.
             if self._has(glimpse.subplan) or (not glimpse.subplan and glimpse.kind in _OF_THE_RUN)
         ]
 

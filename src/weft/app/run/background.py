@@ -31,13 +31,13 @@ class RotatingLog:
 
     def take_over(self) -> None:
         """Redirects the standard output and standard error of this process to the log."""
-        # Steps of the plan can write below the project, so a link may lie in the place of the log. `locate` and the
-        # tree open it without following links.
+        # Steps of the plan can write below the project, so a link may lie in the place of the log. `locate` and
+        # the tree open it without following links.
         tree, name = locate(self._path)
         file = tree.append(name)
         for number in (1, 2):
-            # On the level of descriptors, so that tracebacks of the interpreter and output of child processes land in
-            # the log too.
+            # On the level of descriptors, so that tracebacks of the interpreter and output of child processes land
+            # in the log too.
             os.dup2(file, number)
         os.close(file)
 

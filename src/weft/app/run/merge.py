@@ -107,8 +107,8 @@ def _tried(
 def _is_at_another(recorded_run: RecordedRun, fold: RunFold) -> bool:
     """Returns whether the process that works in the project has written to a different run."""
     holder = recorded_run.journal.holder()
-    # Sequence numbers are shared by all runs of a journal, so events after those of our fold are new whichever run they
-    # belong to. One that is not older than the holder's lease was written by the holder.
+    # Sequence numbers are shared by all runs of a journal, so events after those of our fold are new whichever run
+    # they belong to. One that is not older than the holder's lease was written by the holder.
     other_runs = (record.run for record in recorded_run.journal.runs() if record.run != recorded_run.run.run)
     newer = (recorded for run in other_runs for recorded in recorded_run.journal.events(run, after=fold.seq))
     return holder is not None and any(recorded.at >= holder.since for recorded in newer)
@@ -152,8 +152,8 @@ def _asked(recorded_run: RecordedRun, fold: RunFold, command: MergeCommand, obse
             return True
         if not is_taken and time.monotonic() > until:
             raise unresponsive_error(recorded_run)
-        # Taking the lock for a moment could make a coordinator that starts right now fail, so it is tried rarely, and
-        # only in silence.
+        # Taking the lock for a moment could make a coordinator that starts right now fail, so it is tried rarely,
+        # and only in silence.
         idle = 0 if news else idle + 1
         if idle == _IDLE:
             idle = 0
@@ -212,8 +212,8 @@ class PendingMerges:
                 if key in self.keys:
                     self._finished(key, event)
             case kinds.StepStartedEvent():
-                # The queue lands entries that contain each other's work as a unit, so a hold that waited can be retried
-                # unasked.
+                # The queue lands entries that contain each other's work as a unit, so a hold that waited can be
+                # retried unasked.
                 if key in self._later:  # with others that hold its work
                     del self._later[key]
                     self.keys.add(key)
@@ -284,15 +284,15 @@ def _merge_here(
 ) -> None:
     journal = open_journal(recorded_run.places.journal, now=time.time(), command="weft merge")
     try:
-        # The recorded plan, not the file: the user may have edited the file since the run, and the net must be the one
-        # that the recorded facts belong to.
+        # The recorded plan, not the file: the user may have edited the file since the run, and the net must be the
+        # one that the recorded facts belong to.
         compiled = compile_plan(plan_of(recorded_run))
         workplaces = WorkspaceFactory(
             compiled.plan, recorded_run.places, Path(recorded_run.run.directory), environ
         )
         ask(recorded_run, command.held, command.now)
-        # The request is in the journal before the engine starts, so the coordinator in this process takes it up like
-        # any other.
+        # The request is in the journal before the engine starts, so the coordinator in this process takes it up
+        # like any other.
         setup, engine, first = resumed(recorded_run.run, compiled, journal, workplaces)
         assert isinstance(first, Resumed)
         listener = _Listener(command, fold, observer)
@@ -303,8 +303,8 @@ def _merge_here(
             return listener.has_heard_all() or stands_still
 
         session = RunSession(setup, engine, journal, listener, environ, enough=is_enough)
-        # `merges_only` keeps the engine from starting steps: the user asked to land what is done, not to resume the
-        # run.
+        # `merges_only` keeps the engine from starting steps: the user asked to land what is done, not to resume
+        # the run.
         anyio.run(session.run, replace(first, merges_only=True), False)
     except BaseExceptionGroup as group:
         raise first_cause(group) from None

@@ -64,8 +64,8 @@ def settle(
     listener.begins(setup)
     session = RunSession(setup, engine, journal, listener, environ)
     state = anyio.run(session.run, replace(first, settles=True, ends=tuple(sorted(ends))), False)
-    # The session also ends as `stopped` when everything is settled, so the state alone does not say whether the user
-    # wants the next run.
+    # The session also ends as `stopped` when everything is settled, so the state alone does not say whether the
+    # user wants the next run.
     return state if listener.is_stopped or state == LEFT else ""
 
 

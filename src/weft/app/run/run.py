@@ -64,7 +64,8 @@ def run_plan(request: RunRequest, observer: RunObserver, *, environ: Mapping[str
         session = RunSession(setup, engine, journal, observer, environ)
         return anyio.run(session.run, first, request.waits)
     except BaseExceptionGroup as group:
-        # Task groups wrap even a single error. The commands know the plain error classes and map them to exit codes.
+        # Task groups wrap even a single error. The commands know the plain error classes and map them to exit
+        # codes.
         raise first_cause(group) from None
     finally:
         journal.close()

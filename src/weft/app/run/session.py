@@ -107,8 +107,8 @@ class SystemClock:
     def now(self) -> float:
         return time.time()
 
-    # In short pieces: a sleep counts monotonic time, which stands still while a machine sleeps, and a usage limit ends
-    # at a wall-clock time.
+    # In short pieces: a sleep counts monotonic time, which stands still while a machine sleeps, and a usage limit
+    # ends at a wall-clock time.
     async def sleep_until(self, at: float) -> None:
         while (seconds := at - time.time()) > 0:  # noqa: ASYNC110 - no event announces a wall-clock time
             await anyio.sleep(min(seconds, LONGEST_SLEEP))
@@ -175,7 +175,8 @@ class RunSession:
             inbox=inbox,
             outside=outside_watch(plan, plan_dir, setup.workspaces, self._environ),
         )
-        # Only now, since the landing queue needs the effects to run verifies, and the effects need everything above.
+        # Only now, since the landing queue needs the effects to run verifies, and the effects need everything
+        # above.
         if setup.landing_target is not None:
             effects.land_on(setup.landing_target, plan, self._engine)
         coordinator = Coordinator(
@@ -195,8 +196,8 @@ class RunSession:
                 await coordinator.run(first, listener=self._hears, waits=waits)
             finally:
                 self._mirror.close()
-                # Notifications are sent in the background. Leaving without this wait would lose the one that matters
-                # most: the end.
+                # Notifications are sent in the background. Leaving without this wait would lose the one that
+                # matters most: the end.
                 await self._notified.finish()
             tasks.cancel_scope.cancel()
         state = LEFT if self._left else self._engine.state

@@ -105,8 +105,8 @@ def begin(
     unfinished = last is not None and last.state in UNFINISHED
     workplaces = WorkspaceFactory(plan, places, folder, environ)
     make = partial(_make_setup, plan, places, directory=folder, chosen=choice.paths)
-    # The same plan continues under its own run id. The preflight was done when that run started; only the sandbox is
-    # checked again, since steps without it could reach more than the plan allows.
+    # The same plan continues under its own run id. The preflight was done when that run started; only the sandbox
+    # is checked again, since steps without it could reach more than the plan allows.
     if last is not None and unfinished and last.digest == digest and not request.fresh:
         refuse_without(plan, environ)
         return resumed(last, compiled, journal, workplaces, fresh_budget=request.fresh_budget)
@@ -121,8 +121,8 @@ def begin(
     if last is not None and kept.is_all:
         history = () if choice.paths else journal.events(last.run)
         setup = make(run=last.run, workplace=workplace, done_by=last.run, history=history)
-        # With `isolation: dir` the result is a directory that a crash, or the user, may have removed. Then a new run
-        # starts, does no work, and gathers it again.
+        # With `isolation: dir` the result is a directory that a crash, or the user, may have removed. Then a new
+        # run starts, does no work, and gathers it again.
         if setup.result is None or (setup.result.is_dir() and places.gathered(last.run).exists()):
             if request.fresh_budget:  # no run begins that could record it
                 _reset_budget(journal, last.run)
@@ -130,7 +130,8 @@ def begin(
     now = datetime.now(UTC)
     # Sortable by time, and unique even if two projects on one machine start a run in the same second.
     run = f"{now:%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"
-    # Recorded with the run, so that a coordinator that resumes it from another shell starts steps with the same values.
+    # Recorded with the run, so that a coordinator that resumes it from another shell starts steps with the same
+    # values.
     env = {name: environ[name] for name in sorted(plan.env_allow) if name in environ}
     setup = make(
         run=run,
@@ -140,7 +141,8 @@ def begin(
         changed=last is not None and last.digest != digest,
         carried=kept.paths,
     )
-    # The commits of these branches stay under kept names, so a crash before the journal knows of the run loses no work.
+    # The commits of these branches stay under kept names, so a crash before the journal knows of the run loses no
+    # work.
     moves = tuple(workplace.start_anew() if request.fresh else workplace.follow_base())
     setup.host.prepare()  # starts the supervisor in the background, the slowest part, while the rest is prepared
     journal.add_run(_record(setup, file=request.source.shown, digest=digest, at=now.timestamp()))
@@ -238,8 +240,8 @@ def recovered(compiled: CompiledPlan, journal: JournalReader, run: str) -> Engin
     engine = Engine(compiled, quiet=True)
     for fact in journal.facts(run):
         engine.apply(fact)
-    # The orders that the facts led to were carried out, or are found again in `in_flight`; repeating them here would
-    # start every step a second time.
+    # The orders that the facts led to were carried out, or are found again in `in_flight`; repeating them here
+    # would start every step a second time.
     engine.take_messages()
     engine.speak()
     return engine
@@ -254,8 +256,8 @@ def _give_up(journal: SqliteJournal, places: Places, last: RunRecord) -> None:
 
 def _paused_paths(request: RunRequest, journal: SqliteJournal, setup: RunSetup) -> tuple[str, ...]:
     """Returns the paths that people have paused or frozen in the replaced run; an empty path is the whole plan."""
-    # A pause outlives an edit of the plan, since the user who paused a part does not expect an edit to start it. Naming
-    # subplans, or `--fresh`, says explicitly what is to run.
+    # A pause outlives an edit of the plan, since the user who paused a part does not expect an edit to start it.
+    # Naming subplans, or `--fresh`, says explicitly what is to run.
     if not setup.given_up or request.fresh or setup.chosen:
         return ()
     paths = {"", *map(str, setup.plan.outline.paths)}

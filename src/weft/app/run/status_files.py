@@ -122,8 +122,8 @@ class StatusMirror:
                 if self._has_file(path):
                     self._write(path)
                     self._waiting.pop(path, None)
-        # A coordinator that was killed could not correct its files. This one knows nothing about these subplans except
-        # what the files say.
+        # A coordinator that was killed could not correct its files. This one knows nothing about these subplans
+        # except what the files say.
         for path in self._stale_running():
             landing = self._course.landing(self._rows[path], State.RUNNING)
             self._set(path, _SubplanStatus(at, state=_STOPPED, landing=landing))

@@ -15,7 +15,8 @@ def event_json(recorded: Recorded) -> dict[str, Any]:
     The fact is left out: it is internal to the engine.
     """
     event = recorded.event
-    # The stored text is preferred: it also holds fields that a newer or older version wrote and this one does not know.
+    # The stored text is preferred: it also holds fields that a newer or older version wrote and this one does not
+    # know.
     data: dict[str, Any] = json.loads(recorded.data) if recorded.data else data_of(event)
     common = {
         "seq": recorded.seq,

@@ -196,8 +196,8 @@ class RunView(RunFold):
         parent = self.outline.parents[row]
         groups = self._groups.get(parent)
         if groups is None:
-            # Cached by parent: the slices of a group share the tuple, so the memory does not grow with slices times
-            # depth.
+            # Cached by parent: the slices of a group share the tuple, so the memory does not grow with slices
+            # times depth.
             groups = self._groups[parent] = (parent, *self._around(parent))
         return groups
 
