@@ -73,7 +73,9 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     output_text = strip_control_codes(ended.stdout)
     answers = [*_TOKENS.finditer(output_text)]
     answers_end = answers[-1].end() if answers else 0
+    # Only after the last answer: Aider retries by itself, and an error that an answer followed has been overcome.
     errors = [*_ERROR.finditer(output_text, answers_end)]
+    # Costs are printed as a sum for the session, but token counts per answer; with a gap some of them are missing.
     complete_answers = [] if has_gap(output_text) else answers
     output = AgentOutput(
         is_over=bool(answers),

@@ -84,6 +84,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     result_event: Mapping[str, Any] = {}
     session_id: str | None = None
     for event in parse_events(ended.stdout):
+        # Every event carries the id, so even a call that was killed early can be resumed.
         session_id = read_session(event.get("session_id")) or session_id
         if event.get("type") == "result":
             result_event = event
@@ -120,6 +121,7 @@ def _parse_result(result_event: Mapping[str, Any], session_id: str | None) -> Ag
 
 def _parse_cut_off(call: AgentCall, ended: AgentEnded, session_id: str | None) -> AgentOutput:
     if _AS_ROOT not in ended.stderr:
+        # Without a result there is no total. The messages so far still show what was spent at least.
         spent = None if has_gap(ended.stdout) else progress(call, ended.stdout)
         return AgentOutput(usage=None if spent is None else spent.usage, session=session_id)
     advice = (
@@ -167,6 +169,8 @@ def _build_usage(
 def progress(_call: AgentCall, text: str) -> Progress | None:
     """Returns a lower bound: the output tokens of a message are complete only at the end."""
     messages = {
+        # A message is repeated for each of its blocks with the same usage; the id keeps it from being counted
+        # twice.
         as_text(value_at(event, "message", "id")): _usage_of_message(value_at(event, "message", "usage"))
         for event in parse_events(text)
         if event.get("type") == "assistant"

@@ -83,6 +83,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         ended,
         AgentOutput(
             is_over=turn_event.get("type") == "turn.completed",
+            # With exit code 0 an `error` event was about something that Codex has overcome.
             failure=_find_failure(turn_event, error_text if ended.exit_code else None),
             result=result,
             usage=usage_since(call.session, total),

@@ -60,6 +60,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
                 session_id = read_session(event.get("session_id"))
             case "message" if event.get("role") == "assistant":
                 pieces.append(as_text(event.get("content")))
+                # An answer, or a tool call, after an error shows that Gemini CLI has overcome it.
                 error_text = ""
             case "tool_use":
                 error_text = ""

@@ -58,6 +58,7 @@ def _session_name(call: AgentCall) -> str:
     """Returns the name of the conversation: the resumed one, or a unique one derived from the result file."""
     if call.session is not None:
         return split_usage_mark(call.session)[0]
+    # The path of the result file is unique to the execution, so the name can be found again after a crash.
     return f"weft-{blake2b(call.result_file.encode(errors='replace'), digest_size=10).hexdigest()}"
 
 
@@ -70,6 +71,8 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         match event.get("type"):
             case "message" if value_at(event, "message", "role") == "assistant":
                 text = _message_text(event)
+                # A new id is a new message; chunks of one message share theirs. Only the last message is the
+                # answer.
                 if value_at(event, "message", "id") != speaker:
                     speaker = value_at(event, "message", "id")
                     pieces.clear()

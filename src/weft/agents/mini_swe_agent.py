@@ -57,7 +57,9 @@ def invoke(call: AgentCall) -> Invocation:
         )
     argv = ("mini", "-y", "--exit-immediately", "-l", "0", *model_option(call, "-m"), "-o", call.result_file)
     return Invocation(
-        argv=(*argv, *call.agent.args, f"--task={call.prompt}"), env=build_environment(call, _SETTINGS)
+        # Written with `=`, since a prompt may start with a dash.
+        argv=(*argv, *call.agent.args, f"--task={call.prompt}"),
+        env=build_environment(call, _SETTINGS),
     )
 
 

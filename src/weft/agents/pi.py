@@ -103,6 +103,8 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
                 pass
     spent = None if has_gap(ended.stdout) else progress(call, ended.stdout)
     output = AgentOutput(
+        # Without the event of the filter, pi or the filter was killed, and the last `agent_end` may be that of an
+        # earlier try.
         is_over=is_over and bool(last_message) and code is not None,
         failure=_find_failure(last_message, is_over=is_over),
         result="".join(

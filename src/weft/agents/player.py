@@ -108,6 +108,7 @@ class Performance:
             fresh = f"{self._result_file}.new"
             with open(fresh, "w", encoding="utf-8") as stream:  # noqa: PTH123
                 json.dump(self._report, stream)
+            # A reader must never see half a report, and the script may kill this very process in its next action.
             os.replace(fresh, self._result_file)  # noqa: PTH105
 
     def fail(self, message: str) -> NoReturn:

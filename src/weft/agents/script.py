@@ -122,6 +122,7 @@ class Rule(NamedTuple):
     def fits(self, step: "Step", exists: Callable[[str], bool]) -> bool:
         conditions = self.conditions
         return (
+            # The first rule that fits is played, so a rule without conditions, at the end, is the default.
             fnmatchcase(step.subplan, conditions.get("subplan", "*"))
             and fnmatchcase(step.step, conditions.get("step", "*"))
             and conditions.get("attempt", step.attempt) == step.attempt

@@ -79,6 +79,7 @@ def _diagnose_end(
     code = ended.exit_code
     if output.failure is not None:
         return diagnose(output.failure, program, at=ended.at, model_origin=model_origin)
+    # An agent may pass on the exit code of its last command, so 126 and 127 count only without an end event.
     if code in CANNOT_RUN and not output.is_over:
         message = f"{program.title} {CANNOT_RUN[code]} (exit code {code}): {one_line(_last_words(ended))}"
         message += f"; to install it, type: {program.install}"

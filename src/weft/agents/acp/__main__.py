@@ -76,6 +76,8 @@ class _Session:
         try:
             exchange.run(self._report)
         finally:
+            # In any case, also after an exception: a server left behind would keep working in the worktree and
+            # cost money.
             code = server.close()
         return exchange.end(code)
 
@@ -111,6 +113,8 @@ class _Session:
             case Stopped():
                 pending = self._client.waits_for or "initialize"
                 message = f"stopped before {self._client.name} answered `{pending}`"
+                # The exit code of a shell whose program was killed by that signal; the supervisor knows that Weft
+                # asked for the stop.
                 return self._report_failure(message, 128 + signal.SIGTERM)
             case _:
                 assert_never(end)

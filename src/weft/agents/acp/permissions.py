@@ -24,6 +24,7 @@ def is_allowed(kind: object, *, read_only: bool) -> bool:
 def choose_option(params: object, *, allowed: bool) -> Mapping[str, Any]:
     """Returns the response that picks a fitting option; it cancels the request if no option fits."""
     options = list_objects(value_at(params, "options"))
+    # `once` first: an `always` may be stored in the user's own configuration and outlive the step.
     for kind in _ALLOW if allowed else _REJECT:
         for option in options:
             if option.get("kind") == kind and isinstance(option.get("optionId"), str):

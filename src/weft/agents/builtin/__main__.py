@@ -41,6 +41,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO) -> in
         return _report_failure(record, str(error), FAILURE)
     except CouldNotAskError as error:
         return _report_request_failure(record, error.failure)
+    # What was spent so far is in the result file already, and the conversation too, so nothing is left to write.
     except _StoppedError:
         return 128 + signal.SIGTERM
 

@@ -88,9 +88,12 @@ class Work:
                 conversation, requests=requests, most_requests=self._settings.options.max_turns
             ):
                 case Ask():
+                    # Saved before the request: if the process dies while the model answers, a resumed step asks
+                    # again with the same messages.
                     self._record.save(conversation)
                     requests += 1
                     answer = self._ask(conversation)
+                    # Before the answer is judged: a refused answer has been paid for as well.
                     self._record.add_spending(answer)
                     if answer.refused:
                         return End(failed=f"the model refused: {one_line(answer.refused)}")
@@ -106,6 +109,7 @@ class Work:
         is_over = False
         for call in calls:
             _log(f"{call.name} {json.dumps(call.arguments)}")
+            # Every call needs a result, or the provider rejects the next request of a resumed conversation.
             results.append((call.id, SKIPPED if is_over else self._tools.use(call)))
             is_over = is_over or is_done(call)
         return tuple(results)

@@ -58,6 +58,8 @@ def _encode_message(message: UserMessage | ModelMessage | ToolResults) -> list[d
                 {"role": "tool", "tool_call_id": call_id, "content": output} for call_id, output in results
             ]
         case ModelMessage(text, calls, api, raw):
+            # The original is sent back where possible: providers add fields of their own, such as signatures of
+            # thoughts.
             tool_calls = list(raw) if api == NAME and raw else [_encode_call(call) for call in calls]
             fields = {"tool_calls": tool_calls} if tool_calls else {}
             return [{"role": "assistant", "content": text or None, **fields}]

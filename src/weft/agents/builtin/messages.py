@@ -64,6 +64,7 @@ def _encode_message(message: UserMessage | ModelMessage | ToolResults) -> dict[s
                 ],
             }
         case ModelMessage(text, calls, api, raw):
+            # Thinking blocks carry signatures and must come back exactly as they were.
             blocks = list(raw) if api == NAME and raw else _encode_blocks(text, calls)
             return {"role": "assistant", "content": blocks}
 

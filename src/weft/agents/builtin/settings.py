@@ -134,6 +134,7 @@ def read_settings(args: Sequence[str], environ: Mapping[str, str]) -> Settings:
     # A local server often needs no key; the provider's own address always does.
     if key is None and base == api.OFFICIAL:
         raise InputError(f"{api.KEY} is not set: there is no key for {base}; {_HOW_TO_SET}")
+    # Such a key would fail inside the HTTP library, with a message that prints it.
     if key is not None and not (key.isascii() and key.isprintable()):
         raise InputError(f"{api.KEY} contains characters that no key has, such as a line break; set it again")
     return Settings(

@@ -84,9 +84,11 @@ _NOT_FOUND = 404
 
 def diagnose(failure: Failure, program: AgentProgram, *, at: float, model_origin: str = "") -> Diagnosis:
     """Sorts a failure into limited, infra or failed. `model_origin` names the part of the plan with the model."""
+    # The patterns are not linear in the worst case, and an agent can report megabytes as its error.
     text = failure.text[:_LONGEST]
     status = failure.status or _status(text)
     message = one_line(text)
+    # The order matters: a limit is often sent with a text that also matches a passing fault or a missing model.
     if _is_limit(text, status):
         until = clamp_reset_time(failure.until or find_reset_time(text, at=at), at=at)
         return Diagnosis(how=StepOutcome.LIMITED, message=f"it met a usage limit: {message}", until=until)

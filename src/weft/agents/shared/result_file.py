@@ -99,6 +99,7 @@ def _read_lines(text: str, at: float) -> Report:
 
 def _build_report(keys: "_Keys", at: float) -> Report:
     tokens = keys.take("tokens", _parse_tokens)
+    # Asked before the values are taken: an unreadable time is still a limit.
     is_limited = keys.has("limited_until") or keys.has("limited_for")
     until = keys.take("limited_until", _parse_time)
     seconds = keys.take("limited_for", _parse_seconds)
