@@ -50,6 +50,7 @@ def cost_of(price: Price, tokens: int, usage: Usage | None) -> int:
         total = tokens * max(price.input, price.output, cached)
     else:
         total = usage.input * price.input + usage.output * price.output + usage.cached_input * cached
+    # Rounded up, so that many small calls cannot stay below a ceiling that they exceed together.
     return -(-total // _MILLION)
 
 

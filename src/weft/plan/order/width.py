@@ -44,6 +44,7 @@ class Peak(Struct, frozen=True, kw_only=True):
 def peak(outline: Outline, after: After, caps: Caps, *, most_steps: int = MOST_STEPS) -> Peak:
     """Returns how many leaves can run at once. The outline must have no cycle."""
     leaves = [row for row, leaf in enumerate(outline.leaves) if leaf]
+    # Two cheap bounds first; for most plans they meet, and the flow is never built.
     at_most = _allowed(outline, caps, leaves)
     points = Points(outline, after)
     reached = _on_one_level(outline, points, caps, at_most)

@@ -75,6 +75,7 @@ class Unrolled(Struct, frozen=True, kw_only=True):
         """Returns each step once, with the most runs it can have in total."""
         times: Counter[str] = Counter()
         runs = self._times(steps, 1, times)
+        # Outer pipelines first: a pipeline is counted when the runs of all that contain it are known.
         for name in reversed(inner_first(steps, self.pipelines)):
             runs += self._times(self.pipelines[name].steps, times[name], times)
         return runs

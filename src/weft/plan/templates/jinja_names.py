@@ -192,6 +192,7 @@ class _NameCollector:
 
     def _branches(self, node: nodes.If, bound: Bound) -> Bound:
         # A name is bound after an `if` only if every branch sets it.
+        # Without an `else` this is an empty block, which binds nothing: the case in which no branch is taken.
         ends = [self.block(node.else_, bound)]
         for branch in (node, *node.elif_):
             self.expression(branch.test, bound)
@@ -203,6 +204,7 @@ class _NameCollector:
         inside = bound | _targets(node.target)
         self._expressions([node.test] if node.test else [], inside)
         self.block(node.body, inside | {"loop"})
+        # The `else` of a loop runs when there are no items, so its variable is not set there.
         self.block(node.else_, bound)
 
     def _callable(self, node: nodes.Macro | nodes.CallBlock, bound: Bound) -> None:

@@ -102,6 +102,7 @@ def holds(expression: str, values: Values) -> bool:
     value = look_up(values, plain.name)
     if plain.operator is None:
         return bool(value)
+    # As in Python and Jinja: `1 == 1.0` is true, and `'1' == 1` is not.
     return (value == plain.literal) is (plain.operator == "==")
 
 
