@@ -206,6 +206,7 @@ class Names(Struct, frozen=True, kw_only=True):
         base_names = [
             slug(
                 name
+                # A name that stands for less than a third of the group would mislead, however distinctive it is.
                 if 3 * group_names.files[name] >= group_names.size
                 else self._covering_folder_name(group, everywhere, total) or name or self._package_name(group)
             )
@@ -234,6 +235,7 @@ class Names(Struct, frozen=True, kw_only=True):
         yield from (_join_ids(base_name, name) for name in files)
         fallback = base_name or "".join(files[:1]) or "part"
         yield fallback
+        # Endless, so that the caller always finds a free id.
         yield from (f"{fallback}-{number}" for number in count(2))
 
     def _covering_folder_name(self, group: Sequence[int], everywhere: Mapping[str, int], total: int) -> str:

@@ -24,6 +24,7 @@ def group_by_family(graph: Graph, parts: int) -> list[Group]:
     by_name = dict[str, list[int]]()
     for node, path in enumerate(graph.paths):
         by_name.setdefault(family_of(path), []).append(node)
+    # In the order of names, so that a reader finds `a` to `f` in one part.
     return _split_evenly(graph, [by_name[name] for name in sorted(by_name)], parts)
 
 

@@ -48,6 +48,7 @@ def siblings(graph: Graph, *, most: int, load: int) -> list[Group]:
 
     There may be more than `most` groups, if a folder has more subfolders, or if fewer would be too large.
     """
+    # A part with more than half of everything has not made the work smaller.
     enough = min(load, sum(graph.loads) // 2)
     folders = _list_contents(graph, graph.nodes)
     open_folders = [_heap_entry(graph, folder) for folder in folders if folder.whole]
