@@ -81,6 +81,8 @@ def _give_answer(name: str, run_id: str | None, *, accepted: bool, text: str, as
     answer = "yes" if accepted else "no"
     with open_book(directory(), run_id) as recorded_run:
         question = record_answer(recorded_run, name, accepted=accepted, text=text)
+        # Asked after the answer is written: a coordinator that leaves in between has taken it up, or the next one
+        # will.
         is_heard, command = recorded_run.is_heard(), recorded_run.run_command()
         is_paused = control_requests_of(recorded_run).of(question.subplan) is not ControlState.GO
         run = recorded_run.run.run

@@ -29,6 +29,7 @@ def coordinate(
     from weft.store.errors import BusyError
 
     plan, ids = plan_and_ids(words, directory())
+    # Otherwise steps would inherit the pipe, and `weft start` would wait for its end as long as they run.
     os.set_inheritable(ready, False)
     ready_message = ReadyMessage(ready)
     observer = BackgroundObserver(ready_message, plan=plan)

@@ -68,4 +68,6 @@ def doctor(*, fix: bool, verbose: bool, as_json: bool) -> int:
         show_lines(report_lines(report, verbose=verbose, fix=fix))
     if report.of(FindingState.PROBLEM):
         return EXIT_PROBLEM
+    # A check that could not be made is not a healthy project, but no reason to say that something is broken
+    # either.
     return EXIT_UNKNOWN if report.of(FindingState.UNKNOWN) else 0

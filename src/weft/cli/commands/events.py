@@ -41,6 +41,7 @@ def events(*, follow: bool, run_id: str | None, after: int, as_json: bool) -> in
         alone = partial(note_inactive_run, recorded_run.run_command())
         if as_json:
             for recorded in recorded_run.events(after=after, follow=follow, alone=alone):
+                # One write for each event, so that a program at the other end of a pipe sees it at once.
                 write_text(f"{json.dumps(event_json(recorded))}\n")
             return 0
         view = RunView(plan_of(recorded_run))

@@ -54,6 +54,7 @@ def start(
     if _is_running_already(as_json=as_json):
         return 0
     if not as_json:
+        # Also the first load of the plan: its errors appear on this terminal and not in the coordinator's log.
         note_lines(_eligibility(plan, ids, flags, fresh=fresh))
     _ask_for_approval(directory())
     arguments = [f"--{name.replace('_', '-')}={value}" for name, value in flags.items() if value is not None]
@@ -82,6 +83,7 @@ def _started(arguments: list[str], *, as_json: bool) -> tuple[dict[str, Any] | N
     from weft.errors import WeftError
 
     message, code = start_coordinator(arguments, directory=directory(), environ=os.environ)
+    # Two `weft start` at the same moment: one becomes the coordinator, the other has to name it.
     for _ in range(_TRIES):
         if "busy" not in message:
             return message, code
@@ -137,6 +139,7 @@ def _eligibility(plan: str | None, ids: tuple[str, ...], flags: Flags, *, fresh:
 
 def _ask_for_approval(folder: Path) -> None:
     """Asks the user to approve the project's commands. The coordinator has no terminal and cannot ask."""
+    # Without a terminal, the coordinator itself refuses, with the command that approves.
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
     from weft.app.project.approval import NotApprovedError

@@ -19,6 +19,8 @@ class BackgroundObserver(LineObserver):
     def hears(self, events: Sequence[Recorded]) -> None:
         if self._log is None:
             self._log = RotatingLog(self.begun.places.log)
+            # From the first events on the run is certain to have started; errors before that belong on the user's
+            # terminal.
             self._log.take_over()
         super().hears(events)
         # After the first events: a person may have resumed the run before it was started.

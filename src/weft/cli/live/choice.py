@@ -38,6 +38,7 @@ def choose(view: RunView, room: int) -> VisibleRows:
 def _choose(view: RunView, room: int) -> VisibleRows:
     urgent = list(_urgent(view, room))
     whole = _fill(view, urgent, room, is_tree=True)
+    # If the groups around the urgent rows push some of them out, indentation is not worth it.
     is_tree = whole.issuperset(urgent)
     rows = sorted(_fill(view, chain(urgent, _others(view, room)), room, is_tree=is_tree))
     return VisibleRows(rows=rows, is_tree=is_tree, hidden=_hidden(view, rows))
@@ -89,5 +90,7 @@ def _hidden(view: RunView, rows: Iterable[int]) -> Tally:
         elif view.rows[row].state is not State.RUNNING:
             for state, number in view.tallies[row].items():
                 hidden[state] -= number
+            # A group that is shown as one line stands for all slices in it, so the rows below must not be
+            # subtracted again.
             covered = row + view.outline.sizes[row]
     return hidden

@@ -91,6 +91,7 @@ def _bar(view: RunView, width: int, style: Style) -> str:
     counts = view.counts
     ended = counts[State.COMPLETED] + counts[State.FAILED]
     filled = min(width, max(int(view.progress * width), min(ended, 1)))
+    # Rounded up: even one failure among a thousand slices shows in the bar.
     failed = -(-filled * counts[State.FAILED] // ended) if ended else 0
     good, bad, rest = _BAR[style.unicode]
     return (

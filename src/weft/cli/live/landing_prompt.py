@@ -18,6 +18,7 @@ def offer(observer: Observer) -> int:
     """Prints the summary of a run that waits for people, asks whether to land, and returns the exit code."""
     view, setup = observer.view, observer.begun
     paths = [view.outline.paths[row] for row in view.landings.to_agree()]
+    # Only for the results that the summary names; each count is a call of git.
     changed = changed_files(setup.plan, setup.directory, paths[:NAMES])
     observer.ends("waiting", changed=changed, has_next=not paths)
     state = "waiting"

@@ -66,6 +66,8 @@ class Observer:
         self._begun = setup
         self._view = RunView(setup.plan)
         self._history = setup.history
+        # The history of a resumed run may be long, and is read later; here it only exists if there is nothing to
+        # do.
         if not setup.resumed:
             self._catch_up()
         if setup.settles:
@@ -181,6 +183,7 @@ class Observer:
         try:
             write()
         except OSError:
+            # A closed terminal or pipe must not end a run that costs money.
             self._is_gone = True
 
 
@@ -247,6 +250,7 @@ class Watcher(Observer):
             return  # nothing has happened yet that could be shown
         for path, step in self._view.under_way():
             ref = StepRef(path, step.step, step.attempt, ExecutionKey(step.firing, step.execution))
+            # From the host's records, as output is not an event: a chatty step would fill the journal.
             self._view.note_output(path, step.step, last_line(self.begun.host, output_name(ref)))
         self._screen.show(self._view, self._clock())
 

@@ -100,6 +100,7 @@ def tally_words(tally: Tally, held: int = 0) -> list[str]:
 def _line(view: RunView, row: int, now: float, *, is_tree: bool) -> TableLine:
     row_view = view.rows[row]
     name = _name(view, row, is_tree=is_tree)
+    # From the most urgent to the least: what needs a person hides everything else about the row.
     if row in view.shelves.held:
         return _held(view, row, name, now)
     if not view.outline.leaves[row]:
@@ -159,6 +160,7 @@ def _working(view: RunView, row: int, name: str, now: float) -> TableLine:
         detail, style = requested if requested != "paused" else "pauses after this step", "yellow"
     cancelled_by = next((step.cancelled_by for step in steps if step.cancelled_by), "")
     if cancelled_by:
+        # The latest reason wins: a step that is being ended no longer pauses.
         detail, style = f"is being ended because of {cancelled_by}", "yellow"
     return TableLine(
         sign="running",
