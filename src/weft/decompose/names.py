@@ -2,7 +2,7 @@
 
 A **title** lists the folders that contain most of a part, each as deep as it distinguishes this part from
 others. A folder ranks by the number of its files in the part, times the share of the folder that is in the part.
-So a part with all of `src/weft/net` is named after that, rather than after `src/weft`, of which it has a tenth,
+So a part with all of `src/weft/net` is named after that, rather than after `src/weft`, where it has a tenth,
 or after a small folder that it has entirely. If folders are divided among parts, the most used files follow.
 
 An **id** is a folder name that is far more frequent in the part than in its siblings. Several folders may share

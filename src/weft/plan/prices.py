@@ -31,7 +31,7 @@ class Usage(Struct, frozen=True, kw_only=True):
 
 
 def price_of(prices: Mapping[str, Price], *names: str | None) -> Price | None:
-    """Returns the first price whose pattern matches one of these names."""
+    """Returns the first price with a pattern that matches one of these names."""
     present = [name for name in names if name]
     return next(
         (price for pattern, price in prices.items() if any(_matches(pattern, name) for name in present)), None

@@ -1,7 +1,7 @@
 """Answers to a server's requests for permission. Pure.
 
 No person is present to answer, so every request is allowed, once each time. A read-only step allows only tools
-whose declared kind reads. A server need not ask at all; Weft checks elsewhere that a read-only step changed
+of a declared kind that reads. A server need not ask at all; Weft checks elsewhere that a read-only step changed
 nothing.
 """
 

@@ -13,8 +13,8 @@ limited_until  it met a usage limit that ends at this time: ISO 8601 (UTC if it 
 limited_for    the same, in seconds from the end of the process
 
 `null` counts as absent. Each key is read by itself: an invalid value is reported and ignored, because the other
-keys may say that the work failed, or what it cost. An invalid `limited_…` still means a limit whose end is not
-known.
+keys may say that the work failed, or what it cost. An invalid `limited_…` still means a limit with an unknown
+end.
 """
 
 import json

@@ -115,7 +115,7 @@ def ask(recorded_run: RecordedRun, requested: Iterable[HeldWork], now: Iterable[
 
 
 def chosen_now(recorded_run: RecordedRun, names: Sequence[str]) -> tuple[list[HeldWork], tuple[str, ...]]:
-    """Returns the holds in these subplans, and the subplans whose completed parts may land at once."""
+    """Returns the holds in these subplans, and the subplans with completed parts that may land at once."""
     if not names:
         raise InputError("name the group that lands its completed parts, as in: weft merge ID --now")
     if recorded_run.state() == RunState.ABANDONED:

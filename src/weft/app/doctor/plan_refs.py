@@ -37,7 +37,7 @@ class Branch(Struct, frozen=True, kw_only=True):
     ref: str
     commit: str
     is_known: bool
-    """Whether the plan still has it."""
+    """Whether it is still in the plan."""
     is_slice: bool
     """Whether it is the branch of a slice, which has a worktree."""
     place: Path | None

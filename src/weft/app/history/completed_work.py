@@ -31,7 +31,7 @@ class CompletedWork(Struct, frozen=True):
     is_all: bool = False
     """Whether nothing remains to be done."""
     landed: tuple[str, ...] = ()
-    """The paths whose results have landed."""
+    """The paths of the results that have landed."""
     target: str = ""
     """The branch that they have landed on."""
     told_by: dict[str, str] = field(default_factory=dict[str, str])

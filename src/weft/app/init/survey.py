@@ -54,7 +54,7 @@ class GitState(Struct, frozen=True, kw_only=True):
 
 class ProjectSurvey(Struct, frozen=True, kw_only=True):
     agents: tuple[AgentProgram, ...]
-    """Those whose programs are installed, in the order in which Weft knows them."""
+    """The agents with an installed program, in the order in which Weft knows them."""
     tests: tuple[CheckCommand, ...]
     """The most comprehensive command first."""
     setup: str

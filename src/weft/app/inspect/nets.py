@@ -265,7 +265,7 @@ def _misread(expression: str, at: int) -> InputError:
 
 
 def _nearest(name: str, places: tuple[PlaceId, ...]) -> str:
-    """Suggests a place that is spelled alike, or whose name continues with a sign that ended the term."""
+    """Suggests a place that is spelled alike, or one with a name that continues after the term."""
     alike: list[str] = get_close_matches(name, places, n=1, cutoff=0.5)
     # The place `step-1`, unquoted, is read as `step` minus `1`; this finds the place that was probably meant.
     alike += [place for place in places if place.startswith(name) and not _BARE.fullmatch(place)]

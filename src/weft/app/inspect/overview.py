@@ -169,7 +169,7 @@ class _StatusFold(RunFold):
         return open_states | left_out | self.held()
 
     def to_land(self, paths: Sequence[str]) -> list[str]:
-        """Returns the subplans whose steps are done and whose result is to land but has not."""
+        """Returns the subplans that are done and have a result that is still to land."""
         states, landed, results = self._states, self._landed, self.landings_by_path.results
         completed = [path for path in paths if states.get(path) == "completed" and path not in landed]
         merged = {path for path, result in results.items() if result.landing == "merged"}

@@ -1,4 +1,4 @@
-"""Open the repository of a plan whose slices work in worktrees or clones."""
+"""Open the repository of a plan with slices in worktrees or clones."""
 
 from collections.abc import Collection, Mapping
 from pathlib import Path

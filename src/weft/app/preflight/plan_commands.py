@@ -20,7 +20,7 @@ class PlannedCommand(Struct, frozen=True, kw_only=True):
     purpose: str
     """The user of the command, for messages, such as `verify of store/model`."""
     row: int
-    """The subplan in whose workspace it runs."""
+    """The subplan that provides the workspace."""
     is_first: bool = False
     """Whether it is the first process of a slice without dependencies, so no process has created files there."""
     may_be_installed: bool = False

@@ -34,7 +34,7 @@ class RecordedPlan:
     def __init__(self, name: str, data: _Data) -> None:
         self.id = name
         self.budget: object = data.get("budget")
-        """The ceiling of the whole plan, as the plan file has it."""
+        """The ceiling of the whole plan, as the plan file states it."""
         self._data = data
         self._subplans = dict(_walk(data))
         self._landing_settings: dict[str, tuple[str, object]] = {}
@@ -68,7 +68,7 @@ class RecordedPlan:
         )
 
     def landing(self, paths: Iterable[str]) -> list[str]:
-        """Returns those of the subplans that have a branch whose result lands by itself."""
+        """Returns the subplans with a branch and a result that lands by itself."""
         settings = ((path, *self._settings_of(path)) for path in paths)
         return [
             path

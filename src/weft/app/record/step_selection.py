@@ -45,7 +45,7 @@ class StepSelection(Struct, frozen=True):
     def entry_of(self, event: VerifyEvent) -> str | None:
         """Returns the first selected subplan that a verify of the landing queue is for.
 
-        Returns the plan, whose path is empty, if it is selected and no other entry is; otherwise None.
+        Returns the empty path, that of the plan, if it is selected and no other entry is; otherwise None.
         """
         entries: Iterable[str] = event.entries or [""]
         return next((path for path in entries if path in self.rows), "" if "" in self.rows else None)

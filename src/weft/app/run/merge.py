@@ -82,7 +82,7 @@ class MergeCommand(Struct, frozen=True):
     held: Sequence[HeldWork]
     """The holds to retry."""
     now: Sequence[str] = ()
-    """Subplans whose completed parts are to land."""
+    """Subplans with completed parts that are to land."""
 
 
 def _tried(
@@ -181,7 +181,7 @@ class PendingMerges:
     def __init__(self, wanted: Iterable[HeldWork], fold: RunFold, now: Iterable[str] = ()) -> None:
         """`fold` is the state before the request; `hear` keeps it up to date."""
         self._now = set(now)
-        """Subplans whose completed parts are to land and whose request the coordinator has not taken up."""
+        """Subplans with completed parts that are to land, until the coordinator takes up the request."""
         self.keys = {key_of(hold) for hold in wanted}
         self._fold = fold
         self._asked: set[str] = set()

@@ -1,4 +1,4 @@
-"""Stop the jobs of a run whose coordinator is dead."""
+"""Stop the jobs that a dead coordinator has left running."""
 
 import time
 

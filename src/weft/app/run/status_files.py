@@ -88,7 +88,7 @@ class StatusMirror:
         self._statuses: dict[str, _SubplanStatus] = {}
         """The subplans that have not ended."""
         self._waiting: dict[str, float] = {}
-        """The subplans whose file is out of date, with the time of the change."""
+        """The subplans with an outdated file, and the time of the change."""
         self._written: set[str] = set()
 
     def hears(self, events: Sequence[Recorded]) -> None:
@@ -129,7 +129,7 @@ class StatusMirror:
             self._set(path, _SubplanStatus(at, state=_STOPPED, landing=landing))
 
     def _stale_running(self) -> list[str]:
-        """Returns the subplans that only an earlier coordinator had news of and whose files say `running`."""
+        """Returns the subplans that an earlier coordinator reported as `running` and this one knows nothing of."""
         current = self._statuses.keys() | self._written
         return [path for path in self._rows if path and path not in current and self._says_running(path)]
 

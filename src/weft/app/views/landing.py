@@ -45,7 +45,7 @@ class PassedVerify(Struct, frozen=True, kw_only=True):
 
 
 class MergeResult(Struct, frozen=True):
-    """What the last merge or landing of a subplan came to."""
+    """The result of the last merge or landing of a subplan."""
 
     landing: str = ""
     """`merged` (into the target), `held`, `conflict` or `unmerged`; empty if it was merged into its group."""

@@ -187,7 +187,7 @@ class RunFold:
             row.started_at = at
 
     def _end(self, row: RowView, failure: Failure | None, at: float) -> None:  # noqa: ARG002 - a plan decides by it
-        """Ends a subplan, whose reason and message are known; `failure` is that of its own step."""
+        """Ends a subplan with a known reason and message; `failure` is that of its own step."""
         row.ended_at = at
         row.questions.clear()
 
@@ -373,7 +373,7 @@ class RunFold:
         self.add_spending(event.subplan, cost, tokens)
 
     def add_spending(self, path: str, cost: int, tokens: int) -> None:
-        """Adds spending that is not that of an execution whose totals are known."""
+        """Adds spending that no execution with known totals has reported."""
         self._spend(self.by_path[path], cost, tokens)
 
     def _spend(self, row: RowView, cost: int, tokens: int, *, unknown: bool = False) -> None:

@@ -144,7 +144,7 @@ class RunView(RunFold):
         super()._run_finished(event, at)
 
     def _recovered(self, event: RecoveredEvent, at: float) -> None:
-        """Resumes the clock of a run whose coordinator left at an unknown time.
+        """Resumes the clock of a run after its coordinator left at an unknown time.
 
         If steps kept running, the time in between counts; otherwise the run was alive until its last event.
         """

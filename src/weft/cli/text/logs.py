@@ -19,7 +19,7 @@ from weft.engine.messages.events import StepFinishedEvent
 
 _RULE = "──"
 _NOT_RUN = "infra"
-"""The outcome of a step whose program could not be started or was not found."""
+"""The outcome of a step with a program that could not be started or was not found."""
 
 
 class LogPage:

@@ -1,6 +1,6 @@
 """Aliases of JavaScript and TypeScript files: exports and imports of `package.json`, and paths of `tsconfig.json`.
 
-An alias is a pattern with at most one `*` and a list of paths, of which the first that exists counts. Aliases are
+An alias is a pattern with at most one `*` and a list of paths. The first path that exists counts. Aliases are
 untrusted: those that are too long or too many are ignored, and no path leads out of the set, because only files
 of the set are ever looked up.
 """

@@ -45,7 +45,7 @@ PYTHON, SCRIPT, GO, RUST, JAVA, C = "python", "script", "go", "rust", "java", "c
 
 
 class Language(Struct, frozen=True, kw_only=True):
-    """A language whose mentions can be read."""
+    """A language in which Weft can read mentions."""
 
     family: str
     """Languages of one family refer to each other's files."""

@@ -95,7 +95,7 @@ class _Room(Struct, frozen=True, kw_only=True):
 
 
 def _ceil_root(number: int, degree: int) -> int:
-    """Returns the least integer whose power of this degree is at least `number`."""
+    """Returns the least integer that, raised to this degree, is at least `number`."""
     root = 1
     while root**degree < number:
         root += 1

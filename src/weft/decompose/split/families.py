@@ -1,6 +1,6 @@
 """Group files by the first word of their names, where they share a folder and no links distinguish them.
 
-Files whose names start with the same word are a family. Digits do not count: `f001` and `f002` are one family,
+Files with names that start with the same word are a family. Digits do not count: `f001` and `f002` are one family,
 and a single family cannot be split.
 """
 

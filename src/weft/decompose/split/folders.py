@@ -29,7 +29,7 @@ class FolderNodes(Struct, frozen=True, kw_only=True):
 
     @property
     def around(self) -> str:
-        """The folder of which this is a piece."""
+        """The folder that this is a piece of."""
         return folder_of(self.path) if self.whole else self.path
 
 

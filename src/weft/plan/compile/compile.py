@@ -2,8 +2,8 @@
 
 Above the slices, the net is a graph of dependencies: it has a place for each "this starts when that has ended".
 Every subplan ends exactly once, whatever its result, so each such place gets one token and gives one. Whether a
-slice then runs or is stopped is decided inside its shape. A plan compiles to this graph and to the shapes of its
-subplans, of which there are few. Together they make one net, with a copy of its shape for each subplan.
+slice then runs or is stopped is decided inside its shape. A plan compiles to this graph and to the few shapes of
+its subplans. Together they make one net, with a copy of its shape for each subplan.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,6 +1,6 @@
 """Reads the milestones of a folder of `gsd` from their files, with their dependencies.
 
-A milestone whose files have faults cannot be read. It is left out with a note for each fault, and so are the
+A milestone with faults in its files cannot be read. It is left out with a note for each fault, and so are the
 milestones that depend on it; the others are converted. If no milestone remains, the faults are raised.
 """
 

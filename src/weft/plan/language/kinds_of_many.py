@@ -75,7 +75,7 @@ class JsonObject(Struct, frozen=True):
 
 @runtime_checkable
 class HasKeys(Protocol):
-    """A kind of mapping whose keys are known."""
+    """A kind of mapping with known keys."""
 
     @property
     def key_names(self) -> Collection[str]: ...

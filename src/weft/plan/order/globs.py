@@ -262,7 +262,7 @@ class _SameBeginning:
         self.endings = sorted(by_ending)
 
     def fitting(self, ending: str) -> Iterator[int]:
-        """Yields the patterns whose ending is a suffix of this one, or has this one as a suffix."""
+        """Yields the patterns with an ending that is a suffix of this one, or has this one as a suffix."""
         for length in range(len(ending)):
             yield from self.by_ending.get(ending[:length], ())
         for longer in islice(self.endings, bisect_left(self.endings, ending), None):

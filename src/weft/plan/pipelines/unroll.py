@@ -31,7 +31,7 @@ def loop_limit(step: Step, retries: int) -> int:
 
 
 def crash_loop(steps: Sequence[Step], number: int) -> int | None:
-    """Returns the step whose loop counts a crash at this one: itself, or the nearest that loops back to it."""
+    """Returns the step with the loop that counts a crash here: this one, or the nearest that loops back to it."""
     if loop_region(steps, number) is not None:
         return number
     for later in range(number + 1, len(steps)):

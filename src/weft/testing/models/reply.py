@@ -127,7 +127,7 @@ class Answers:
             self._closing.wait(step.slow)
 
     def _send_head(self, kind: str, headers: dict[str, str]) -> None:
-        """Sends the head of a response whose end is the end of the connection."""
+        """Sends the head of a response that ends with the connection."""
         self._connection.send_response(_OK)
         for name, value in {"content-type": kind, "connection": "close", **headers}.items():
             self._connection.send_header(name, value)
