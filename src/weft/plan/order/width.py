@@ -9,9 +9,9 @@ token searches for one to use instead, backwards along the order, and forwards a
 are needed. When no search succeeds, the flow is minimal, and the leaves at the edge of the searched area can all
 run at once.
 
-A group with a cap that matters is a single node of the flow. It needs as many tokens as leaves can run below it, which is
-computed first. This drops a part of the order: the arcs between single leaves inside and outside such a group. The
-result is therefore an upper bound, and a number that can be reached is found by trial.
+A group with a cap that matters is a single node of the flow. It needs as many tokens as leaves can run below it,
+which is computed first. This drops a part of the order: the arcs between single leaves inside and outside such a
+group. The result is therefore an upper bound, and a number that can be reached is found by trial.
 """
 
 from collections.abc import Iterable, Sequence
