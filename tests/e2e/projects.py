@@ -30,27 +30,27 @@ React = Callable[[StoredEvent], None]
 
 
 class Heard(Struct):
-    """An audience that keeps all it hears, and does something about it if it is told to."""
+    """An observer that keeps all events, and calls `react` with each of them."""
 
     react: React | None = None
     begun: RunSetup | None = None
     events: list[StoredEvent] = field(default_factory=list[StoredEvent])
     stopped: int = 0
 
-    def begins(self, run: RunSetup) -> None:
+    def start(self, run: RunSetup) -> None:
         self.begun = run
 
-    def hears(self, events: Sequence[Recorded]) -> None:
+    def receive(self, events: Sequence[Recorded]) -> None:
         for one in events:
             event = stored(one.event)
             self.events.append(event)
             if self.react is not None:
                 self.react(event)
 
-    def looks(self) -> None:
+    def refresh(self) -> None:
         pass
 
-    def stops(self, times: int) -> None:
+    def show_stop(self, times: int) -> None:
         self.stopped = times
 
 

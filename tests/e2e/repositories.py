@@ -80,7 +80,7 @@ class Repository(Project):
         return self.tip("HEAD", at=at)
 
     def resolve(self, subplan: str, other_side: str, /, **files: str) -> None:
-        """As the message about a conflict says: merge the other side in the worktree, mend, commit."""
+        """As the message about a conflict says: merge the other side in the worktree, fix, commit."""
         place = self.worktree(subplan)
         assert self.ask_git("merge", other_side, at=place).returncode == 1
         self.commit(at=place, **files)

@@ -55,7 +55,7 @@ def test_completed_is_0_and_again_does_nothing(project: Project) -> None:
     assert len(project.marks()) == 2
 
 
-def test_failed_is_1_and_the_mended_part_is_done_again(project: Project) -> None:
+def test_failed_is_1_and_the_fixed_part_is_done_again(project: Project) -> None:
     broken = """
 subplans:
   - {id: a, steps: [{id: x, run: MARK}]}

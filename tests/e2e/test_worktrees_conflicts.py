@@ -144,7 +144,7 @@ def test_what_passes_alone_and_fails_together_does_not_land(repository: Reposito
     assert repository.is_whole()
 
 
-def test_what_fails_with_what_a_person_committed_is_held_until_that_is_mended(repository: Repository) -> None:
+def test_what_fails_with_what_a_person_committed_is_held_until_that_is_fixed(repository: Repository) -> None:
     def person(event: StoredEvent) -> None:
         if (event.kind, event.step) == ("step_started", "x"):
             repository.commit(person="p\n")
@@ -164,7 +164,7 @@ subplans:
     assert repository.landed() == ["a person: person"]
     assert repository.is_whole()
     repository.git("rm", "--quiet", "person")
-    repository.commit(mended="m\n")
+    repository.commit(fixed="m\n")
     assert repository.run().state == "completed"
-    assert repository.files() == {"README": "hello", "a": "a", "mended": "m"}
+    assert repository.files() == {"README": "hello", "a": "a", "fixed": "m"}
     assert not repository.worktree("_check.a").exists()

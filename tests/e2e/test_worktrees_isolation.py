@@ -140,7 +140,7 @@ subplans:
 """
 
 
-def test_what_a_person_did_to_branches_and_worktrees_is_said_and_can_be_mended(
+def test_what_a_person_did_to_branches_and_worktrees_is_said_and_can_be_fixed(
     repository: Repository,
 ) -> None:
     """A worktree that was removed is not needed any more; a branch is, and the message says how to get it back."""

@@ -326,7 +326,7 @@ def test_a_content_that_is_not_as_it_was_kept_is_told(
         gather(workspaces, "", ["a"])
 
 
-def test_a_content_that_is_not_as_it_was_kept_is_mended_by_keeping_it_again(
+def test_a_content_that_is_not_as_it_was_kept_is_fixed_by_keeping_it_again(
     workspaces: DirectoryWorkspaces, root: Path
 ) -> None:
     damaged(workspaces, root, "longer")

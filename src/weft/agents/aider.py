@@ -6,7 +6,7 @@ counts are rounded: `1.2k`.
 
 import re
 
-from weft.agents.shared.failures import Failure
+from weft.agents.shared.failures import ReportedFailure
 from weft.agents.shared.streams import has_gap, read_cost
 from weft.agents.shared.text import strip_control_codes
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
@@ -79,7 +79,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     complete_answers = [] if has_gap(output_text) else answers
     output = AgentOutput(
         is_over=bool(answers),
-        failure=Failure(text=output_text[errors[-1].start() :][:_MOST_OF_AN_ERROR].strip())
+        failure=ReportedFailure(text=output_text[errors[-1].start() :][:_MOST_OF_AN_ERROR].strip())
         if errors
         else None,
         result=_last_answer(output_text, answers),

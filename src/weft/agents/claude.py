@@ -6,7 +6,7 @@ A failed call may also report `subtype: success`; `is_error` decides.
 from collections.abc import Mapping
 from typing import Any, cast
 
-from weft.agents.shared.failures import Failure
+from weft.agents.shared.failures import ReportedFailure
 from weft.agents.shared.streams import (
     as_text,
     has_gap,
@@ -106,7 +106,7 @@ def _parse_result(result_event: Mapping[str, Any], session_id: str | None) -> Ag
             or _join_errors(result_event.get("errors"))
             or f"it ended with {as_text(result_event.get('subtype')) or 'an error'}"
         )
-        failure = Failure(text=text, status=read_count(result_event.get("api_error_status")))
+        failure = ReportedFailure(text=text, status=read_count(result_event.get("api_error_status")))
     return AgentOutput(
         is_over=is_well,
         failure=failure,
@@ -128,7 +128,7 @@ def _parse_cut_off(call: AgentCall, ended: AgentEnded, session_id: str | None) -
         "Claude Code does not work without asking as root; if this machine is a sandbox, "
         'say so with `env: {IS_SANDBOX: "1"}` of the agent'
     )
-    return AgentOutput(failure=Failure(text=advice), session=session_id)
+    return AgentOutput(failure=ReportedFailure(text=advice), session=session_id)
 
 
 def _join_errors(errors: object) -> str:

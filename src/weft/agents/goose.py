@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from weft.agents.shared.failures import Failure
+from weft.agents.shared.failures import ReportedFailure
 from weft.agents.shared.streams import as_text, list_objects, parse_events, read_count, value_at
 from weft.agents.shared.token_totals import append_usage_mark, split_usage_mark, usage_since
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
@@ -105,14 +105,16 @@ def _message_text(event: Mapping[str, Any]) -> str:
 
 def _find_failure(
     complete_event: Mapping[str, Any], result: str, error_text: str | None, *, is_from_goose: bool
-) -> Failure | None:
+) -> ReportedFailure | None:
     if error_text is not None:
-        return Failure(text=error_text)
+        return ReportedFailure(text=error_text)
     if (is_from_goose and result) or result.startswith(_ERROR_PREFIX):
-        return Failure(text=result.removeprefix(_ERROR_PREFIX).partition(_RETRY_SUFFIX)[0].strip())
+        return ReportedFailure(text=result.removeprefix(_ERROR_PREFIX).partition(_RETRY_SUFFIX)[0].strip())
     # goose writes `complete` after errors as well, but without a token count.
     if complete_event and complete_event.get("total_tokens") is None:
-        return Failure(text="it reported no tokens at its end, which is how goose ends after an error")
+        return ReportedFailure(
+            text="it reported no tokens at its end, which is how goose ends after an error"
+        )
     return None
 
 

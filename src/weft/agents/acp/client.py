@@ -11,7 +11,7 @@ The client offers no services for files or terminals; all servers have their own
 
 from typing import Any, NamedTuple
 
-from weft.agents.acp.choices import Choice, choose_cautious_mode, list_offers
+from weft.agents.acp.choices import SessionChoice, choose_cautious_mode, list_offers
 from weft.agents.acp.last_message import LastMessage
 from weft.agents.acp.messages import Message, method_not_found, notification, request, response
 from weft.agents.acp.outcomes import (
@@ -33,7 +33,7 @@ _SHOWN = 10
 _CAPABILITIES = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
 
 
-class Brief(NamedTuple):
+class TurnBrief(NamedTuple):
     """The task of one conversation."""
 
     server: str
@@ -64,7 +64,7 @@ Out = Send | Log
 class Client:
     """The state of the conversation. `end` is set when it is over."""
 
-    def __init__(self, brief: Brief) -> None:
+    def __init__(self, brief: TurnBrief) -> None:
         self.end: End | None = None
         self.name = brief.server
         self.sign_in = describe_sign_in(brief.server, None)
@@ -76,7 +76,7 @@ class Client:
         self._brief = brief
         self._number = 0
         self._introduction: object = None
-        self._choices: list[Choice] = []
+        self._choices: list[SessionChoice] = []
         self._last_message = LastMessage()
         self._kinds: dict[str, object] = {}
         self._used_tools = False

@@ -23,7 +23,7 @@ _RESULT, _SESSION = ".result.json", ".session.json"
 _PARTS = 2
 
 
-class Record:
+class AgentRecord:
     """The report and the conversation of one process."""
 
     def __init__(self, result_file: str | None) -> None:

@@ -19,7 +19,7 @@ from weft.engine.messages.facts import StepOutcome
 from weft.plan.agent_program import AgentProgram
 
 
-class Failure(Struct, frozen=True, kw_only=True):
+class ReportedFailure(Struct, frozen=True, kw_only=True):
     """An error that a program reported."""
 
     text: str
@@ -82,7 +82,9 @@ _REFUSED = (401, 403)
 _NOT_FOUND = 404
 
 
-def diagnose(failure: Failure, program: AgentProgram, *, at: float, model_origin: str = "") -> Diagnosis:
+def diagnose(
+    failure: ReportedFailure, program: AgentProgram, *, at: float, model_origin: str = ""
+) -> Diagnosis:
     """Sorts a failure into limited, infra or failed. `model_origin` names the part of the plan with the model."""
     # The patterns are not linear in the worst case, and an agent can report megabytes as its error.
     text = failure.text[:_LONGEST]
@@ -100,7 +102,7 @@ def diagnose(failure: Failure, program: AgentProgram, *, at: float, model_origin
     return Diagnosis(how=StepOutcome.FAILED, message=message + advice, lasting=is_lasting(text, status))
 
 
-def is_session_gone(failure: Failure | None) -> bool:
+def is_session_gone(failure: ReportedFailure | None) -> bool:
     """Returns whether the conversation that the step was to resume no longer exists."""
     return failure is not None and _SESSION.search(failure.text[:_LONGEST]) is not None
 

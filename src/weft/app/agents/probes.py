@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.app.agents.overview import AgentStatus, PlanAgents
-from weft.app.agents.question import AgentQuestion, AgentReply, Tell, ask
+from weft.app.agents.question import AgentQuestion, AgentReply, OnReply, ask
 from weft.app.project.approval import require
 from weft.app.project.places import project_of
 from weft.app.project.plans import project_layer, user_layer
@@ -68,8 +68,8 @@ def probe(
     environ: Mapping[str, str],
     *,
     timeout: float,
-    tell: Tell = lambda _reply: None,
+    on_reply: OnReply = lambda _reply: None,
 ) -> list[AgentReply]:
-    """Returns a reply of each agent, in the same order; calls `tell` with each reply as soon as it arrives."""
+    """Returns a reply of each agent, in the same order; calls `on_reply` with each reply as soon as it arrives."""
     questions = [AgentQuestion(agent=agent, prompt=PROMPT, step="probe") for agent in agents]
-    return ask(found, questions, environ, timeout=timeout, tell=tell)
+    return ask(found, questions, environ, timeout=timeout, on_reply=on_reply)

@@ -25,7 +25,7 @@ from weft.terms import UNFINISHED
 _CONTROL = kinds_of(PausedEvent, ResumedEvent, RecoveredEvent)
 PATIENCE = 10.0
 """Seconds within which a healthy coordinator takes up a request."""
-LOOKS_EVERY = 0.05
+POLL_INTERVAL = 0.05
 
 Sign = Callable[[], None]
 """Called regularly during a wait, to show that the command is alive."""
@@ -89,7 +89,7 @@ def control_requests_in(journal: JournalReader, run: str) -> ControlRequests:
     for glimpse in journal.glance(run):
         if glimpse.kind in _CONTROL:
             fold.apply(glimpse.event(), glimpse.at, glimpse.seq)
-    return fold.wishes
+    return fold.control_requests
 
 
 def steer(
@@ -152,7 +152,7 @@ def await_taken(recorded_run: RecordedRun, kind: str, sign: Sign) -> bool:
             return False
         if time.monotonic() > until:
             raise unresponsive_error(recorded_run)
-        time.sleep(LOOKS_EVERY)
+        time.sleep(POLL_INTERVAL)
         sign()
     return True
 
@@ -169,7 +169,7 @@ def unresponsive_error(recorded_run: RecordedRun) -> UnresponsiveError:
 def await_end(recorded_run: RecordedRun, sign: Sign = no_sign) -> None:
     """Waits until the coordinator has exited. It records the end of its run before it exits."""
     while recorded_run.has_coordinator():
-        time.sleep(LOOKS_EVERY)
+        time.sleep(POLL_INTERVAL)
         sign()
 
 

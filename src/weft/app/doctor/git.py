@@ -12,7 +12,7 @@ from msgspec import Struct
 from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.findings import Check, Finding, fine, problem, unknown
 from weft.app.doctor.plan_refs import find_repository_refs
-from weft.app.isolation.plan_repository import ends_of, repository_of, worries
+from weft.app.isolation.plan_repository import concerns_of, ends_of, repository_of
 from weft.errors import InputError
 from weft.plan.text.problems import PlanError
 from weft.workspaces.git.base.children import Leavings
@@ -107,7 +107,7 @@ def _of_the_plan(context: DoctorContext) -> Iterator[Finding]:
     file = plan.document.file
     try:
         used = repository_of(plan, context.places.project, context.environ)
-        concerns = worries(plan, used, ends_of(plan, used))
+        concerns = concerns_of(plan, used, ends_of(plan, used))
     except InputError as error:
         yield problem(str(error), command=_advice(str(error)), subject=file)
         return

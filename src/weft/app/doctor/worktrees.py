@@ -147,7 +147,7 @@ def ghosts(context: DoctorContext) -> Iterator[Finding]:
             f"{place} is the path of a worktree, is not registered with git, and {holds}",
             command=f"rmdir {_quoted(place)}" if is_empty else f"mv {_quoted(place)} {_quoted(away)}",
             subject=str(place),
-            fix=partial(_with_nobody_there, context, place.rmdir) if is_empty else None,
+            fix=partial(_holding_lock, context, place.rmdir) if is_empty else None,
         )
 
 
@@ -163,7 +163,7 @@ def _strangers(repository_refs: RepositoryRefs | None) -> Iterator[Path]:
     yield from (place for real, place in existing.items() if real not in repository_refs.registered)
 
 
-def _with_nobody_there(context: DoctorContext, fix: Callable[[], None]) -> None:
+def _holding_lock(context: DoctorContext, fix: Callable[[], None]) -> None:
     with context.alone():
         fix()
 
@@ -178,7 +178,7 @@ def asides(context: DoctorContext) -> Iterator[Finding]:
                 f"{place} is the rest of a worktree whose removal was interrupted",
                 command=f"rm -rf {_quoted(place)}",
                 subject=str(place),
-                fix=partial(_with_nobody_there, context, partial(_wipe, place)),
+                fix=partial(_holding_lock, context, partial(_wipe, place)),
             )
 
 

@@ -34,7 +34,7 @@ class CompletedWork(Struct, frozen=True):
     """The paths of the results that have landed."""
     target: str = ""
     """The branch that they have landed on."""
-    told_by: dict[str, str] = field(default_factory=dict[str, str])
+    recorded_by: dict[str, str] = field(default_factory=dict[str, str])
     """For each path, the last run that completed it or carried it over."""
     taken_over: frozenset[str] = frozenset()
     """The paths that this last run carried over from an earlier run."""
@@ -53,29 +53,29 @@ def kept_of(
     for record, started in runs:
         # Reading the events of a run is the expensive part, and a journal can hold hundreds of runs, so the search
         # ends at the first run that decides about everything that is still open.
-        if past.hears(record, started, _RunResult(started).hears(journal, record.run)):
+        if past.add(record, started, _RunResult(started).read(journal, record.run)):
             break
     return past.kept(parts)
 
 
 def completed_by(kept: CompletedWork, journal: JournalReader, runs: Iterable[Earlier]) -> dict[str, str]:
     """Returns for each path the run that completed it, even if later runs have carried it over."""
-    completing_runs = {path: run for path, run in kept.told_by.items() if path not in kept.taken_over}
+    completing_runs = {path: run for path, run in kept.recorded_by.items() if path not in kept.taken_over}
     sought: set[str] = set()
     unseen = set(kept.taken_over)
     for record, started in runs:
         # A path is searched for only in runs older than the last one that carried it over.
-        carried = {path for path in unseen if kept.told_by[path] == record.run}
+        carried = {path for path in unseen if kept.recorded_by[path] == record.run}
         unseen -= carried
         if sought:
-            result = _RunResult(started).hears(journal, record.run)
+            result = _RunResult(started).read(journal, record.run)
             completed = {path for path in sought if result.completed.get(path) == _HERE}
             completing_runs.update(dict.fromkeys(completed, record.run))
             sought -= completed
         sought |= carried
         if not sought and not unseen:
             break
-    return kept.told_by | completing_runs
+    return kept.recorded_by | completing_runs
 
 
 _HERE, _BEFORE = "here", "before"
@@ -93,13 +93,13 @@ class _RunResult(Struct):
     slices: dict[str, SliceProgress] = field(default_factory=dict[str, SliceProgress])
     """The progress of slices that the run did not complete."""
 
-    def hears(self, journal: JournalReader, run: str) -> "_RunResult":
+    def read(self, journal: JournalReader, run: str) -> "_RunResult":
         self.completed = dict.fromkeys(self.started.carried, _BEFORE)
         self.landed = set(self.started.landed)
         for earlier in self.started.continued:
             self.slices[earlier.subplan] = progress_of(run, earlier.subplan, earlier)
         for recorded in journal.events(run):
-            self._hear(recorded.event)
+            self._apply(recorded.event)
         # Only at the end: whether a subplan is left out is known after its contents and its group have completed.
         if self.left_out:
             self._undo()
@@ -119,7 +119,7 @@ class _RunResult(Struct):
         groups = self.landed & undone
         self.landed |= {path for path in self.completed if any(_is_in(path, group) for group in groups)}
 
-    def _hear(self, event: AnyEvent) -> None:  # noqa: C901 - one case for each class
+    def _apply(self, event: AnyEvent) -> None:  # noqa: C901 - one case for each class
         path = event.subplan
         is_completed = isinstance(event, kinds.SubplanStateEvent) and event.outcome is State.COMPLETED
         if is_completed:
@@ -129,7 +129,7 @@ class _RunResult(Struct):
         elif path and path not in self.completed:
             if path not in self.slices:
                 self.slices[path] = progress_of(self.started.run, path, None)
-            self.slices[path].hear(event)
+            self.slices[path].apply(event)
         match event:
             case kinds.SubplanStateEvent():
                 if is_completed and path not in self.completed:
@@ -165,7 +165,7 @@ class _History:
         self._continued: dict[str, EarlierSlice] = {}
         self._landed: set[str] = set()
 
-    def hears(self, record: RunRecord, started: RunStarted, result: _RunResult) -> bool:
+    def add(self, record: RunRecord, started: RunStarted, result: _RunResult) -> bool:
         """Adds a run and returns whether older runs do not matter."""
         self._runs += 1
         self._last = self._last or (record, started)
@@ -216,7 +216,7 @@ class _History:
             is_all=record.state == "completed" and self._is_all(done, parts),
             landed=tuple(path for path in paths if path in self._landed),
             target=started.target,
-            told_by={path: done[path] for path in paths},
+            recorded_by={path: done[path] for path in paths},
             taken_over=frozenset(path for path in paths if path in self._taken_over),
             continued=tuple(
                 self._continued[path]

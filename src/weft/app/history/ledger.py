@@ -51,7 +51,7 @@ class Ledger(Struct):
         """Adds the spending of a run. An agent that never ended, as its run was abandoned, has an unknown cost."""
         run = Ledger()
         for event in events:
-            run._hear(event)
+            run._apply(event)
         # Such an agent may have spent up to its reservation, so `_end` keeps the whole reservation: a ceiling must
         # hold even if the truth is never known.
         for execution in run._open.values():
@@ -60,7 +60,7 @@ class Ledger(Struct):
             self.add(spending)
         self.is_reset = run.is_reset
 
-    def _hear(self, event: AnyEvent) -> None:
+    def _apply(self, event: AnyEvent) -> None:
         match event:
             case kinds.StepStartedEvent():
                 if event.agent is not None:

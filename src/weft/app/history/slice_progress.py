@@ -38,7 +38,7 @@ class SliceProgress(Struct):
     _has_workspace: bool = False
     """Whether the slice got a workspace; without one, the state of its work is unknown."""
 
-    def hear(self, event: AnyEvent) -> None:  # noqa: C901 - one case for each class
+    def apply(self, event: AnyEvent) -> None:  # noqa: C901 - one case for each class
         match event:
             case kinds.SubplanStateEvent():
                 self._is_cut_off = event.outcome != "failed" or event.reason in _CUT_OFF

@@ -106,7 +106,7 @@ def pieces(
     selection = _Selection(everything=True) if name is not None else _failed_or_running(recorded_run)
     under_way: dict[ExecutionKey, _Execution] = {}
     after, is_empty = 0, True
-    for is_news in recorded_run.looks(follow=follow, alone=alone):
+    for is_news in recorded_run.poll(follow=follow, alone=alone):
         for recorded in recorded_run.journal.events(recorded_run.run.run, after=after) if is_news else ():
             after = recorded.seq
             if steps.has(recorded.event) and selection.has(recorded):

@@ -18,7 +18,7 @@ from weft.app.inspect.requests import requested
 from weft.app.project.hosts import records_of
 from weft.app.record.journal import RecordedRun
 from weft.app.record.run_record import RecordedPlan, RecordedSubplan, dollars_of, recorded_plan, tokens_of
-from weft.app.views.landing import MergeResult, is_ahead
+from weft.app.views.landing import MergeState, is_ahead
 from weft.app.views.rows import BECAUSE_OF_OTHERS, RowView
 from weft.app.views.run_fold import PLAN, RunFold
 from weft.app.views.signals import ConflictAhead
@@ -38,7 +38,7 @@ STATES = ("pending", "running", "completed", "failed", *sorted(BECAUSE_OF_OTHERS
 _STEP_ENDS = kinds_of(StepFinishedEvent)
 _OPEN_STATES = frozenset({"running", "failed"})
 _NO_ROW = RowView()
-_NO_RESULT = MergeResult()
+_NO_RESULT = MergeState()
 
 
 def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float | None = None) -> Overview:
@@ -99,7 +99,7 @@ def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float 
         unreported=fold.charges.unreported[0],
         earlier=EarlierSpending() if fold.is_reset else total(spent_before(journal, record.plan, record.run)),
         uncounted=fold.charges.uncounted,
-        wants=bool(fold.wishes),
+        wants=bool(fold.control_requests),
         limits=fold.signals.limits(now) if under_way else (),
         verifies=fold.signals.verifies(),
         ahead=fold.ahead(),
@@ -207,7 +207,7 @@ class _StatusFold(RunFold):
                 is_leaf=subplan.is_leaf,
                 state=state,
                 steps_total=subplan.steps,
-                wanted=self.wishes.of(path),
+                wanted=self.control_requests.of(path),
                 blocked_by=tuple(dep for dep in subplan.depends_on if self._states.get(dep) != "completed"),
             )
         row = self._row(path)
@@ -226,7 +226,7 @@ class _StatusFold(RunFold):
             landing=result.landing or None,
             landing_place=self.landings_by_path.places.of(path) or None,
             conflict=result.files,
-            wanted=self.wishes.of(path),
+            wanted=self.control_requests.of(path),
             step=None if step is None else step.step,
             attempt=None if step is None else step.attempt,
             question=questions[-1] if questions and state == "running" else None,
@@ -249,19 +249,19 @@ class _StatusFold(RunFold):
         """Returns the row of a subplan; an empty row if no event of it was read."""
         return self.by_path.get(path, _NO_ROW)
 
-    def _result(self, path: str) -> MergeResult:
+    def _result(self, path: str) -> MergeState:
         return self.landings_by_path.results.get(path, _NO_RESULT)
 
     def _is_held(self, path: str) -> bool:
         return self._result(path).landing in {"held", "conflict"}
 
-    def _landing(self, subplan: RecordedSubplan, state: str) -> MergeResult:
+    def _landing(self, subplan: RecordedSubplan, state: str) -> MergeState:
         result = self._result(subplan.path)
         if result.landing:
-            return result if result.landing != "merged" else MergeResult("merged")
+            return result if result.landing != "merged" else MergeState("merged")
         if not subplan.has_branch:
             return _NO_RESULT
-        return MergeResult("merged" if state == "completed" and not subplan.lands else "unmerged")
+        return MergeState("merged" if state == "completed" and not subplan.lands else "unmerged")
 
 
 def _count_planned(steps: Iterable[str]) -> int:

@@ -42,7 +42,7 @@ def ends_of(plan: Plan, repository: Repository) -> Ends:
     return resolve_ends(repository, base=plan.base, target=plan.target, prefix=prefix)
 
 
-def worries(plan: Plan, repository: Repository, ends: Ends) -> Concerns:
+def concerns_of(plan: Plan, repository: Repository, ends: Ends) -> Concerns:
     """Returns the concerns about the repository, for the user to see before anything starts."""
     commands = plan.scopes[ROOT].settings.setup_commands
     setup = [command if isinstance(command, str) else " ".join(command) for command in commands]

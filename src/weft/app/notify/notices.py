@@ -81,7 +81,7 @@ class Notices:
         self._asked: set[tuple[str, int]] = set()
         self._spent: set[tuple[str, str, int]] = set()
 
-    def hear(self, recorded: Recorded) -> Notice | None:
+    def notice_of(self, recorded: Recorded) -> Notice | None:
         event = recorded.event
         message = self._message_for(event)
         if message is None:

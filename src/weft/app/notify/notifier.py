@@ -77,14 +77,14 @@ class Notifier:
         if notify.webhook is not None:
             yield ToWebhook(notify.webhook)
 
-    def hears(self, events: Sequence[Recorded]) -> None:
+    def receive(self, events: Sequence[Recorded]) -> None:
         if not events:
             return
         history, self._history = self._history, ()
         # The journal already contains the new events when this is called, so the history must stop before them.
         for recorded in takewhile(lambda recorded: recorded.seq < events[0].seq, history):
-            self._notices.hear(recorded)
-        for notice in filter(None, map(self._notices.hear, events)):
+            self._notices.notice_of(recorded)
+        for notice in filter(None, map(self._notices.notice_of, events)):
             for selected_events, courier in self._couriers:
                 if notice.event in selected_events:
                     courier.take(notice)

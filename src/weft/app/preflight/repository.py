@@ -34,7 +34,7 @@ def examine_repository(plan: Plan, folder: Path, environ: Mapping[str, str]) -> 
     try:
         repository = plan_repository.repository_of(plan, folder, environ)
         ends = plan_repository.ends_of(plan, repository)
-        concerns = plan_repository.worries(plan, repository, ends)
+        concerns = plan_repository.concerns_of(plan, repository, ends)
     # The preflight reports everything together, so a repository that cannot be used is one finding among others.
     except InputError as error:
         return RepositoryState(findings=(refusal("repository", str(error)),))

@@ -36,7 +36,7 @@ from weft.terms import AT_REST
 _BEGINS = kinds_of(RunStartedEvent, RecoveredEvent)
 _LEAVES = kinds_of(RunFinishedEvent, CoordinatorLeftEvent)
 """Kinds of events: a coordinator takes a run up; it leaves the run."""
-LOOKS_EVERY = 0.2
+POLL_INTERVAL = 0.2
 """Seconds between two polls of the journal by a follower."""
 
 Alone = Callable[[], None]
@@ -69,13 +69,13 @@ class RecordedRun(Struct, frozen=True):
         self, *, after: int = 0, follow: bool = False, alone: Alone = ignore_absence
     ) -> Iterator[Recorded]:
         """Yields the recorded events and, with `follow`, new ones until the run is over."""
-        for is_news in self.looks(follow=follow, alone=alone):
+        for is_news in self.poll(follow=follow, alone=alone):
             # `changed` is a cheap check of the database's counter; without news, no query runs.
             for recorded in self.journal.events(self.run.run, after=after) if is_news else ():
                 after = recorded.seq
                 yield recorded
 
-    def looks(self, *, follow: bool, alone: Alone = ignore_absence) -> Iterator[bool]:
+    def poll(self, *, follow: bool, alone: Alone = ignore_absence) -> Iterator[bool]:
         """Yields whether there may be new events: once or, with `follow`, for each poll until the run is over."""
         is_news, was_alone = True, False
         while True:
@@ -84,7 +84,7 @@ class RecordedRun(Struct, frozen=True):
             yield is_news
             if is_last:
                 return
-            time.sleep(LOOKS_EVERY)
+            time.sleep(POLL_INTERVAL)
             # In this order: a coordinator writes the end of its run before it exits.
             is_alone = not self.has_coordinator()
             is_news = self.journal.changed()
@@ -102,7 +102,7 @@ class RecordedRun(Struct, frozen=True):
         holder = self.journal.holder()
         return holder is not None and is_alive(holder)
 
-    def is_heard(self) -> bool:
+    def takes_requests(self) -> bool:
         """Returns whether a coordinator works on this run and takes up requests.
 
         Callers write their request first. A coordinator that is present then takes it up before it leaves the run;

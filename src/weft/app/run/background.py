@@ -41,7 +41,7 @@ class RotatingLog:
             os.dup2(file, number)
         os.close(file)
 
-    def look(self) -> None:
+    def rotate_if_long(self) -> None:
         """Rotates the log if it has grown too long. The caller invokes this after it has written."""
         # Descriptor 2 is the log itself, so this also counts the bytes that other libraries wrote.
         if os.fstat(2).st_size <= self._most:
@@ -65,7 +65,7 @@ class ReadyMessage:
     def __init__(self, descriptor: int) -> None:
         self._descriptor: int | None = descriptor
 
-    def say(self, **data: object) -> None:
+    def send(self, **data: object) -> None:
         if self._descriptor is not None:
             with suppress(OSError):  # the parent no longer waits for it
                 os.write(self._descriptor, json.dumps(data).encode())

@@ -19,10 +19,10 @@ from msgspec.structs import replace
 
 from weft.app.control.control import PATIENCE as TAKEN_WITHIN
 from weft.app.control.control import unresponsive_error
-from weft.app.control.holds import ask, held, is_run, list_held, look
+from weft.app.control.holds import ask, fold_of, held, is_run, list_held
 from weft.app.isolation.plan_repository import names_of, repository_of
 from weft.app.project.step_limits import refuse_inside_step
-from weft.app.record.journal import LOOKS_EVERY, RecordedRun
+from weft.app.record.journal import POLL_INTERVAL, RecordedRun
 from weft.app.record.run_plan import plan_of
 from weft.app.run.session import RunObserver, RunSession, first_cause
 from weft.app.run.setup import resumed
@@ -67,12 +67,12 @@ def merge(
     refuse_inside_step(recorded_run.places.project, "weft merge", environ)
     keys = {key_of(hold) for hold in wanted}
     for _ in range(patience):
-        fold = look(recorded_run)
+        fold = fold_of(recorded_run)
         remaining = [hold for hold in list_held(recorded_run, fold) if key_of(hold) in keys]
         command = MergeCommand(remaining, now)
         if not (remaining or now) or _tried(recorded_run, fold, command, observer, environ):
             return [hold for hold in held(recorded_run) if key_of(hold) in keys]
-        time.sleep(LOOKS_EVERY)
+        time.sleep(POLL_INTERVAL)
     raise WeftError(f"another Weft process works in {recorded_run.places.project}; try again later")
 
 
@@ -140,13 +140,13 @@ def _asked(recorded_run: RecordedRun, fold: RunFold, command: MergeCommand, obse
     # `fold` is from before the request, so every event that answers the request comes after `waiting.seq`.
     waiting, idle = PendingMerges(command.held, fold, command.now), 0
     until = time.monotonic() + TAKEN_WITHIN
-    for _ in recorded_run.looks(follow=True):
+    for _ in recorded_run.poll(follow=True):
         # Read the state before the events: without new events, it is the state after the last event read.
         state, is_taken = recorded_run.state(), not _is_requested(recorded_run)
         news = list(recorded_run.journal.events(recorded_run.run.run, after=waiting.seq))
-        observer.hears(news)
+        observer.receive(news)
         for recorded in news:
-            waiting.hear(recorded)
+            waiting.apply(recorded)
         # A run that stands still does not retry anything before a person acts, so waiting for it would never end.
         if waiting.is_over or (is_taken and not news and state in _STANDS_STILL):
             return True
@@ -179,7 +179,7 @@ class PendingMerges:
     """The requested holds that have not been retried yet."""
 
     def __init__(self, wanted: Iterable[HeldWork], fold: RunFold, now: Iterable[str] = ()) -> None:
-        """`fold` is the state before the request; `hear` keeps it up to date."""
+        """`fold` is the state before the request; `apply` keeps it up to date."""
         self._now = set(now)
         """Subplans with completed parts that are to land, until the coordinator takes up the request."""
         self.keys = {key_of(hold) for hold in wanted}
@@ -195,10 +195,10 @@ class PendingMerges:
 
     @property
     def is_over(self) -> bool:
-        holds, wishes = self._fold.holds, self._fold.wishes
-        return not self._now and all(holds.is_paused(key, wishes) for key in self.keys)
+        holds, control_requests = self._fold.holds, self._fold.control_requests
+        return not self._now and all(holds.is_paused(key, control_requests) for key in self.keys)
 
-    def hear(self, recorded: Recorded) -> None:  # noqa: C901 - one case for each class
+    def apply(self, recorded: Recorded) -> None:  # noqa: C901 - one case for each class
         event = recorded.event
         self._fold.apply(event, recorded.at, recorded.seq)
         key = (event.subplan, event.step)
@@ -262,16 +262,16 @@ class _Listener:
         merges = (hold for hold in command.held if hold.step in MERGES)
         self._waiting = PendingMerges(merges, fold, command.now)
         self._observer = observer
-        self.begins = observer.begins
-        self.looks = observer.looks
-        self.stops = observer.stops
+        self.start = observer.start
+        self.refresh = observer.refresh
+        self.show_stop = observer.show_stop
 
-    def hears(self, events: Sequence[Recorded]) -> None:
+    def receive(self, events: Sequence[Recorded]) -> None:
         for recorded in events:
-            self._waiting.hear(recorded)
-        self._observer.hears(events)
+            self._waiting.apply(recorded)
+        self._observer.receive(events)
 
-    def has_heard_all(self) -> bool:
+    def is_done(self) -> bool:
         return self._waiting.is_over
 
 
@@ -296,11 +296,11 @@ def _merge_here(
         setup, engine, first = resumed(recorded_run.run, compiled, journal, workplaces)
         assert isinstance(first, Resumed)
         listener = _Listener(command, fold, observer)
-        listener.begins(setup)
+        listener.start(setup)
 
         def is_enough() -> bool:
             stands_still = engine.state in _STANDS_STILL and not _is_requested(recorded_run)
-            return listener.has_heard_all() or stands_still
+            return listener.is_done() or stands_still
 
         session = RunSession(setup, engine, journal, listener, environ, enough=is_enough)
         # `merges_only` keeps the engine from starting steps: the user asked to land what is done, not to resume

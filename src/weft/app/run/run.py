@@ -57,7 +57,7 @@ def run_plan(request: RunRequest, observer: RunObserver, *, environ: Mapping[str
         with without_gc():
             compiled = compile_plan(plan)
             setup, engine, first = begin(request, compiled, places, journal, environ, choice)
-        observer.begins(setup)
+        observer.start(setup)
         # Earlier runs have completed everything. The observer shows that; no session starts.
         if first is None:
             return "completed"

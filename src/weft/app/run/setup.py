@@ -117,7 +117,7 @@ def begin(
     workplace = workplaces.new(checks, kept.landed, kept.target, choice.notes)
     # Only after the preflight: a refusal must leave the unfinished run as it was.
     if last is not None and unfinished:
-        _give_up(journal, places, last)
+        _abandon(journal, places, last)
     if last is not None and kept.is_all:
         history = () if choice.paths else journal.events(last.run)
         setup = make(run=last.run, workplace=workplace, done_by=last.run, history=history)
@@ -247,7 +247,7 @@ def recovered(compiled: CompiledPlan, journal: JournalReader, run: str) -> Engin
     return engine
 
 
-def _give_up(journal: SqliteJournal, places: Places, last: RunRecord) -> None:
+def _abandon(journal: SqliteJournal, places: Places, last: RunRecord) -> None:
     """Abandons an unfinished run and stops its jobs."""
     # First the jobs, then the state: after a crash in between, the run is still unfinished and is abandoned again.
     anyio.run(stop_all_jobs, host_of(places, last.run))

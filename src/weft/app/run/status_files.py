@@ -91,25 +91,25 @@ class StatusMirror:
         """The subplans with an outdated file, and the time of the change."""
         self._written: set[str] = set()
 
-    def hears(self, events: Sequence[Recorded]) -> None:
+    def receive(self, events: Sequence[Recorded]) -> None:
         for recorded in events:
             self._fold.apply(recorded.event, recorded.at, recorded.seq)
-            self._hear(recorded.event, recorded.at)
+            self._apply(recorded.event, recorded.at)
 
-    def _hear(self, event: AnyEvent, at: float) -> None:
+    def _apply(self, event: AnyEvent, at: float) -> None:
         match event:
             case kinds.RunFinishedEvent():
                 if event.outcome is RunEnd.STOPPED:
                     self._stop(at)
             case kinds.SubplanStateEvent():
-                self._hear_state(event, at)
+                self._apply_state(event, at)
             case (
                 kinds.StepStartedEvent()
                 | kinds.StepFinishedEvent()
                 | kinds.AskEvent()
                 | kinds.AnsweredEvent()
             ):
-                self._hear_step(event, at)
+                self._apply_step(event, at)
             case _:
                 kinds.overlook(event)
 
@@ -153,7 +153,7 @@ class StatusMirror:
         self._statuses[path].at = at
         return self._statuses[path]
 
-    def _hear_state(self, event: SubplanStateEvent, at: float) -> None:
+    def _apply_state(self, event: SubplanStateEvent, at: float) -> None:
         path, state = event.subplan, event.outcome
         if not path:
             return
@@ -168,13 +168,13 @@ class StatusMirror:
             self._write(path)
         del self._waiting[path], self._statuses[path]
 
-    def _hear_step(self, event: Activity, at: float) -> None:
+    def _apply_step(self, event: Activity, at: float) -> None:
         path = event.subplan
         if not path:
             return
         held = self._fold.holds.open.get(path)
         if event.step == InternalStep.LAND:
-            self._hear_landing(event, held, at)
+            self._apply_landing(event, held, at)
             return
         status = self._update(path, at)
         status.step, status.held = event, held
@@ -182,7 +182,7 @@ class StatusMirror:
         if held is not None:
             self._write(path)
 
-    def _hear_landing(self, event: Activity, held: HeldWork | None, at: float) -> None:
+    def _apply_landing(self, event: Activity, held: HeldWork | None, at: float) -> None:
         """Records a landing, which happens after the subplan has ended, if it is held or has a file already."""
         path = event.subplan
         landing = self._course.landing(self._rows[path], State.COMPLETED)
@@ -191,7 +191,7 @@ class StatusMirror:
         if held is not None or self._has_file(path):
             self._set(path, _SubplanStatus(at, state=State.COMPLETED, landing=landing, held=held))
 
-    def looks(self, now: float) -> None:
+    def refresh(self, now: float) -> None:
         """Writes the files that are due. The session calls this regularly."""
         for path in [path for path, since in self._waiting.items() if now - since >= LASTS]:
             del self._waiting[path]

@@ -79,7 +79,7 @@ class RunFold:
         self.run = ""
         self.state = "pending"
         """`pending`, `running`, `stopping`, or the final state of the run."""
-        self.wishes = ControlRequests()
+        self.control_requests = ControlRequests()
         """The subplans that people have paused, frozen or stopped."""
         self.holds = Holds()
         self.landings_by_path = Landings()
@@ -131,8 +131,8 @@ class RunFold:
             case StoppingEvent():
                 self.state = "stopping"
             case PausedEvent() | ResumedEvent():
-                self.wishes.says(event.subplan, event.outcome)
-                self.holds.steered(self.wishes)
+                self.control_requests.says(event.subplan, event.outcome)
+                self.holds.steered(self.control_requests)
             case RecoveredEvent():
                 self._recovered(event, at)
             case CostUnknownEvent():
@@ -217,8 +217,8 @@ class RunFold:
         self._moved(row)
 
     def _recovered(self, event: RecoveredEvent, at: float) -> None:  # noqa: ARG002 - a view has a clock
-        self.wishes.forget_stops()  # a stop was for the coordinator that has left; pauses stay in force
-        self.holds.steered(self.wishes)
+        self.control_requests.forget_stops()  # a stop was for the coordinator that has left; pauses stay in force
+        self.holds.steered(self.control_requests)
 
     def _budget(self, event: BudgetEvent) -> None:
         """Resets the budget. Running steps count in full, including the amounts they spent before the reset."""

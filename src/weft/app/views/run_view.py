@@ -32,7 +32,7 @@ class RunView(RunFold):
         super().__init__(dict(zip(map(str, self.outline.paths), self.rows, strict=True)))
         self.tallies: dict[int, Tally] = {}
         """For each group, the number of its slices by state."""
-        self._shelves = RowIndex(self.outline, self.rows)
+        self._row_index = RowIndex(self.outline, self.rows)
         self.landings = LandingView(plan, self.landings_by_path, self.holds.open, self.rows)
         self.ended_at: float | None = None
         self._since: float | None = None
@@ -63,13 +63,13 @@ class RunView(RunFold):
 
     def under_way(self) -> Iterator[tuple[str, RunningStep]]:
         """Yields the running steps, each with the path of its subplan."""
-        for row in self.shelves.running:
+        for row in self.row_index.running:
             for step in self.rows[row].steps.values():
                 yield self.outline.paths[row], step
 
     @property
-    def shelves(self) -> RowIndex:
-        return self._shelves.tidied()
+    def row_index(self) -> RowIndex:
+        return self._row_index.tidied()
 
     @property
     def counts(self) -> Tally:
@@ -78,7 +78,7 @@ class RunView(RunFold):
 
     def held_slices(self, group: int = ROOT) -> int:
         """Returns the number of slices in a group that wait for a person to help with their merge."""
-        rows, outline = self.shelves.held, self.outline
+        rows, outline = self.row_index.held, self.outline
         inside = range(group, group + outline.sizes[group])
         return sum(
             row in inside and outline.leaves[row] and self.rows[row].state is State.RUNNING for row in rows
@@ -99,7 +99,7 @@ class RunView(RunFold):
         """Returns the estimated seconds until the end; None without enough data."""
         if self.state != "running":
             return None
-        slices = (row for row in self.shelves.running if self.rows[row].state is State.RUNNING)
+        slices = (row for row in self.row_index.running if self.rows[row].state is State.RUNNING)
         under_way = ((row, self.rows[row].seconds(now)) for row in slices if self.outline.leaves[row])
         return self._pace.remaining((row, spent or 0.0) for row, spent in under_way)
 
@@ -152,7 +152,7 @@ class RunView(RunFold):
         if self.state in _ENDS:
             return
         super()._recovered(event, at)
-        for row in self.shelves.running:
+        for row in self.row_index.running:
             if not self.rows[row].steps:
                 self.rows[row].pause(at - self.at)
         self._seconds_before = self.elapsed(at if event.running else self.at)
@@ -163,7 +163,7 @@ class RunView(RunFold):
     # Subplans
 
     def _moved(self, row: RowView) -> None:
-        self._shelves.changed(row)
+        self._row_index.changed(row)
 
     def _landing_of(self, row: RowView) -> str:
         return self._course.landing(row.number, row.state)

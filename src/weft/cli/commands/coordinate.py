@@ -40,7 +40,7 @@ def coordinate(
         state = run_plan(request, observer)
     except BusyError as error:
         # Another command took the lock first; the `weft start` that started this process tries again.
-        ready_message.say(busy=str(error))
+        ready_message.send(busy=str(error))
         return EXIT_BUSY
     observer.ends(state)
     return observer.exit_code(state)

@@ -79,7 +79,7 @@ def run(
 
     def run_watched() -> str:
         # Inside `when_free` and `when_approved`: their questions and notes need a terminal without a live view.
-        with observer.on_stage():
+        with observer.display():
             return when_free(lambda: run_plan(request, observer), directory())
 
     with plan_errors_as_data(as_json=as_json):

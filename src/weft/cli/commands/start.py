@@ -17,7 +17,7 @@ _TRIES = 20
 """How often a busy project is tried again: a coordinator that has just started has no run to name yet."""
 
 if TYPE_CHECKING:
-    from weft.cli.text.paused import PausedSubplans
+    from weft.cli.text.pause_state import PausedSubplans
 
 
 @click.command(
@@ -45,7 +45,7 @@ def start(
     Exit code: 0 if it runs, or there is nothing to do; else as of `weft run`.
     """
     from weft.app.project.files import STDIN
-    from weft.cli.text.paused import PausedSubplans
+    from weft.cli.text.pause_state import PausedSubplans
     from weft.errors import InputError
 
     plan, ids = plan_and_ids(words, directory())
@@ -97,7 +97,7 @@ def _is_running_already(*, as_json: bool) -> bool:
     """Returns whether a coordinator runs in this project, and prints that if so."""
     from weft.app.control.control import control_requests_of
     from weft.app.record.journal import open_book
-    from weft.cli.text.paused import PausedSubplans
+    from weft.cli.text.pause_state import PausedSubplans
 
     running = running_here(directory())
     if running is None:

@@ -46,21 +46,21 @@ def _choose(view: RunView, room: int) -> VisibleRows:
 
 def _urgent(view: RunView, room: int) -> Iterator[int]:
     """Yields the urgent rows. Each kind has a share of the room, so that running rows are never pushed out."""
-    shelves, share = view.shelves, max(1, room // 3)
-    yield from islice(shelves.asking, share)
-    yield from islice(shelves.held, share)
-    yield from islice(reversed(shelves.failed), share)
-    yield from islice(shelves.running, room)
+    row_index, share = view.row_index, max(1, room // 3)
+    yield from islice(row_index.asking, share)
+    yield from islice(row_index.held, share)
+    yield from islice(reversed(row_index.failed), share)
+    yield from islice(row_index.running, room)
 
 
 def _others(view: RunView, room: int) -> Iterator[int]:
-    shelves, most = view.shelves, room
-    yield from islice(shelves.asking, most)
-    yield from islice(shelves.held, most)
-    yield from islice(reversed(shelves.failed), most)
-    yield from islice(reversed(shelves.settled), JUST_ENDED)
-    yield from islice(shelves.waiting, most)
-    yield from islice(reversed(shelves.settled), most)
+    row_index, most = view.row_index, room
+    yield from islice(row_index.asking, most)
+    yield from islice(row_index.held, most)
+    yield from islice(reversed(row_index.failed), most)
+    yield from islice(reversed(row_index.settled), JUST_ENDED)
+    yield from islice(row_index.waiting, most)
+    yield from islice(reversed(row_index.settled), most)
 
 
 def _fill(view: RunView, rows: Iterable[int], room: int, *, is_tree: bool) -> set[int]:

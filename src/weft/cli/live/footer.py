@@ -30,10 +30,10 @@ def footer(view: RunView, now: float, width: int, height: int, style: Style) -> 
 
 
 def _questions(view: RunView, style: Style, width: int) -> Iterator[str]:
-    for row in islice(view.shelves.asking, QUESTIONS):
+    for row in islice(view.row_index.asking, QUESTIONS):
         for step in islice(view.rows[row].questions, 1):
             yield _question(answer_command(view.outline.paths[row], step), width)
-    more = len(view.shelves.asking) - QUESTIONS
+    more = len(view.row_index.asking) - QUESTIONS
     if more > 0:
         yield f"{style.more} {more:,} more ask"
 
@@ -44,7 +44,7 @@ def _question(command: str, width: int) -> str:
 
 
 def _merges(view: RunView, width: int) -> Iterator[str]:
-    if view.shelves.held:
+    if view.row_index.held:
         whole = "To see what is held and how to settle it, type: weft merge --list"
         yield whole if len(whole) <= width else "weft merge --list"
 
@@ -56,13 +56,13 @@ def _push(view: RunView) -> Iterator[str]:
 
 
 def _paused(view: RunView) -> Iterator[str]:
-    if view.wishes:
+    if view.control_requests:
         yield "Something is paused; to resume it, type: weft resume"
 
 
 def _ahead(view: RunView, style: Style) -> Iterator[str]:
     """Yields pairs of running subplans that are going to conflict."""
-    coming = [pair for pair in view.landings.ahead if not view.shelves.held.keys() & set(pair)]
+    coming = [pair for pair in view.landings.ahead if not view.row_index.held.keys() & set(pair)]
     for pair in coming[:CONFLICTS]:
         subplan, other_subplan = (view.outline.paths[row] for row in pair)
         yield f"{subplan} is {ahead(other_subplan, view.landings.ahead[pair])}"
@@ -74,7 +74,7 @@ def _progress(view: RunView, width: int, style: Style) -> str:
     """Returns a bar of completed and failed slices with the numbers."""
     counts = view.counts
     words = [f"{counts[State.COMPLETED]:,}/{sum(counts.values()):,} done"]
-    asking = len(view.shelves.asking)
+    asking = len(view.row_index.asking)
     if asking:
         words.append(f"{asking:,} asking")
     running = max(0, counts[State.RUNNING] - asking)

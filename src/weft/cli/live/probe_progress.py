@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from weft.app.agents.overview import AgentStatus, PlanAgents
 from weft.app.agents.probes import probe, to_probe
-from weft.cli.output import Progress, note, show_json, show_lines
+from weft.cli.output import ProgressLine, note, show_json, show_lines
 from weft.cli.text.agents import probed_data, probed_lines
 
 EXIT_SILENT = 1
@@ -33,7 +33,7 @@ def ask(
             selection.agents,
             os.environ,
             timeout=timeout,
-            tell=lambda reply: has_ended(reply.agent.name),
+            on_reply=lambda reply: has_ended(reply.agent.name),
         )
     if as_json:
         show_json(probed_data(replies, selection.missing))
@@ -42,7 +42,7 @@ def ask(
     return 0 if not selection.missing and all(reply.has_answered for reply in replies) else EXIT_SILENT
 
 
-class _Asking(Progress):
+class _Asking(ProgressLine):
     """A progress line that names the agents without an answer."""
 
     def show(self, names: Sequence[str]) -> None:

@@ -101,7 +101,7 @@ def _line(view: RunView, row: int, now: float, *, is_tree: bool) -> TableLine:
     row_view = view.rows[row]
     name = _name(view, row, is_tree=is_tree)
     # From the most urgent to the least: what needs a person hides everything else about the row.
-    if row in view.shelves.held:
+    if row in view.row_index.held:
         return _held(view, row, name, now)
     if not view.outline.leaves[row]:
         return _group(view, row, name, now)
@@ -122,7 +122,7 @@ def _line(view: RunView, row: int, now: float, *, is_tree: bool) -> TableLine:
 
 def wanted_word(view: RunView, row: int) -> str:
     """Returns the state that a person requested for the subplan; empty if it is to continue."""
-    return _WANTED[view.wishes.of(view.outline.paths[row])] if view.wishes else ""
+    return _WANTED[view.control_requests.of(view.outline.paths[row])] if view.control_requests else ""
 
 
 def _name(view: RunView, row: int, *, is_tree: bool) -> str:

@@ -43,7 +43,7 @@ def waiting_to_land(view: RunView) -> str:
 
 
 def _held(view: RunView) -> list[HeldWork]:
-    held_rows = (view.rows[row].held for row in sorted(view.shelves.held))
+    held_rows = (view.rows[row].held for row in sorted(view.row_index.held))
     return [work for work in held_rows if work is not None]
 
 

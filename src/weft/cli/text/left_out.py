@@ -32,7 +32,7 @@ def left_out_commands(view: RunView) -> Iterator[tuple[str, str]]:
 
 
 def _left_out(view: RunView) -> list[int]:
-    return [row for row in sorted(view.shelves.failed) if view.rows[row].left_out is not None]
+    return [row for row in sorted(view.row_index.failed) if view.rows[row].left_out is not None]
 
 
 def _by_group(view: RunView) -> dict[str, list[int]]:

@@ -47,10 +47,10 @@ class MergeObserver:
         """Whether there is nothing more to do in the run."""
         self.interrupted = False
 
-    def begins(self, begun: RunSetup) -> None:
+    def start(self, begun: RunSetup) -> None:
         """Prints nothing."""
 
-    def hears(self, events: Sequence[Recorded]) -> None:
+    def receive(self, events: Sequence[Recorded]) -> None:
         for recorded in events:
             self._handle(recorded.event)
 
@@ -104,10 +104,10 @@ class MergeObserver:
         except OSError:
             self._write = None
 
-    def looks(self) -> None:
+    def refresh(self) -> None:
         """Draws nothing, since merges take little time."""
 
-    def stops(self, times: int) -> None:  # noqa: ARG002 - what is under way ends by itself
+    def show_stop(self, times: int) -> None:  # noqa: ARG002 - what is under way ends by itself
         self.interrupted = True
 
 

@@ -103,7 +103,7 @@ def _outcome(view: RunView, now: float) -> str:
         return f"{_all(slices)} completed in {time}{earlier}{f'; {to_land}' if to_land else ''}."
     words = [f"{completed:,} of {count(slices, 'slice')} completed{earlier}", *_others(view)]
     words += [to_land] if to_land else []
-    state = "waiting" if view.state == "running" and view.shelves.asking else view.state
+    state = "waiting" if view.state == "running" and view.row_index.asking else view.state
     return f"{_STATES.get(state, state.capitalize())} after {time}: {', '.join(words)}."
 
 
@@ -133,7 +133,7 @@ def _all(slices: int) -> str:
 
 
 def _failures(view: RunView) -> list[int]:
-    return [row for row in sorted(view.shelves.failed) if view.rows[row].failed_by_itself]
+    return [row for row in sorted(view.row_index.failed) if view.rows[row].failed_by_itself]
 
 
 def _failed(view: RunView) -> Iterator[str]:
@@ -201,7 +201,7 @@ def _notes(view: RunView) -> Iterator[str]:
 
 
 def _questions(view: RunView) -> Iterator[str]:
-    questions = [(row, step) for row in sorted(view.shelves.asking) for step in view.rows[row].questions]
+    questions = [(row, step) for row in sorted(view.row_index.asking) for step in view.rows[row].questions]
     for row, step in questions[:QUESTIONS]:
         first, *more = view.rows[row].questions[step].text.splitlines() or [""]
         yield f"{view.outline.paths[row]}: {first}"
@@ -223,7 +223,7 @@ def _cost(view: RunView) -> Iterator[str]:
 
 def _commands(view: RunView, plan: str) -> Iterator[tuple[str, str]]:
     paths = view.outline.paths
-    for row in sorted(view.shelves.asking)[:QUESTIONS]:
+    for row in sorted(view.row_index.asking)[:QUESTIONS]:
         for step in view.rows[row].questions:
             yield answer_command(paths[row], step), "or no"
     yield from merge_commands(view)

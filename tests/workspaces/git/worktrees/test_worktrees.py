@@ -528,7 +528,7 @@ def test_no_step_starts_in_anything_else(
         worktrees.prove(made, BRANCH)
 
 
-def test_the_command_that_an_error_tells_mends_it(git: Git, worktrees: Worktrees, made: Path) -> None:
+def test_the_command_that_an_error_tells_fixes_it(git: Git, worktrees: Worktrees, made: Path) -> None:
     switched(git, made)
     with pytest.raises(WorkspaceError) as error:
         worktrees.prove(made, BRANCH)
