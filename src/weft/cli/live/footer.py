@@ -22,6 +22,7 @@ _LEAST_BAR, _WIDEST_BAR = 6, 40
 def footer(view: RunView, now: float, width: int, height: int, style: Style) -> list[str]:
     """Returns at most `height` lines; the least important are dropped first."""
     last = [_progress(view, width, style), _state(view, now, width, style)]
+    # In the order of urgency: a terminal of few lines shows only the first of them.
     hints = [*_questions(view, style, width), *_merges(view, width), *_ahead(view, style), *_paused(view)]
     hints += _push(view)
     hints += [f"Warning: {line}" for line in outside_lines(view.outside[-1:])]
@@ -40,6 +41,7 @@ def _questions(view: RunView, style: Style, width: int) -> Iterator[str]:
 
 def _question(command: str, width: int) -> str:
     whole = f"Answer with: {command} (or no)"
+    # A command that is cut off is of no use, so the words around it are dropped first.
     return whole if len(whole) <= width else command
 
 
@@ -62,6 +64,7 @@ def _paused(view: RunView) -> Iterator[str]:
 
 def _ahead(view: RunView, style: Style) -> Iterator[str]:
     """Yields pairs of running subplans that are going to conflict."""
+    # A conflict that has happened is shown as held work and needs no prediction.
     coming = [pair for pair in view.landings.ahead if not view.row_index.held.keys() & set(pair)]
     for pair in coming[:CONFLICTS]:
         subplan, other_subplan = (view.outline.paths[row] for row in pair)
@@ -77,6 +80,7 @@ def _progress(view: RunView, width: int, style: Style) -> str:
     asking = len(view.row_index.asking)
     if asking:
         words.append(f"{asking:,} asking")
+    # Steps that ask count as running in the engine; the words must not count them twice.
     running = max(0, counts[State.RUNNING] - asking)
     words += tally_words({**counts, State.COMPLETED: 0, State.RUNNING: running}, view.held_slices())
     to_land = len(view.landings.unlanded)
@@ -90,6 +94,7 @@ def _progress(view: RunView, width: int, style: Style) -> str:
 def _bar(view: RunView, width: int, style: Style) -> str:
     counts = view.counts
     ended = counts[State.COMPLETED] + counts[State.FAILED]
+    # At least one cell once a slice has ended, so that a long run does not look stuck.
     filled = min(width, max(int(view.progress * width), min(ended, 1)))
     # Rounded up: even one failure among a thousand slices shows in the bar.
     failed = -(-filled * counts[State.FAILED] // ended) if ended else 0

@@ -26,6 +26,7 @@ def ask(
     selection = to_probe(plan_agents, statuses, os.environ, named=named, model=model)
     names = [agent.name for agent in selection.agents]
     if names:
+        # Before the calls, not after: the user can still interrupt before anything is spent.
         note(f"calling each agent once, which may cost a little: {', '.join(names)}")
     with _watching(names) as has_ended:
         replies = probe(
@@ -58,6 +59,7 @@ def _watching(names: Sequence[str]) -> Generator[Callable[[str], None]]:
         return
     asking, unanswered = _Asking(stream), list(names)
 
+    # One event loop in this thread receives all replies, so the list needs no lock.
     def has_ended(name: str) -> None:
         unanswered.remove(name)
         if unanswered:

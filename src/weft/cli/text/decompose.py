@@ -121,6 +121,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _by_folder(paths: Sequence[str]) -> Iterator[str]:
+    # `groupby` joins only neighbours; the paths are sorted.
     for folder, inside in groupby(paths, key=folder_of):
         names = [*inside]
         yield names[0] if len(names) == 1 else f"{len(names):,} in {folder or '.'}"

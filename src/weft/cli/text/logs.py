@@ -35,6 +35,7 @@ class LogPage:
         if piece.what is LogStreams.STARTED:
             self._print_heading(f"{_name(log)}: {log.command}")
         elif log is not self._speaker:
+            # The output of parallel steps is interleaved, so each change of the step gets a heading.
             self._print_heading(_name(log))
         self._speaker = log
         if piece.what is LogStreams.OUTPUT:

@@ -70,6 +70,7 @@ class MergeObserver:
         if event.step in _MERGES and event.outcome is StepEnd.DONE:
             self._arrived(event)
         elif event.step in _PARTS and event.outcome not in _SILENT_OUTCOMES:
+            # The command prints held work at the end, with its commands; a failure is printed only here.
             self.failed = True
             self._say(f"{event.subplan}: {event.message or event.outcome}")
             for line in (event.tail or "").splitlines():

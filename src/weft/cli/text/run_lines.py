@@ -57,6 +57,7 @@ def lines_of(
     if quiet and not _is_urgent(event, view):
         return []
     is_state = isinstance(event, kinds.SubplanStateEvent) and not quiet
+    # The step's own line has just said why; repeating it for the subplan would double every failure.
     is_explained = is_state and _is_explained(view.row(event.subplan))
     text, *more = ("failed" if is_explained else _describe(event, view)).splitlines() or [""]
     if not text:

@@ -76,6 +76,7 @@ def summary_lines(
 def next_lines(view: RunView, plan: str = "") -> list[str]:
     """Returns the commands to type, each with what it does."""
     commands = list(_commands(view, plan))
+    # One long command must not push all explanations out of the line.
     width = min(_COMMAND, max((len(command) for command, does in commands if does), default=0))
     labels = chain(["Next"], repeat(""))
     return [
@@ -95,6 +96,7 @@ def _section(label: str, lines: Iterable[str], *, folds: bool = True) -> Iterato
 def _outcome(view: RunView, now: float) -> str:
     counts, time = view.counts, span(view.elapsed(now))
     completed, slices = counts[State.COMPLETED], sum(counts.values())
+    # Groups are carried over, too, but people count slices.
     carried = sum(row_view.carried for row, row_view in enumerate(view.rows) if view.outline.leaves[row])
     earlier = f" ({carried:,} by an earlier run)" if carried else ""
     to_land = waiting_to_land(view)
