@@ -1,7 +1,8 @@
 """`make demo`: two agents and a plan of seven slices in a small repository, with no key and no network.
 
-A test fails, and its output mends it; two slices disagree about a line, and one of them is held for you; the
-budget has nothing left for the last. All else lands on main, whose tests pass. If it goes differently, it fails.
+A test fails, and its output goes back to the agent, which fixes the bug. Two slices change the same line, and one
+of them is held for you. The budget has nothing left for the last slice. All else lands on main, and the tests of
+main pass. If anything goes differently, the demo fails.
 
 The models are scripted. They are threads of this process, so they end with it, however it ends. With `--quick`
 they need no time to think.
@@ -39,8 +40,8 @@ COMPLETED = [
     "program/list",
 ]
 HELD, TOO_DEAR = "program/digits", "manual"
-MENDED = "Mended temperature.py"
-"""What the model says that has seen why the test failed."""
+FIXED = "Fixed temperature.py"
+"""The answer of the model to the output of the failed test."""
 LANDED = ["Merge program/list", "Merge program/equation", "Merge quantities", "Lengths"]
 
 Environment = Mapping[str, str]
@@ -58,8 +59,8 @@ def main(argv: Sequence[str]) -> int:
         return code
     wrong = [f"the exit code of `weft run` is {code}"]
     if code == NOTHING_LEFT:
-        is_mended = any(text.startswith(MENDED) for text in said)
-        wrong = [*shown(place, env), *surprises(place, env), *([] if is_mended else ["nothing was mended"])]
+        is_fixed = any(text.startswith(FIXED) for text in said)
+        wrong = [*shown(place, env), *surprises(place, env), *([] if is_fixed else ["nothing was fixed"])]
     say(*([f"error: the demo went differently: {one}" for one in wrong] or ending(place)))
     return 1 if wrong else 0
 
@@ -81,7 +82,7 @@ def script(*, quick: bool) -> list[ScriptRule]:
 
 
 def environment(url: str) -> dict[str, str]:
-    """Ours, without what would lead the agents elsewhere, or have git and Weft do something else."""
+    """Returns our environment without variables that would change what the agents, git or Weft do."""
     foreign = ("WEFT_", "GIT_", "OPENAI_", "ANTHROPIC_")
     env = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     return env | {
@@ -103,7 +104,7 @@ def make_repository(place: Path, env: Environment) -> None:
 
 
 def in_foreground(command: Sequence[str], place: Path, env: Environment) -> int:
-    """It has the terminal, so it hears of Ctrl-C itself; of SIGTERM it is told."""
+    """Runs the command on this terminal. It gets Ctrl-C from the terminal; SIGTERM is passed on to it."""
     started: list[subprocess.Popen[bytes]] = []
     is_unwanted = Event()
 
@@ -133,7 +134,7 @@ def handling(ways: Mapping[signal.Signals, Callable[..., None]]) -> Generator[No
 
 
 def shown(place: Path, env: Environment) -> Iterator[str]:
-    """Shows what is on main, and tells what is wrong with it."""
+    """Shows main, and yields what is wrong with it."""
     log = subprocess.run(LOG, cwd=place, env=env, check=True, capture_output=True, text=True).stdout
     say("$ git log --oneline --first-parent", log.rstrip(), "", f"$ {' '.join(TESTS)}")
     if [line.partition(" ")[2] for line in log.splitlines()] != LANDED:
@@ -163,7 +164,7 @@ def ending(place: Path) -> list[str]:
         "",
         f"  cd {place} && PATH={PROGRAMS}:$PATH",
         "  weft status",
-        "  weft logs quantities/temperature   the test that failed, and what mended it",
+        "  weft logs quantities/temperature   the test that failed, and the fix",
         f"  weft diff {HELD}           what the slice that is held has changed",
         "  weft merge --list                  why it is held, and what to type",
         "",

@@ -48,13 +48,13 @@ def stage(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest
 def test_the_first_rule_that_fits_is_played(stage: Stage) -> None:
     rules = [
         {"step": "test", "do": [{"say": "tests"}]},
-        {"subplan": "a", "attempt": 2, "prompt_contains": "red", "do": [{"say": "mends"}]},
+        {"subplan": "a", "attempt": 2, "prompt_contains": "red", "do": [{"say": "fixes"}]},
         {"do": [{"say": "anything"}]},
     ]
     assert stage.play(*rules, prompt=b"is red", WEFT_SUBPLAN="a", WEFT_STEP="code", WEFT_ATTEMPT="2") == 0
     assert stage.play(*rules, prompt=b"is red", WEFT_SUBPLAN="a", WEFT_STEP="code", WEFT_ATTEMPT="1") == 0
     assert stage.play(*rules, WEFT_STEP="test", WEFT_ATTEMPT="odd") == 0
-    assert stage.output() == ("mends\nanything\ntests\n", "")
+    assert stage.output() == ("fixes\nanything\ntests\n", "")
 
 
 def test_a_rule_is_passed_over_once_a_file_is_there(stage: Stage) -> None:

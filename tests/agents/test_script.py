@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from weft.agents.player import _ACTIONS, _ENDINGS, _REPORTED
-from weft.agents.script import ACTIONS, CONDITIONS, FINAL_ACTIONS, Step, read_script
+from weft.agents.script import ACTIONS, CONDITIONS, FINAL_ACTIONS, ScriptedStep, read_script
 from weft.errors import InputError
 
-STEP = Step(subplan="store/model", step="code", attempt=1, prompt="Write it")
+STEP = ScriptedStep(subplan="store/model", step="code", attempt=1, prompt="Write it")
 
 
 def write(folder: Path, rules: object) -> str:

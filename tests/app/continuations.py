@@ -50,7 +50,7 @@ def progress(events: Iterable[AnyEvent]) -> dict[str, EarlierSlice]:
         if isinstance(event, SubplanStateEvent) and event.outcome == "completed":
             found.pop(event.subplan, None)
         elif event.subplan:
-            found.setdefault(event.subplan, progress_of("first", event.subplan, None)).hear(event)
+            found.setdefault(event.subplan, progress_of("first", event.subplan, None)).apply(event)
     slices = {path: one.earlier() for path, one in found.items()}
     return {path: one for path, one in slices.items() if one is not None}
 

@@ -19,7 +19,14 @@ from click.testing import CliRunner, Result
 
 from weft.app.inspect import nets
 from weft.cli.main import EXIT_BUG, cli, exit_code
-from weft.cli.output import PROGRESS_AFTER, PROGRESS_EVERY, Progress, clean, progress_on_terminal, write_text
+from weft.cli.output import (
+    PROGRESS_AFTER,
+    PROGRESS_EVERY,
+    ProgressLine,
+    clean,
+    progress_on_terminal,
+    write_text,
+)
 from weft.errors import StateError
 from weft.net.formats import write_pnml
 from weft.testing.nets import net_of, philosophers
@@ -223,7 +230,7 @@ def test_progress_begins_late_is_drawn_rarely_and_goes_away() -> None:
 
     now = 0.0
     screen = Screen()
-    progress = Progress(screen, clock=lambda: now)
+    progress = ProgressLine(screen, clock=lambda: now)
     progress(1)
     progress.clear()
     assert screen.drawn == []
@@ -240,7 +247,7 @@ def test_progress_stays_on_one_line_of_a_narrow_terminal() -> None:
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, (24, 12))
     with os.fdopen(slave, "w") as screen:
-        progress = Progress(screen, clock=iter((0.0, 1.0)).__next__)
+        progress = ProgressLine(screen, clock=iter((0.0, 1.0)).__next__)
         progress(1_000_000)
     assert os.read(master, 100) == b"\r1,000,000 s"
     os.close(master)

@@ -465,12 +465,12 @@ def test_what_failed_gets_another_go(project: Project) -> None:
     project.plan(
         "failure_mode: continue_on_error\nsubplans:\n"
         "  - {id: a, steps: [{id: x, run: 'MARK'}]}\n"
-        f"  - {{id: b, steps: [{{id: x, run: 'test -e {project.outside}/mended'}}]}}\n"
+        f"  - {{id: b, steps: [{{id: x, run: 'test -e {project.outside}/fixed'}}]}}\n"
     )
     assert project.process("run", "-q").returncode == 1
     done = project.process("retry", "a")
     assert (done.returncode, "a has not failed: it is completed" in done.stderr) == (2, True)
-    (project.outside / "mended").touch()
+    (project.outside / "fixed").touch()
     assert "retries b" in weft(project, "retry", "b")
     until(project, "completed")
     assert project.marks() == ["a:x"]
@@ -493,14 +493,14 @@ def test_where_nothing_failed_there_is_nothing_to_retry(project: Project) -> Non
 def test_for_programs_a_retry_says_what_it_does_and_a_plan_that_broke_meanwhile_is_an_error(
     project: Project,
 ) -> None:
-    project.plan(f"subplans: [{{id: a, steps: [{{id: x, run: 'test -e {project.outside}/mended'}}]}}]")
+    project.plan(f"subplans: [{{id: a, steps: [{{id: x, run: 'test -e {project.outside}/fixed'}}]}}]")
     assert project.process("run", "-q").returncode == 1
     text = (project.root / "weft.yaml").read_text()
     (project.root / "weft.yaml").write_text(text.replace("run:", "rum:"))
     broken = project.process("retry", "a")
     assert (broken.returncode, "rum" in broken.stderr) == (2, True)
     (project.root / "weft.yaml").write_text(text)
-    (project.outside / "mended").touch()
+    (project.outside / "fixed").touch()
     told = json.loads(weft(project, "retry", "a", "--json"))["data"]
     assert (told["subplans"], told["run"]) == (["a"], project.runs()[-1])
     until(project, "completed")

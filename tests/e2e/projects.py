@@ -37,20 +37,20 @@ class Heard(Struct):
     events: list[StoredEvent] = field(default_factory=list[StoredEvent])
     stopped: int = 0
 
-    def begins(self, run: RunSetup) -> None:
+    def start(self, run: RunSetup) -> None:
         self.begun = run
 
-    def hears(self, events: Sequence[Recorded]) -> None:
+    def receive(self, events: Sequence[Recorded]) -> None:
         for one in events:
             event = stored(one.event)
             self.events.append(event)
             if self.react is not None:
                 self.react(event)
 
-    def looks(self) -> None:
+    def refresh(self) -> None:
         pass
 
-    def stops(self, times: int) -> None:
+    def show_stop(self, times: int) -> None:
         self.stopped = times
 
 

@@ -36,12 +36,12 @@ RULES = rules_of(
         says("happy", DONE, prompt_contains=TESTS),
         says("happy", ACCEPTED, prompt_contains=JUDGE),
         writes("happy", "42"),
-        says("mended", DONE, prompt_contains=TESTS),
-        says("mended", REJECTED, prompt_contains=JUDGE, times=1),
-        says("mended", ACCEPTED, prompt_contains=JUDGE),
-        writes("mended", "42 by Ada", prompt_contains="it has no name"),
-        writes("mended", "42", prompt_contains="42 is missing"),
-        writes("mended", "41"),
+        says("fixed", DONE, prompt_contains=TESTS),
+        says("fixed", REJECTED, prompt_contains=JUDGE, times=1),
+        says("fixed", ACCEPTED, prompt_contains=JUDGE),
+        writes("fixed", "42 by Ada", prompt_contains="it has no name"),
+        writes("fixed", "42", prompt_contains="42 is missing"),
+        writes("fixed", "41"),
         writes("hopeless", "41"),
         says("disliked", REJECTED, prompt_contains=JUDGE),
         writes("disliked", "42"),
@@ -63,7 +63,7 @@ agents:
 subplans:
 """
 CHECK = "grep 42 {}.txt || {{ echo 42 is missing; exit 1; }}"
-TDD = ("happy", "mended", "disliked")
+TDD = ("happy", "fixed", "disliked")
 SLICES = "".join(
     f"  - {{id: {name}, prompt: '[[scenario:{name}]]', {more}}}\n"
     for name, more in (
@@ -116,26 +116,26 @@ def test_it_is_tests_code_check_and_judge_in_this_order(told: Told) -> None:
 
 
 def test_what_a_check_said_is_in_the_next_prompt_of_the_coder(told: Told) -> None:
-    first, second, _ = told.prompts("mended", CODE)
+    first, second, _ = told.prompts("fixed", CODE)
     assert "42 is missing" not in first
     assert "42 is missing" in second
     assert "exit code 1" in second
 
 
 def test_what_a_judge_disliked_is_in_the_next_prompt_of_the_coder(told: Told) -> None:
-    _, second, third = told.prompts("mended", CODE)
+    _, second, third = told.prompts("fixed", CODE)
     assert "it has no name" not in second
     assert "it has no name" in third
 
 
 def test_a_check_that_fails_once_and_a_judge_that_rejects_once_cost_a_cycle_each(told: Told) -> None:
-    assert told.ends("mended") == [
+    assert told.ends("fixed") == [
         ("tests", "done"),
         *(("code", "done"), ("check", "failed")),
         *(("code", "done"), ("check", "done"), ("judge", "rejected")),
         *(("code", "done"), ("check", "done"), ("judge", "done")),
     ]
-    assert told.state("mended") == "completed"
+    assert told.state("fixed") == "completed"
 
 
 def test_a_check_that_always_fails_ends_exhausted_after_three_goes(told: Told) -> None:
@@ -187,4 +187,4 @@ def test_every_loop_has_ended_and_what_was_done_has_landed(told: Told) -> None:
     assert told.outcome.state == "failed"
     counts = {"pending": 0, "running": 0, "completed": 2, "failed": 6}
     assert told.outcome.of("run_finished")[-1].data["counts"] == counts
-    assert told.files == {"README": "hello", "happy.txt": "42", "mended.txt": "42 by Ada"}
+    assert told.files == {"README": "hello", "happy.txt": "42", "fixed.txt": "42 by Ada"}

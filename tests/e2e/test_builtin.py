@@ -15,8 +15,8 @@ def writes(text: str) -> dict[str, object]:
 
 RULES = rules_of(
     [
-        {"name": "mends", "prompt_contains": "42 is missing", "steps": [writes("42"), {"text": "Mended."}]},
-        {"name": "mends", "steps": [writes("41"), {"text": "Done."}]},
+        {"name": "fixes", "prompt_contains": "42 is missing", "steps": [writes("42"), {"text": "Fixed."}]},
+        {"name": "fixes", "steps": [writes("41"), {"text": "Done."}]},
         {"name": "limited", "times": 1, "steps": [{"http": 429, "retry_after": 0}]},
         {"name": "limited", "steps": [writes("42"), {"text": "Done."}]},
         {"name": "remembers", "prompt_contains": "go on", "steps": [writes("42"), {"text": "Went on."}]},
@@ -50,7 +50,7 @@ def planned(repository: Repository, server: ModelServer, scenario: str, subplans
 def test_what_failed_goes_back_to_the_agent_and_what_it_fixed_lands(
     repository: Repository, server: ModelServer
 ) -> None:
-    outcome = planned(repository, server, "mends").run()
+    outcome = planned(repository, server, "fixes").run()
     assert outcome.state == "completed"
     assert outcome.ends() == [
         ("answer", "work", "done"),
@@ -64,7 +64,7 @@ def test_what_failed_goes_back_to_the_agent_and_what_it_fixed_lands(
 
 
 def test_model_tokens_and_cost_are_in_the_journal(repository: Repository, server: ModelServer) -> None:
-    planned(repository, server, "mends").run()
+    planned(repository, server, "fixes").run()
     first, second = repository.story().of("step_finished", "answer", "work")
     # Two answers each, of 1,000 tokens in at $3 a million and 50 out at $15.
     assert [(one.tokens, one.cost) for one in (first, second)] == [(2100, 7500)] * 2

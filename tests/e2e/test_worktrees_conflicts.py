@@ -164,7 +164,7 @@ subplans:
     assert repository.landed() == ["a person: person"]
     assert repository.is_whole()
     repository.git("rm", "--quiet", "person")
-    repository.commit(mended="m\n")
+    repository.commit(fixed="m\n")
     assert repository.run().state == "completed"
-    assert repository.files() == {"README": "hello", "a": "a", "mended": "m"}
+    assert repository.files() == {"README": "hello", "a": "a", "fixed": "m"}
     assert not repository.worktree("_check.a").exists()

@@ -139,27 +139,27 @@ def records(record: Record, depth: int = 1) -> st.SearchStrategy[dict[str, Any]]
         while data != before:
             before = dict(data)
             for rule in record.rules:
-                _mend(draw, rule, data, record)
+                _fix(draw, rule, data, record)
         return data
 
     return mappings()
 
 
-def _mend(draw: st.DrawFn, rule: Any, data: dict[str, Any], record: Record) -> None:
+def _fix(draw: st.DrawFn, rule: Any, data: dict[str, Any], record: Record) -> None:
     match rule:
         case AtMostOne(keys):
             for extra in [key for key in keys if key in data][1:]:
                 del data[extra]
         case ExactlyOne(keys):
-            _mend(draw, AtMostOne(keys), data, record)
-            _mend(draw, AtLeastOne(tuple(draw(st.permutations(keys)))), data, record)
+            _fix(draw, AtMostOne(keys), data, record)
+            _fix(draw, AtLeastOne(tuple(draw(st.permutations(keys)))), data, record)
         case AtLeastOne(keys) if not any(key in data for key in keys):
             data[keys[0]] = draw(good(record.key(keys[0]).kind))
         case _:
-            _mend_condition(draw, rule, data, record)
+            _fix_condition(draw, rule, data, record)
 
 
-def _mend_condition(draw: st.DrawFn, rule: Any, data: dict[str, Any], record: Record) -> None:
+def _fix_condition(draw: st.DrawFn, rule: Any, data: dict[str, Any], record: Record) -> None:
     match rule:
         case OnlyWith(keys, condition) if not holds(condition, data):
             for key in keys:

@@ -25,6 +25,7 @@ def find_credentials(access: Access, environ: Mapping[str, str]) -> Iterator[str
             yield name
     for login in access.logins:
         path = _path(login, environ)
+        # Presence is all that counts. A login may be expired, but only a call to the provider could show that.
         if os.path.isfile(path):  # noqa: PTH113 - returns False where Path.is_file raises
             yield str(path)
 

@@ -6,7 +6,7 @@ counts are rounded: `1.2k`.
 
 import re
 
-from weft.agents.shared.failures import Failure
+from weft.agents.shared.failures import ReportedFailure
 from weft.agents.shared.streams import has_gap, read_cost
 from weft.agents.shared.text import strip_control_codes
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
@@ -73,11 +73,13 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     output_text = strip_control_codes(ended.stdout)
     answers = [*_TOKENS.finditer(output_text)]
     answers_end = answers[-1].end() if answers else 0
+    # Only after the last answer: Aider retries by itself, and an error that an answer followed has been overcome.
     errors = [*_ERROR.finditer(output_text, answers_end)]
+    # Costs are printed as a sum for the session, but token counts per answer; with a gap some of them are missing.
     complete_answers = [] if has_gap(output_text) else answers
     output = AgentOutput(
         is_over=bool(answers),
-        failure=Failure(text=output_text[errors[-1].start() :][:_MOST_OF_AN_ERROR].strip())
+        failure=ReportedFailure(text=output_text[errors[-1].start() :][:_MOST_OF_AN_ERROR].strip())
         if errors
         else None,
         result=_last_answer(output_text, answers),

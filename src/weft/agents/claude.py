@@ -6,7 +6,7 @@ A failed call may also report `subtype: success`; `is_error` decides.
 from collections.abc import Mapping
 from typing import Any, cast
 
-from weft.agents.shared.failures import Failure
+from weft.agents.shared.failures import ReportedFailure
 from weft.agents.shared.streams import (
     as_text,
     has_gap,
@@ -84,6 +84,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     result_event: Mapping[str, Any] = {}
     session_id: str | None = None
     for event in parse_events(ended.stdout):
+        # Every event carries the id, so even a call that was killed early can be resumed.
         session_id = read_session(event.get("session_id")) or session_id
         if event.get("type") == "result":
             result_event = event
@@ -105,7 +106,7 @@ def _parse_result(result_event: Mapping[str, Any], session_id: str | None) -> Ag
             or _join_errors(result_event.get("errors"))
             or f"it ended with {as_text(result_event.get('subtype')) or 'an error'}"
         )
-        failure = Failure(text=text, status=read_count(result_event.get("api_error_status")))
+        failure = ReportedFailure(text=text, status=read_count(result_event.get("api_error_status")))
     return AgentOutput(
         is_over=is_well,
         failure=failure,
@@ -120,13 +121,14 @@ def _parse_result(result_event: Mapping[str, Any], session_id: str | None) -> Ag
 
 def _parse_cut_off(call: AgentCall, ended: AgentEnded, session_id: str | None) -> AgentOutput:
     if _AS_ROOT not in ended.stderr:
+        # Without a result there is no total. The messages so far still show what was spent at least.
         spent = None if has_gap(ended.stdout) else progress(call, ended.stdout)
         return AgentOutput(usage=None if spent is None else spent.usage, session=session_id)
     advice = (
         "Claude Code does not work without asking as root; if this machine is a sandbox, "
         'say so with `env: {IS_SANDBOX: "1"}` of the agent'
     )
-    return AgentOutput(failure=Failure(text=advice), session=session_id)
+    return AgentOutput(failure=ReportedFailure(text=advice), session=session_id)
 
 
 def _join_errors(errors: object) -> str:
@@ -167,6 +169,8 @@ def _build_usage(
 def progress(_call: AgentCall, text: str) -> Progress | None:
     """Returns a lower bound: the output tokens of a message are complete only at the end."""
     messages = {
+        # A message is repeated for each of its blocks with the same usage; the id keeps it from being counted
+        # twice.
         as_text(value_at(event, "message", "id")): _usage_of_message(value_at(event, "message", "usage"))
         for event in parse_events(text)
         if event.get("type") == "assistant"

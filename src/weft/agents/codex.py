@@ -7,7 +7,7 @@ does not know. Codex reports its usage as the total of the conversation; see `to
 from collections.abc import Mapping
 from typing import Any
 
-from weft.agents.shared.failures import Failure
+from weft.agents.shared.failures import ReportedFailure
 from weft.agents.shared.streams import as_text, parse_events, read_count, read_session, value_at
 from weft.agents.shared.token_totals import append_usage_mark, split_usage_mark, usage_since
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
@@ -83,6 +83,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         ended,
         AgentOutput(
             is_over=turn_event.get("type") == "turn.completed",
+            # With exit code 0 an `error` event was about something that Codex has overcome.
             failure=_find_failure(turn_event, error_text if ended.exit_code else None),
             result=result,
             usage=usage_since(call.session, total),
@@ -92,13 +93,17 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     )
 
 
-def _find_failure(turn_event: Mapping[str, Any], error_text: str | None) -> Failure | None:
+def _find_failure(turn_event: Mapping[str, Any], error_text: str | None) -> ReportedFailure | None:
     if turn_event.get("type") == "turn.failed":
-        return Failure(
+        return ReportedFailure(
             text=as_text(value_at(turn_event, "error", "message")) or error_text or "it did not say why"
         )
     # A process that exited without ending its turn may have died of this error.
-    return Failure(text=error_text) if error_text and turn_event.get("type") != "turn.completed" else None
+    return (
+        ReportedFailure(text=error_text)
+        if error_text and turn_event.get("type") != "turn.completed"
+        else None
+    )
 
 
 def _parse_total(usage: object) -> Usage | None:

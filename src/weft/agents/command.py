@@ -29,6 +29,7 @@ def invoke(call: AgentCall) -> Invocation:
     agent = call.agent
     if agent.command is None:
         raise InputError(f"the agent {agent.name!r} has no `command`; `use: command` needs one")
+    # The prompt goes to standard input: arguments are visible to all users of the machine and limited in size.
     return Invocation(argv=_build_argv(agent.command, agent.args), stdin=call.prompt, env=environment(call))
 
 
@@ -86,6 +87,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
 
 def _judge_end(call: AgentCall, ended: AgentEnded, report: Report) -> tuple[StepOutcome, str]:
     code, error = ended.exit_code, report.error
+    # The result file is explicit, so it comes before the exit code and all guesses from texts.
     if report.until is not None:
         return StepOutcome.LIMITED, error or "it met a usage limit"
     if code in CANNOT_RUN:

@@ -7,7 +7,7 @@ directly, Gemini CLI has given up: it detected a loop, or used up its turns.
 from collections.abc import Mapping
 from typing import Any
 
-from weft.agents.shared.failures import Failure
+from weft.agents.shared.failures import ReportedFailure
 from weft.agents.shared.streams import as_text, parse_events, read_count, read_session, value_at
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
 from weft.plan.agent_program import Access, AgentProgram, Login
@@ -60,6 +60,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
                 session_id = read_session(event.get("session_id"))
             case "message" if event.get("role") == "assistant":
                 pieces.append(as_text(event.get("content")))
+                # An answer, or a tool call, after an error shows that Gemini CLI has overcome it.
                 error_text = ""
             case "tool_use":
                 error_text = ""
@@ -81,11 +82,11 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     return build_verdict(AGENT, ended, output, call)
 
 
-def _find_failure(result_event: Mapping[str, Any], error_text: str) -> Failure | None:
+def _find_failure(result_event: Mapping[str, Any], error_text: str) -> ReportedFailure | None:
     if not result_event or (result_event.get("status") == "success" and not error_text):
         return None
     message = as_text(value_at(result_event, "error", "message")) or error_text or "it did not say why"
-    return Failure(text=message, status=_TOO_MANY if _OVER_QUOTA in message else None)
+    return ReportedFailure(text=message, status=_TOO_MANY if _OVER_QUOTA in message else None)
 
 
 def _usage(stats: object) -> Usage | None:

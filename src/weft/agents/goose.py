@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from weft.agents.shared.failures import Failure
+from weft.agents.shared.failures import ReportedFailure
 from weft.agents.shared.streams import as_text, list_objects, parse_events, read_count, value_at
 from weft.agents.shared.token_totals import append_usage_mark, split_usage_mark, usage_since
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
@@ -58,6 +58,7 @@ def _session_name(call: AgentCall) -> str:
     """Returns the name of the conversation: the resumed one, or a unique one derived from the result file."""
     if call.session is not None:
         return split_usage_mark(call.session)[0]
+    # The path of the result file is unique to the execution, so the name can be found again after a crash.
     return f"weft-{blake2b(call.result_file.encode(errors='replace'), digest_size=10).hexdigest()}"
 
 
@@ -70,6 +71,8 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         match event.get("type"):
             case "message" if value_at(event, "message", "role") == "assistant":
                 text = _message_text(event)
+                # A new id is a new message; chunks of one message share theirs. Only the last message is the
+                # answer.
                 if value_at(event, "message", "id") != speaker:
                     speaker = value_at(event, "message", "id")
                     pieces.clear()
@@ -102,14 +105,16 @@ def _message_text(event: Mapping[str, Any]) -> str:
 
 def _find_failure(
     complete_event: Mapping[str, Any], result: str, error_text: str | None, *, is_from_goose: bool
-) -> Failure | None:
+) -> ReportedFailure | None:
     if error_text is not None:
-        return Failure(text=error_text)
+        return ReportedFailure(text=error_text)
     if (is_from_goose and result) or result.startswith(_ERROR_PREFIX):
-        return Failure(text=result.removeprefix(_ERROR_PREFIX).partition(_RETRY_SUFFIX)[0].strip())
+        return ReportedFailure(text=result.removeprefix(_ERROR_PREFIX).partition(_RETRY_SUFFIX)[0].strip())
     # goose writes `complete` after errors as well, but without a token count.
     if complete_event and complete_event.get("total_tokens") is None:
-        return Failure(text="it reported no tokens at its end, which is how goose ends after an error")
+        return ReportedFailure(
+            text="it reported no tokens at its end, which is how goose ends after an error"
+        )
     return None
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from weft.agents.shared.failures import Failure
+from weft.agents.shared.failures import ReportedFailure
 from weft.agents.shared.streams import as_text, list_objects, parse_document, read_cost, read_count, value_at
 from weft.agents.shared.token_totals import sum_usage
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
@@ -57,7 +57,9 @@ def invoke(call: AgentCall) -> Invocation:
         )
     argv = ("mini", "-y", "--exit-immediately", "-l", "0", *model_option(call, "-m"), "-o", call.result_file)
     return Invocation(
-        argv=(*argv, *call.agent.args, f"--task={call.prompt}"), env=build_environment(call, _SETTINGS)
+        # Written with `=`, since a prompt may start with a dash.
+        argv=(*argv, *call.agent.args, f"--task={call.prompt}"),
+        env=build_environment(call, _SETTINGS),
     )
 
 
@@ -69,7 +71,9 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     status = _last_match(_STATUS, trajectory_text)
     failure = None
     if status not in {"", "Submitted"}:
-        failure = Failure(text=": ".join(filter(None, (status, _last_match(_EXCEPTION, trajectory_text)))))
+        failure = ReportedFailure(
+            text=": ".join(filter(None, (status, _last_match(_EXCEPTION, trajectory_text))))
+        )
     output = AgentOutput(
         is_over=is_whole and status == "Submitted",
         failure=failure,

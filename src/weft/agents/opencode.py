@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from weft.agents.shared.failures import Failure
+from weft.agents.shared.failures import ReportedFailure
 from weft.agents.shared.streams import (
     as_text,
     has_gap,
@@ -68,7 +68,7 @@ def _conversation(call: AgentCall) -> tuple[str, ...]:
 
 def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     session_id, pieces, reason = None, list[str](), ""
-    failure: Failure | None = None
+    failure: ReportedFailure | None = None
     for event in parse_events(ended.stdout):
         session_id = read_session(event.get("sessionID")) or session_id
         match event.get("type"):
@@ -96,16 +96,16 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     return build_verdict(AGENT, ended, output, call)
 
 
-def _find_silent_failure(reason: str, errors: str) -> Failure | None:
+def _find_silent_failure(reason: str, errors: str) -> ReportedFailure | None:
     """Returns the failure of a call without an error event: a broken database, or a last step that was cut."""
     if not reason and _DATABASE_ERROR in errors:
-        return Failure(text=f"{_DATABASE_ERROR} {errors.rpartition(_DATABASE_ERROR)[2].strip()}")
+        return ReportedFailure(text=f"{_DATABASE_ERROR} {errors.rpartition(_DATABASE_ERROR)[2].strip()}")
     if reason in {"", "stop", "tool-calls"}:
         return None
-    return Failure(text=f"its last step ended with the reason `{reason}`")
+    return ReportedFailure(text=f"its last step ended with the reason `{reason}`")
 
 
-def _parse_error(event: Mapping[str, Any], at: float) -> Failure:
+def _parse_error(event: Mapping[str, Any], at: float) -> ReportedFailure:
     data = value_at(event, "error", "data")
     text = (
         as_text(value_at(data, "message"))
@@ -117,7 +117,7 @@ def _parse_error(event: Mapping[str, Any], at: float) -> Failure:
     # The header may also be a date, which is ignored: the limit then has the default length.
     wait = as_text(value_at(data, "responseHeaders", "retry-after"))
     until = at + int(wait) if wait.isascii() and wait.isdecimal() and len(wait) < len("1000000000") else None
-    return Failure(text=text, status=read_count(value_at(data, "statusCode")), until=until)
+    return ReportedFailure(text=text, status=read_count(value_at(data, "statusCode")), until=until)
 
 
 def progress(_call: AgentCall, text: str) -> Progress | None:

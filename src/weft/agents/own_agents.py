@@ -16,6 +16,7 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
         ended, stdout=ended.stdout if ended.exit_code == 0 else "", stderr=last_line(ended.stderr)
     )
     verdict = command.judge(call, own_output)
+    # The work was never tried, so the attempt must not count.
     if ended.exit_code == COULD_NOT and verdict.how is StepOutcome.FAILED:
         return replace(verdict, how=StepOutcome.INFRA)
     return verdict

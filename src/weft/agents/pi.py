@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from weft.agents.shared.failures import Failure
+from weft.agents.shared.failures import ReportedFailure
 from weft.agents.shared.streams import (
     as_text,
     has_gap,
@@ -103,6 +103,8 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
                 pass
     spent = None if has_gap(ended.stdout) else progress(call, ended.stdout)
     output = AgentOutput(
+        # Without the event of the filter, pi or the filter was killed, and the last `agent_end` may be that of an
+        # earlier try.
         is_over=is_over and bool(last_message) and code is not None,
         failure=_find_failure(last_message, is_over=is_over),
         result="".join(
@@ -117,13 +119,13 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     return build_verdict(AGENT, ended if code is None else replace(ended, exit_code=code), output, call)
 
 
-def _find_failure(last_message: Mapping[str, Any], *, is_over: bool) -> Failure | None:
+def _find_failure(last_message: Mapping[str, Any], *, is_over: bool) -> ReportedFailure | None:
     reason = last_message.get("stopReason")
     if (
         not last_message or reason == "stop" or (reason == "toolUse" and not is_over)
     ):  # pi was cut off while a tool ran
         return None
-    return Failure(
+    return ReportedFailure(
         text=as_text(last_message.get("errorMessage"))
         or f"its last message ended with the reason `{as_text(reason)}`"
     )

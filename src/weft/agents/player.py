@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO, NoReturn
 
-from weft.agents.script import Action, Rule, Step, read_script
+from weft.agents.script import Action, Rule, ScriptedStep, read_script
 from weft.errors import WeftError
 
 _POLL_SECONDS = 0.01
@@ -39,9 +39,9 @@ def main(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO) -> in
     return Performance(step.prompt, environ.get("WEFT_RESULT")).perform(rule, argv[0])
 
 
-def _read_step(environ: Mapping[str, str], prompt: str) -> Step:
+def _read_step(environ: Mapping[str, str], prompt: str) -> ScriptedStep:
     attempt = environ.get("WEFT_ATTEMPT", "1")
-    return Step(
+    return ScriptedStep(
         subplan=environ.get("WEFT_SUBPLAN", ""),
         step=environ.get("WEFT_STEP", ""),
         attempt=int(attempt) if attempt.isdecimal() else 0,
@@ -108,6 +108,7 @@ class Performance:
             fresh = f"{self._result_file}.new"
             with open(fresh, "w", encoding="utf-8") as stream:  # noqa: PTH123
                 json.dump(self._report, stream)
+            # A reader must never see half a report, and the script may kill this very process in its next action.
             os.replace(fresh, self._result_file)  # noqa: PTH105
 
     def fail(self, message: str) -> NoReturn:

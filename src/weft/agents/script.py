@@ -15,7 +15,7 @@ MOST_BYTES = 10_000_000
 _MOST_CODE = 255
 
 
-class Kind(NamedTuple):
+class ValueKind(NamedTuple):
     """A kind of value in a script."""
 
     words: str
@@ -62,15 +62,15 @@ def _is_anything(_value: object) -> bool:
     return True
 
 
-TEXT = Kind("text", _is_text)
-WHOLE = Kind("a whole number from 0 on", _is_whole)
-AMOUNT = Kind("a number from 0 on", _is_amount)
-FILES = Kind("a mapping of files to their text", _is_files)
-PATHS = Kind("a file or a list of files", _is_text_or_list)
-COMMAND = Kind("text for a shell, or a list of texts", _is_text_or_list)
-CODE = Kind(f"a whole number from 0 to {_MOST_CODE}", _is_code)
-SWITCH = Kind("true or false", _is_switch)
-ANYTHING = Kind("text or JSON", _is_anything)
+TEXT = ValueKind("text", _is_text)
+WHOLE = ValueKind("a whole number from 0 on", _is_whole)
+AMOUNT = ValueKind("a number from 0 on", _is_amount)
+FILES = ValueKind("a mapping of files to their text", _is_files)
+PATHS = ValueKind("a file or a list of files", _is_text_or_list)
+COMMAND = ValueKind("text for a shell, or a list of texts", _is_text_or_list)
+CODE = ValueKind(f"a whole number from 0 to {_MOST_CODE}", _is_code)
+SWITCH = ValueKind("true or false", _is_switch)
+ANYTHING = ValueKind("text or JSON", _is_anything)
 
 CONDITIONS = {
     "subplan": TEXT,
@@ -119,9 +119,10 @@ class Rule(NamedTuple):
     conditions: dict[str, Any]
     actions: tuple[Action, ...]
 
-    def fits(self, step: "Step", exists: Callable[[str], bool]) -> bool:
+    def fits(self, step: "ScriptedStep", exists: Callable[[str], bool]) -> bool:
         conditions = self.conditions
         return (
+            # The first rule that fits is played, so a rule without conditions, at the end, is the default.
             fnmatchcase(step.subplan, conditions.get("subplan", "*"))
             and fnmatchcase(step.step, conditions.get("step", "*"))
             and conditions.get("attempt", step.attempt) == step.attempt
@@ -130,7 +131,7 @@ class Rule(NamedTuple):
         )
 
 
-class Step(NamedTuple):
+class ScriptedStep(NamedTuple):
     """The step for which the process was started."""
 
     subplan: str
@@ -234,7 +235,7 @@ def _actions(where: str, values: list[object]) -> Iterator[Action]:
             yield Action(place, name, argument)
 
 
-def _check(where: str, name: str, value: object, kinds: dict[str, Kind]) -> None:
+def _check(where: str, name: str, value: object, kinds: dict[str, ValueKind]) -> None:
     kind = kinds.get(name)
     if kind is None:
         raise ValueError(f"{where}: unknown key {name!r}; allowed are {', '.join(kinds)}")

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.agents.command import CANNOT_RUN, environment, signal_name
-from weft.agents.shared.failures import Diagnosis, Failure, diagnose, is_session_gone
+from weft.agents.shared.failures import Diagnosis, ReportedFailure, diagnose, is_session_gone
 from weft.agents.shared.text import one_line, strip_control_codes
 from weft.engine.messages.facts import StepOutcome
 from weft.plan.agent_program import AgentProgram
@@ -26,7 +26,7 @@ class AgentOutput(Struct, frozen=True, kw_only=True):
 
     is_over: bool = False
     """The program wrote its end event, and the event reports success."""
-    failure: Failure | None = None
+    failure: ReportedFailure | None = None
     result: str = ""
     cost: int | None = None
     tokens: int | None = None
@@ -79,6 +79,7 @@ def _diagnose_end(
     code = ended.exit_code
     if output.failure is not None:
         return diagnose(output.failure, program, at=ended.at, model_origin=model_origin)
+    # An agent may pass on the exit code of its last command, so 126 and 127 count only without an end event.
     if code in CANNOT_RUN and not output.is_over:
         message = f"{program.title} {CANNOT_RUN[code]} (exit code {code}): {one_line(_last_words(ended))}"
         message += f"; to install it, type: {program.install}"
@@ -101,7 +102,7 @@ def _diagnose_cut_off(program: AgentProgram, ended: AgentEnded, model_origin: st
             f"; it said: {one_line(last_words)}" if last_words else ""
         )
         return Diagnosis(how=StepOutcome.FAILED, message=message)
-    diagnosis = diagnose(Failure(text=last_words), program, at=ended.at, model_origin=model_origin)
+    diagnosis = diagnose(ReportedFailure(text=last_words), program, at=ended.at, model_origin=model_origin)
     return replace(diagnosis, message=f"{diagnosis.message} ({missing})")
 
 

@@ -4,7 +4,7 @@ A shell script copies that file to the result file. It does so after SIGTERM, to
 even then.
 """
 
-from weft.agents.shared.failures import Failure
+from weft.agents.shared.failures import ReportedFailure
 from weft.agents.shared.streams import as_text, parse_document, read_cost, read_count, read_session, value_at
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict
 from weft.plan.agent_program import Access, AgentProgram, Login
@@ -56,7 +56,9 @@ def judge(call: AgentCall, ended: AgentEnded) -> Verdict:
     failure = None
     if export and not is_well:
         detail = as_text(value_at(export, "error", "message"))
-        failure = Failure(text=": ".join(filter(None, (f"it ended with {outcome or 'no outcome'}", detail))))
+        failure = ReportedFailure(
+            text=": ".join(filter(None, (f"it ended with {outcome or 'no outcome'}", detail)))
+        )
     output = AgentOutput(
         is_over=is_well,
         failure=failure,

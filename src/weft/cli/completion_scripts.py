@@ -40,6 +40,7 @@ class Bash(BashComplete):
     def get_completion_args(self) -> tuple[list[str], str]:
         line = os.environ["COMP_WORDS"]
         words = split_arg_string(line)[1:]
+        # After a blank the user starts another word, so nothing of the last one is to be completed.
         is_new = not words or line[-1:].isspace()
         return (words, "") if is_new else (words[:-1], words[-1])
 

@@ -48,6 +48,8 @@ class WeftCommand(click.Command):
 
             options = [f"--{name}" for name in self.changes_with if ctx.params[name]]
             folder = Path(ctx.find_root().params["directory"])
+            # In one place, before any command runs: a command that forgot the check would be a way out of the
+            # sandbox.
             refuse_inside_step(folder, " ".join([ctx.command_path, *options]), os.environ)
         return super().invoke(ctx)
 

@@ -64,6 +64,7 @@ class Root(WeftGroup):
         try:
             code = super().main(*args, **extra)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the outermost frame
+            # No command exits by itself; every way out of the process leads through here.
             code = exit_code(error)
         sys.exit(code)
 
@@ -168,6 +169,7 @@ def _open_standard_streams() -> None:
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and ends the process."""
+    # The default searches hundreds of times while a large plan is loaded, and finds nothing.
     search_rarely()
     _open_standard_streams()
     try:

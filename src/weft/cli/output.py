@@ -103,7 +103,7 @@ def clean(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-class Progress:
+class ProgressLine:
     """A line on a terminal that shows the progress of a search and is erased at the end."""
 
     def __init__(
@@ -145,7 +145,7 @@ def progress_on_terminal(noun: str = "states") -> Generator[Callable[[int], None
     if stream is None or not stream.isatty():
         yield None
         return
-    progress = Progress(stream, noun=noun)
+    progress = ProgressLine(stream, noun=noun)
     try:
         yield progress
     finally:

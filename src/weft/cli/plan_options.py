@@ -60,6 +60,7 @@ def directory() -> Path:
 def plan_source(name: str | None) -> InputSource:
     from weft.app.project import plans
 
+    # So that the error about a missing plan suggests the command that the user typed.
     command = click.get_current_context().info_name or "check"
     return plans.find_plan(name, directory(), command=command)
 

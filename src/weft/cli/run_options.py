@@ -56,6 +56,7 @@ def _is_plan(word: str, directory: Path) -> bool:
     if word == STDIN or word.endswith(_ENDINGS):
         return True
     file = directory / word
+    # A directory of the same name is likely: subplans are often named after folders.
     if os.path.lexists(file) and not file.is_dir():
         return True
     # Without a plan in this directory, the word cannot be a subplan of it.
@@ -89,6 +90,7 @@ def when_free(do: Callable[[], Result], directory: Path) -> Result:
     try:
         return do()
     except BusyError:
+        # An active run stays in the way; the error names it.
         if running_here(directory) is not None:
             raise
     return do()

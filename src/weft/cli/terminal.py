@@ -133,6 +133,7 @@ def _folded(line: Paragraph, width: int) -> Iterator[str]:
     text, used, is_begun = start, cells(start), bool(start)
     for blank, word in _WORD.findall(line[len(start) :]):
         size, gap = cells(unpainted(word)), len(blank)
+        # The first word stays on its line, however long it is: breaking before it would leave an empty line.
         if is_begun and used + gap + size > width:
             yield text
             text, used = " " * line.hang + word, line.hang + size

@@ -166,6 +166,7 @@ class _Homes:
         if file in self._bound:
             return _largest(self._bound[file])
         for folder in folder_with_parents(folder_of(self._paths[file])):
+            # Files beside the attachment say more than files somewhere below.
             counts = self._own.get(folder) or self._below.get(folder)
             if counts:
                 return _largest(counts)

@@ -102,6 +102,7 @@ class _Dependencies:
         (uses, used_inside), (together, inside) = (self._sort_links(node, each_links) for each_links in links)
         order = compute_order(len(node.parts), {pair: len(pair_links) for pair, pair_links in uses.items()})
         for (user, used), pair_links in uses.items():
+            # The order may follow from other pairs, so it is asked also about pairs with few references.
             if order.is_after(user, used):
                 for user_file, used_file, _strength in pair_links:
                     self._uses[self._leaf_of[user_file]].add(self._leaf_of[used_file])
@@ -146,6 +147,7 @@ class _Dependencies:
             and _is_subset(parent.leaves, waits_for)
         ):
             earlier = parent
+        # First the earlier side grows, then the later one: the condition for the later side depends on the result.
         while (parent := later.parent) is not None and not parent.contains(earlier_leaf):
             waits_for = self._common_predecessors(parent)
             if not _is_subset(earlier.leaves, waits_for):

@@ -61,7 +61,7 @@ class Signals(Struct, frozen=True, kw_only=True):
 
 
 class Risk(Struct, frozen=True, kw_only=True):
-    """Two sibling parts without an order between them, whose files may conflict."""
+    """Two sibling parts with files that may conflict, and without an order between them."""
 
     first: str
     second: str

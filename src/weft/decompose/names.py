@@ -2,7 +2,7 @@
 
 A **title** lists the folders that contain most of a part, each as deep as it distinguishes this part from
 others. A folder ranks by the number of its files in the part, times the share of the folder that is in the part.
-So a part with all of `src/weft/net` is named after that, rather than after `src/weft`, of which it has a tenth,
+So a part with all of `src/weft/net` is named after that, rather than after `src/weft`, where it has a tenth,
 or after a small folder that it has entirely. If folders are divided among parts, the most used files follow.
 
 An **id** is a folder name that is far more frequent in the part than in its siblings. Several folders may share
@@ -206,6 +206,7 @@ class Names(Struct, frozen=True, kw_only=True):
         base_names = [
             slug(
                 name
+                # A name that stands for less than a third of the group would mislead, however distinctive it is.
                 if 3 * group_names.files[name] >= group_names.size
                 else self._covering_folder_name(group, everywhere, total) or name or self._package_name(group)
             )
@@ -234,6 +235,7 @@ class Names(Struct, frozen=True, kw_only=True):
         yield from (_join_ids(base_name, name) for name in files)
         fallback = base_name or "".join(files[:1]) or "part"
         yield fallback
+        # Endless, so that the caller always finds a free id.
         yield from (f"{fallback}-{number}" for number in count(2))
 
     def _covering_folder_name(self, group: Sequence[int], everywhere: Mapping[str, int], total: int) -> str:

@@ -30,6 +30,7 @@ def compute_order(parts: int, references: Mapping[tuple[int, int], int]) -> Part
     clear = {
         (user, used): number
         for (user, used), number in references.items()
+        # With similar numbers in both directions, either order would be wrong for many files.
         if number >= _FAR_MORE * references.get((used, user), 0)
     }
     # References that point backwards in the sequence are dropped, which breaks all circles.

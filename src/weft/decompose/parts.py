@@ -19,6 +19,7 @@ def decompose(signals: Signals, limits: Limits) -> Part:
     """Returns the whole set as a part. Its id is empty: the caller names the plan."""
     if not signals.paths:
         raise InputError("there are no files to decompose; name some that are there")
+    # The order below uses all signals again, since an attachment can be changed by two slices as well.
     work = without_attachments(signals)
     graph = build_graph(work, limits)
     tree = build_tree(graph, work.uses, limits)

@@ -38,6 +38,7 @@ class _Row:
             self._surplus[used] -= number
         self._queue = [(-surplus, group) for group, surplus in enumerate(self._surplus)]
         heapify(self._queue)
+        # Groups at an end of all chains break no reference, wherever they go, so they are taken first.
         self._ends = [group for group in range(groups) if not self._uses[group] or not self._users[group]]
 
     def take_next(self) -> None:

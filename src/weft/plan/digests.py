@@ -102,6 +102,7 @@ def subplan_digests(plan: Plan) -> list[str]:
         if not closes:
             outer = before[outline.parents[row]] if row else b""
             targets = outline.depends_on[row]
+            # Sorted, since the order in which dependencies are listed does not change what a slice starts from.
             before[row] = _digest(outer, sorted(digests[target] for target in targets)) if targets else outer
         if closes:
             inside = sorted(digests[child] for child in outline.children(row))
@@ -137,6 +138,7 @@ class _Parts(Struct):
         work = self._work(self.plan.pipeline_of(row), settings)
         texts = {"prompt": subplan.prompt, "title": subplan.title, "goal": self.plan.goal}
         read = [texts[word] for word in _WORDS if word in work.reads]
+        # Without `strict_files` the list is only a hint for the agent, and editing it repeats no work.
         return (*self._common(row), work.digest, read, subplan.files if settings.strict_files else None)
 
     def _common(self, row: int) -> tuple[object, ...]:
@@ -211,6 +213,8 @@ def _relevant(settings: Settings) -> tuple[object, ...]:
         settings.copy,
         settings.link,
         settings.sparse,
+        # Added only if it is set, like the next ones: a setting that a new version introduces must not change old
+        # digests.
         *(("resolve",) if settings.resolves else ()),
         *(("isolated_home",) if settings.isolated_home else ()),
         *((settings.sandbox,) if settings.sandbox.is_on else ()),

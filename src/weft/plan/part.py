@@ -17,6 +17,7 @@ def part_of(plan: Plan, selection: Selection) -> Plan:
     lands = plan.scopes[ROOT].settings.has_branch
     # Without a branch, the plan's verify is about the merged directory, which is incomplete.
     parts = selection.parts - {ROOT} if lands else selection.parts
+    # Everything else of a selected subplan stays, so that its digest is the same as in the whole plan.
     subplans = [
         replace(plan.subplans[row], verify=()) if row in parts else plan.subplans[row] for row in rows
     ]

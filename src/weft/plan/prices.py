@@ -31,7 +31,7 @@ class Usage(Struct, frozen=True, kw_only=True):
 
 
 def price_of(prices: Mapping[str, Price], *names: str | None) -> Price | None:
-    """Returns the first price whose pattern matches one of these names."""
+    """Returns the first price with a pattern that matches one of these names."""
     present = [name for name in names if name]
     return next(
         (price for pattern, price in prices.items() if any(_matches(pattern, name) for name in present)), None
@@ -50,6 +50,7 @@ def cost_of(price: Price, tokens: int, usage: Usage | None) -> int:
         total = tokens * max(price.input, price.output, cached)
     else:
         total = usage.input * price.input + usage.output * price.output + usage.cached_input * cached
+    # Rounded up, so that many small calls cannot stay below a ceiling that they exceed together.
     return -(-total // _MILLION)
 
 

@@ -31,6 +31,7 @@ class Loosening(Struct, frozen=True, kw_only=True):
 
 def _order(*strictest_first: str) -> Rule:
     rank = {value: position for position, value in enumerate(strictest_first)}
+    # An unknown value counts as the loosest, and so needs approval.
     return lambda users, projects: rank.get(projects, len(rank)) > rank.get(users, len(rank))
 
 

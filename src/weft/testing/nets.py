@@ -118,6 +118,7 @@ def net_of(rules: str, initial: Mapping[str, int]) -> PlainNet:
         for term in filter(str.strip, side.split("+")):
             weight, place = _term(term)
             number = numbers.setdefault(place, len(numbers))
+            # A place may be named twice, as in `a + a`.
             weights[number] = weights.get(number, 0) + weight
         return tuple(weights.items())
 

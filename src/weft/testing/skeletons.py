@@ -49,6 +49,7 @@ def plan_skeleton(
     skipped, or its steps run in turn. Attempts are unrolled: after each, the step is ok, or the next attempt
     follows, or the last attempt gives up, which ends the slice. Every slice ends exactly once.
     """
+    # Only earlier slices, so that the dependencies have no cycle.
     needs = [sorted(rng.sample(range(n), rng.randint(0, min(n, dependencies)))) for n in range(slices)]
     dependents: list[list[int]] = [[] for _ in range(slices)]
     for number, dependencies_of_slice in enumerate(needs):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from weft.agents.acp.client import Brief, Client, Log, Out, Send
+from weft.agents.acp.client import Client, Log, Out, Send, TurnBrief
 
 CAN = {"loadSession": True, "sessionCapabilities": {"fork": {}, "resume": {}}}
 HELLO = {"protocolVersion": 1, "agentCapabilities": CAN, "agentInfo": {"name": "fake", "title": "Fake"}}
@@ -22,7 +22,7 @@ class Played:
     """A client, and the request that it is waiting for an answer to."""
 
     def __init__(self, **brief: Any) -> None:
-        self.client = Client(Brief(**{"server": "`fake`", "prompt": "Do it", "cwd": "/work", **brief}))
+        self.client = Client(TurnBrief(**{"server": "`fake`", "prompt": "Do it", "cwd": "/work", **brief}))
         self.request: Mapping[str, Any] = {}
         self.logs: list[str] = []
         self._take(self.client.start())

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from weft.agents.acp.choices import CAUTIOUS, Choice, choose_cautious_mode, list_offers
+from weft.agents.acp.choices import CAUTIOUS, SessionChoice, choose_cautious_mode, list_offers
 from weft.agents.acp.last_message import LONGEST, LastMessage
 from weft.agents.acp.permissions import CANCELLED, READING, choose_option, is_allowed
 
@@ -58,7 +58,9 @@ def test_options_are_found_by_their_category_or_name_also_in_groups() -> None:
     }
     offers = list_offers(session, "model")
     assert [offer.values for offer in offers] == [("a", "b"), ("c",)]
-    assert offers[0].choose("b") == Choice("session/set_config_option", {"configId": "llm", "value": "b"})
+    assert offers[0].choose("b") == SessionChoice(
+        "session/set_config_option", {"configId": "llm", "value": "b"}
+    )
     assert offers[0].choose("a") is None
 
 
@@ -68,7 +70,7 @@ def modes(*names: str, current: str = "") -> dict[str, Any]:
 
 def test_the_most_cautious_mode_is_preferred() -> None:
     for worse, better in zip(CAUTIOUS[1:], CAUTIOUS[:-1], strict=True):
-        assert choose_cautious_mode(modes("yolo", worse, better)) == Choice(
+        assert choose_cautious_mode(modes("yolo", worse, better)) == SessionChoice(
             "session/set_mode", {"modeId": better}, is_optional=True
         )
 

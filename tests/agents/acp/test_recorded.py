@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.agents.acp.client import Brief, Client
+from weft.agents.acp.client import Client, TurnBrief
 from weft.agents.acp.messages import LineDecoder, Noise, TooLong
 from weft.agents.acp.outcomes import Completed, ServerError
 from weft.plan.prices import Usage
@@ -14,7 +14,7 @@ USES = ("gemini", "goose", "opencode")
 
 
 def replayed(name: str) -> Client:
-    client = Client(Brief(server="`it`", prompt="append a line to hello.txt", cwd="/trees/repo"))
+    client = Client(TurnBrief(server="`it`", prompt="append a line to hello.txt", cwd="/trees/repo"))
     client.start()
     for line in LineDecoder().feed((RECORDED / f"{name}.jsonl").read_bytes()):
         assert not isinstance(line, Noise | TooLong)

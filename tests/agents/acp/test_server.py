@@ -11,7 +11,7 @@ import pytest
 
 from agents.acp.benches import Bench, wait_until_gone
 from weft.agents.acp import server as servers
-from weft.agents.acp.client import Brief, Client
+from weft.agents.acp.client import Client, TurnBrief
 from weft.agents.acp.outcomes import Completed, End, Failed, ServerError, Stopped, Unavailable
 from weft.agents.acp.server import Exchange, Server
 
@@ -24,7 +24,7 @@ class Held(Bench):
     def __init__(self, folder: Path, pipe: tuple[int, int]) -> None:
         super().__init__(folder)
         self.stop, self._stopper = pipe
-        self.client = Client(Brief(server="`fake`", prompt="Do it", cwd=str(self.work)))
+        self.client = Client(TurnBrief(server="`fake`", prompt="Do it", cwd=str(self.work)))
 
     def hold(self, changed: Callable[[], None] | None = None, /, **scenario: Any) -> End:
         return self.run(
@@ -69,7 +69,7 @@ def test_a_talk_from_its_beginning_to_its_end(held: Held) -> None:
 def test_a_prompt_of_megabytes_gets_through_to_a_server_that_writes_first(held: Held) -> None:
     """Both would wait for ever if one of us could do only one thing at a time."""
     prompt = "x" * 3_000_000
-    held.client = Client(Brief(server="`fake`", prompt=prompt, cwd="/"))
+    held.client = Client(TurnBrief(server="`fake`", prompt=prompt, cwd="/"))
     much = {"text": "loading …" * 100 + "\n", "times": 3_000}
     assert held.hold(start=[{"write_much": much}]) == Completed("Done.")
     assert held.heard()[-1]["params"]["prompt"][0]["text"] == prompt

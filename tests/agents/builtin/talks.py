@@ -2,10 +2,10 @@
 
 from hypothesis import strategies as st
 
-from weft.agents.builtin.chat import Brief
+from weft.agents.builtin.chat import RequestBrief
 from weft.agents.builtin.conversation import Conversation, ModelMessage, ToolCall, ToolResults, UserMessage
 
-BRIEF = Brief(
+BRIEF = RequestBrief(
     model="m", system="Be", tools=[{"name": "t", "description": "d", "parameters": {"type": "object"}}]
 )
 TALK: Conversation = (

@@ -10,25 +10,27 @@ from weft.agents.builtin.conversation import (
     ToolResults,
     UserMessage,
 )
-from weft.agents.builtin.loop import Ask, End, Use, add_answer, add_results, decide_next, is_done
+from weft.agents.builtin.loop import AskModel, End, UseTools, add_answer, add_results, decide_next, is_done
 
 START: Conversation = (UserMessage("Do it"),)
 LIST = ToolCall("1", "list_files", {})
 DONE = ToolCall("2", "done", {"text": "All done"})
 
 
-def move(*more: ModelMessage | ToolResults | UserMessage, asked: int = 0, most: int = 9) -> Ask | Use | End:
+def move(
+    *more: ModelMessage | ToolResults | UserMessage, asked: int = 0, most: int = 9
+) -> AskModel | UseTools | End:
     return decide_next((*START, *more), requests=asked, most_requests=most)
 
 
 def test_the_model_is_asked_first() -> None:
-    assert move() == Ask()
+    assert move() == AskModel()
 
 
 def test_calls_are_done_and_the_model_is_asked_again() -> None:
     message = ModelMessage("I will look", (LIST,))
-    assert move(message) == Use((LIST,))
-    assert move(message, ToolResults((("1", "a.py"),))) == Ask()
+    assert move(message) == UseTools((LIST,))
+    assert move(message, ToolResults((("1", "a.py"),))) == AskModel()
 
 
 def test_text_without_a_call_ends_the_work() -> None:
@@ -37,13 +39,13 @@ def test_text_without_a_call_ends_the_work() -> None:
 
 def test_a_call_of_done_ends_the_work_once_all_calls_are_answered() -> None:
     message = ModelMessage("", (LIST, DONE))
-    assert move(message) == Use((LIST, DONE))
+    assert move(message) == UseTools((LIST, DONE))
     assert move(message, ToolResults((("1", ""), ("2", "")))) == End("All done")
 
 
 def test_a_call_of_done_that_is_wrong_is_no_end() -> None:
     wrong = ToolCall("1", "done", {}, "no JSON")
-    assert move(ModelMessage("", (wrong,)), ToolResults((("1", "error: no JSON"),))) == Ask()
+    assert move(ModelMessage("", (wrong,)), ToolResults((("1", "error: no JSON"),))) == AskModel()
 
 
 def test_a_model_without_an_answer_has_failed() -> None:
@@ -52,7 +54,7 @@ def test_a_model_without_an_answer_has_failed() -> None:
 
 def test_the_model_is_not_asked_more_often_than_it_may_be() -> None:
     message, results = ModelMessage("", (LIST,)), ToolResults((("1", ""),))
-    assert move(message, results, asked=1, most=2) == Ask()
+    assert move(message, results, asked=1, most=2) == AskModel()
     stopped = "stopped after 2 turns, before the model had finished; `--max-turns` allows more"
     assert move(message, results, asked=2, most=2) == End(failed=stopped)
     assert "after 1 turn, before" in str(move(message, results, asked=1, most=1))
@@ -63,11 +65,11 @@ def test_an_end_counts_even_if_no_turn_is_left() -> None:
 
 
 def test_a_conversation_that_has_ended_continues_with_another_prompt() -> None:
-    assert move(ModelMessage("", (DONE,)), ToolResults((("2", ""),)), UserMessage("More")) == Ask()
+    assert move(ModelMessage("", (DONE,)), ToolResults((("2", ""),)), UserMessage("More")) == AskModel()
 
 
 def test_results_without_anything_before_them_are_asked_about() -> None:
-    assert decide_next((ToolResults((("1", ""),)),), requests=0, most_requests=1) == Ask()
+    assert decide_next((ToolResults((("1", ""),)),), requests=0, most_requests=1) == AskModel()
 
 
 def test_an_answer_that_was_cut_off_is_resumed() -> None:
@@ -75,7 +77,7 @@ def test_an_answer_that_was_cut_off_is_resumed() -> None:
     assert talk[1] == ModelMessage("I wi")
     assert "cut off" in talk[2].text  # type: ignore[union-attr]
     assert add_answer(START, ModelAnswer(ModelMessage(""), is_cut=True))[1] == ModelMessage("…")
-    assert decide_next(talk, requests=1, most_requests=2) == Ask()
+    assert decide_next(talk, requests=1, most_requests=2) == AskModel()
 
 
 def test_the_last_call_of_an_answer_that_was_cut_off_is_not_done() -> None:
@@ -98,10 +100,10 @@ def test_whatever_the_model_says_it_ends_in_time_and_owes_no_result(
         match decide_next(talk, requests=requests, most_requests=most):
             case End():
                 break
-            case Ask():
+            case AskModel():
                 talk = add_answer(talk, given[requests % len(given)])
                 requests += 1
-            case Use(made):
+            case UseTools(made):
                 talk = add_results(talk, tuple((call.id, "out") for call in made))
     assert isinstance(decide_next(talk, requests=requests, most_requests=most), End)
     assert requests <= most

@@ -6,7 +6,7 @@ import pytest
 
 from agents.builtin.talks import TALK
 from weft.agents.builtin.conversation import ModelAnswer, ModelMessage, TokenCounts
-from weft.agents.builtin.record import Record
+from weft.agents.builtin.record import AgentRecord
 from weft.errors import InputError
 
 
@@ -17,8 +17,8 @@ def logs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def record(logs: Path, name: str = "a/code.1.2-3") -> Record:
-    return Record(f"{logs}/{name}.result.json")
+def record(logs: Path, name: str = "a/code.1.2-3") -> AgentRecord:
+    return AgentRecord(f"{logs}/{name}.result.json")
 
 
 def told(logs: Path) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def test_of_a_conversation_that_is_gone_it_is_said_what_to_do(logs: Path) -> Non
 
 def test_a_conversation_of_elsewhere_is_none(logs: Path) -> None:
     (logs / "a" / "x.session.json").write_text("[]")
-    session_record = Record(f"{logs}/a/b/code.result.json")
+    session_record = AgentRecord(f"{logs}/a/b/code.result.json")
     with pytest.raises(InputError, match="there is no conversation"):
         session_record.load("../x")
 
@@ -104,7 +104,7 @@ def test_a_conversation_that_is_none_is_reported(logs: Path, text: str) -> None:
 
 def test_without_a_result_file_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    session_record = Record(None)
+    session_record = AgentRecord(None)
     session_record.save(TALK)
     session_record.add_spending(ModelAnswer(ModelMessage("")))
     assert list(tmp_path.iterdir()) == []

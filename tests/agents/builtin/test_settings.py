@@ -1,14 +1,14 @@
 import pytest
 
 from weft.agents.builtin import chat, messages
-from weft.agents.builtin.settings import Options, Settings, parse_options, read_settings
+from weft.agents.builtin.settings import AgentSettings, Options, parse_options, read_settings
 from weft.errors import InputError
 
 OPENAI = {"OPENAI_API_KEY": "ok"}
 ANTHROPIC = {"ANTHROPIC_API_KEY": "ak"}
 
 
-def settings(*args: str, **environ: str) -> Settings:
+def settings(*args: str, **environ: str) -> AgentSettings:
     return read_settings(args, {"WEFT_MODEL": "m", **environ})
 
 

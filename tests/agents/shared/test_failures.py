@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.calls import NOW
-from weft.agents.shared.failures import Diagnosis, Failure, diagnose
+from weft.agents.shared.failures import Diagnosis, ReportedFailure, diagnose
 from weft.agents.shared.usage_limits import LATEST, UNKNOWN
 from weft.engine.messages.facts import StepOutcome
 from weft.plan.agent_program import AgentProgram
@@ -12,7 +12,7 @@ PROGRAM = AgentProgram(name="pi", doc="it", title="It", end="an end", sign_in="s
 
 
 def of(text: str, *, status: int | None = None, until: float | None = None) -> Diagnosis:
-    return diagnose(Failure(text=text, status=status, until=until), PROGRAM, at=NOW)
+    return diagnose(ReportedFailure(text=text, status=status, until=until), PROGRAM, at=NOW)
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def asked(machine: Programs, hand: PlanAgents, *names: str, timeout: float = LON
         hand.agents(names),
         environ(machine),
         timeout=timeout,
-        tell=lambda one: told.append(one.agent.name),
+        on_reply=lambda one: told.append(one.agent.name),
     )
     assert sorted(told) == sorted(names)
     return {one.agent.name: one for one in found}
@@ -112,7 +112,7 @@ def test_if_somebody_has_had_enough_nothing_is_left(machine: Programs) -> None:
         raise LookupError(one.answer)
 
     with pytest.raises(LookupError) as caught:
-        probe(hand, hand.agents(["lost", "bad"]), environ(machine), timeout=LONG, tell=had_enough)
+        probe(hand, hand.agents(["lost", "bad"]), environ(machine), timeout=LONG, on_reply=had_enough)
     assert not is_alive(int(str(caught.value.args[0])))
 
 

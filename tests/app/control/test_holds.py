@@ -176,7 +176,7 @@ def waits(wanted: tuple[tuple[str, str], ...], *events: AnyEvent) -> PendingMerg
     fold.apply_all(recorded[: len(wanted)])
     waiting = PendingMerges([HeldWork(subplan=path, step=step, message="") for path, step in wanted], fold)
     for one in recorded[len(wanted) :]:
-        waiting.hear(one)
+        waiting.apply(one)
     return waiting
 
 
@@ -321,7 +321,7 @@ def parts_end(subplan: str, outcome: str = "landed") -> AnyEvent:
 def waits_for_parts(*events: AnyEvent) -> bool:
     waiting = PendingMerges([], RunFold(), ["store"])
     for seq, event in enumerate(events, 1):
-        waiting.hear(Recorded(seq=seq, at=0.0, run="r1", event=event))
+        waiting.apply(Recorded(seq=seq, at=0.0, run="r1", event=event))
     return not waiting.is_over
 
 

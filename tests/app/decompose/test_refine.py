@@ -15,7 +15,7 @@ from weft.errors import InputError, WeftError
 from weft.plan.model import Agent
 
 AGENT = Agent(name="thinker", use="claude", model="m-1")
-RIGHT = json.dumps({"parts": [{"part": "cli", "id": "commands", "title": "Commands", "prompt": "Mend them"}]})
+RIGHT = json.dumps({"parts": [{"part": "cli", "id": "commands", "title": "Commands", "prompt": "Fix them"}]})
 WRONG = '{"parts": [{"part": "nowhere"}]}'
 
 
@@ -53,7 +53,7 @@ def test_what_it_answers_becomes_of_the_tree_and_what_it_cost_is_told() -> None:
     assert (whole.parts[1].id, whole.parts[1].title, whole.parts[1].prompt) == (
         "commands",
         "Commands",
-        "Mend them",
+        "Fix them",
     )
     spent = RefinementCost(tries=1, seconds=1.5, tokens=100, cost=2_000)
     assert done == Refinement(

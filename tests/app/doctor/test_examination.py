@@ -102,21 +102,21 @@ def test_what_is_wrong_only_for_a_moment_is_not_told(tmp_path: Path) -> None:
 
 
 class Disease:
-    """Something that can be wrong, and mended or not."""
+    """Something that can be wrong, and fixed or not."""
 
     def __init__(self, *, fix_description: bool, error: Exception | None = None) -> None:
         self.is_there = True
-        self._mends = fix_description
+        self._fixes = fix_description
         self._error = error
 
     def look(self, _ground: DoctorContext) -> Iterable[Finding]:
         if self.is_there:
-            yield problem("it is there", subject="x", fix=self._mend)
+            yield problem("it is there", subject="x", fix=self._fix)
 
-    def _mend(self) -> None:
+    def _fix(self) -> None:
         if self._error is not None:
             raise self._error
-        self.is_there = not self._mends
+        self.is_there = not self._fixes
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ class Disease:
         (Disease(fix_description=False, error=KeyError(1)), FindingState.PROBLEM, "KeyError: 1"),
     ],
 )
-def test_after_mending_all_is_looked_at_again(
+def test_after_fixing_all_is_looked_at_again(
     tmp_path: Path, disease: Disease, state: FindingState, tried: str
 ) -> None:
     one = Check(id="one", covers="", why="", examine=disease.look)
@@ -140,7 +140,7 @@ def test_after_mending_all_is_looked_at_again(
     assert after.is_healthy is (state is FindingState.FIXED)
 
 
-def test_what_cannot_be_looked_at_again_is_not_said_to_be_mended(tmp_path: Path) -> None:
+def test_what_cannot_be_looked_at_again_is_not_said_to_be_fixed(tmp_path: Path) -> None:
     disease = Disease(fix_description=True)
 
     def look(ground: DoctorContext) -> Iterable[Finding]:
@@ -153,7 +153,7 @@ def test_what_cannot_be_looked_at_again_is_not_said_to_be_mended(tmp_path: Path)
     assert [told.state for told in report.results] == [FindingState.UNKNOWN]
 
 
-def test_within_a_step_nothing_is_mended(tmp_path: Path) -> None:
+def test_within_a_step_nothing_is_fixed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is refused inside a step"):
         doctor(tmp_path, fix=True, environ={"WEFT_RUN": "r", "WEFT_SUBPLAN": "a"})
     assert doctor(tmp_path, environ={"WEFT_RUN": "r", "PATH": ""}).results

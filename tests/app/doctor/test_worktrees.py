@@ -1,4 +1,4 @@
-"""Worktrees that are gone, unknown, locked, broken or dirty: what is mended, and what is never touched."""
+"""Worktrees that are gone, unknown, locked, broken or dirty: what is fixed, and what is never touched."""
 
 import shutil
 from pathlib import Path

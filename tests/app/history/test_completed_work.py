@@ -93,7 +93,7 @@ def test_for_what_a_run_was_not_for_the_one_before_it_counts(story: Past) -> Non
     story.ran("r2", PLAN, "c", done=["c"], landed=["c"])
     found = kept(story, PLAN)
     assert (found.paths, found.landed) == (ALL, ALL[:1] + ALL[2:])
-    assert (found.told_by, found.taken_over) == ({"a": "r1", "b": "r1", "c": "r2"}, frozenset())
+    assert (found.recorded_by, found.taken_over) == ({"a": "r1", "b": "r1", "c": "r2"}, frozenset())
     assert not found.is_all
 
 

@@ -101,8 +101,8 @@ def test_results_cannot_land_on_a_branch_of_the_plan_s_own_prefix(top: Path) -> 
 def test_what_a_person_should_know_is_told(top: Path) -> None:
     (top / "new").touch()
     found = opened(plan_of(), top)
-    worries = plan_repository.worries(plan_of(), found, plan_repository.ends_of(plan_of(), found))
-    assert (worries.refusals, worries.notes) == ((), ())
+    concerns_of = plan_repository.concerns_of(plan_of(), found, plan_repository.ends_of(plan_of(), found))
+    assert (concerns_of.refusals, concerns_of.notes) == ((), ())
     assert [note.split(";")[0] for note in uncommitted(found)] == [
         f"1 untracked in {top} (new): slices start from commits and do not see uncommitted files"
     ]
@@ -117,8 +117,8 @@ def test_submodules_need_a_command_that_sets_them_up(top: Path, setup: str) -> N
     found.git.do("update-index", "--add", "--cacheinfo", f"160000,{tip},module")
     commit(found.git, {".gitmodules": "[submodule]\n"})
     plan = plan_of(setup)
-    worries = plan_repository.worries(plan, found, plan_repository.ends_of(plan, found))
-    assert len(worries.refusals) == (not setup)
+    concerns_of = plan_repository.concerns_of(plan, found, plan_repository.ends_of(plan, found))
+    assert len(concerns_of.refusals) == (not setup)
 
 
 def test_worktrees_are_where_the_plan_says(top: Path) -> None:

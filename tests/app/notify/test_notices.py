@@ -28,7 +28,7 @@ IN_CONFLICT = held(
 
 
 def heard(notices: Notices, events: Iterable[Recorded]) -> list[Notice]:
-    return [notice for notice in map(notices.hear, events) if notice is not None]
+    return [notice for notice in map(notices.notice_of, events) if notice is not None]
 
 
 def told(*events: AnyEvent) -> list[Notice]:
@@ -228,7 +228,7 @@ def test_nothing_is_told_twice_while_it_is_as_it_was(events: Sequence[AnyEvent])
     waiting: dict[tuple[str, str], str] = {}
     notices = Notices(PLAN)
     for one in recorded(events):
-        notice = notices.hear(one)
+        notice = notices.notice_of(one)
         key = (one.event.subplan, one.event.step)
         if kind_of(one.event) == "step_finished" and outcome_of(one.event) in {"done", "failed"}:
             waiting.pop(key, None)

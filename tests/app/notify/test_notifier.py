@@ -62,7 +62,7 @@ def notifier(
 
 
 def tell(told: NotificationHook, *events: AnyEvent) -> None:
-    told.hears(recorded(events))
+    told.receive(recorded(events))
 
 
 def finish(told: NotificationHook) -> None:

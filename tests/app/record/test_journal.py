@@ -10,7 +10,7 @@ from msgspec import structs
 
 from app.books import Written, written
 from stored_events import make_event
-from weft.app.record.journal import LOOKS_EVERY, open_book
+from weft.app.record.journal import POLL_INTERVAL, open_book
 from weft.app.record.run_plan import plan_of
 from weft.engine.messages.event_codec import kind_of
 from weft.errors import InputError
@@ -86,7 +86,7 @@ class Sleeps:
         self._happens = list(happens)
 
     def __call__(self, seconds: float) -> None:
-        assert seconds == LOOKS_EVERY
+        assert seconds == POLL_INTERVAL
         self._happens.pop(0)()
 
 

@@ -18,7 +18,7 @@ log = RotatingLog(Path(sys.argv[1]), most=20, kept=2)
 log.take_over()
 for number in range(int(sys.argv[2])):
     os.write(2 - number % 2, f"line {number} .......\\n".encode())
-    log.look()
+    log.rotate_if_long()
 """
 
 
@@ -55,8 +55,8 @@ def test_what_cannot_be_put_aside_goes_on_growing(tmp_path: Path) -> None:
 def test_a_word_is_said_once() -> None:
     reader, writer = os.pipe()
     word = ReadyMessage(writer)
-    word.say(run="r1")
-    word.say(run="r2")
+    word.send(run="r1")
+    word.send(run="r2")
     with open(reader, "rb") as pipe:  # noqa: PTH123
         assert json.loads(pipe.read()) == {"run": "r1"}
 
@@ -64,6 +64,6 @@ def test_a_word_is_said_once() -> None:
 def test_a_word_that_nobody_waits_for_is_no_trouble() -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    ReadyMessage(writer).say(run="r1")
+    ReadyMessage(writer).send(run="r1")
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(writer)

@@ -22,7 +22,7 @@ class Told:
 
     def happens(self, at: float, kind: str, path: str = "g/a", **more: object) -> None:
         event = make_event(kind=kind, subplan=path, **more)  # type: ignore[arg-type]
-        self.mirror.hears([Recorded(seq=1, at=at, run="r1", event=event)])
+        self.mirror.receive([Recorded(seq=1, at=at, run="r1", event=event)])
 
     def status(self, path: str = "g/a") -> dict[str, object] | None:
         self.mirror.close()
@@ -36,16 +36,16 @@ def told(tmp_path: Path) -> Told:
 
 def test_a_slice_that_is_quickly_completed_has_no_file(told: Told) -> None:
     told.happens(0.0, "subplan_state", outcome="running", data={"from": "pending"})
-    told.mirror.looks(LASTS / 2)
+    told.mirror.refresh(LASTS / 2)
     told.happens(0.6, "subplan_state", outcome="completed", data={"from": "running"})
-    told.mirror.looks(10.0)
+    told.mirror.refresh(10.0)
     assert told.status() is None
 
 
 def test_what_lasts_is_told_with_its_step(told: Told) -> None:
     told.happens(0.0, "subplan_state", outcome="running", data={"from": "pending"})
     told.happens(0.5, "step_started", step="code", attempt=2)
-    told.mirror.looks(LASTS)
+    told.mirror.refresh(LASTS)
     assert told.status() == {
         "weft": 1, "run": "r1", "subplan": "g/a", "updated_at": "1970-01-01T00:00:00.500Z",
         "state": "running", "reason": None, "message": None, "landing": "unmerged", "conflict": [],
@@ -55,7 +55,7 @@ def test_what_lasts_is_told_with_its_step(told: Told) -> None:
 
 def test_who_has_a_file_has_its_end_in_it(told: Told) -> None:
     told.happens(0.0, "subplan_state", outcome="running", data={"from": "pending"})
-    told.mirror.looks(LASTS)
+    told.mirror.refresh(LASTS)
     told.happens(2.0, "step_started", step="code", attempt=1)
     told.happens(3.0, "step_finished", step="code", attempt=1, outcome="done")
     told.happens(3.0, "subplan_state", outcome="completed", data={"from": "running"})
@@ -90,7 +90,7 @@ def test_a_question_is_told_when_the_run_is_left(told: Told) -> None:
 def test_events_of_the_whole_and_of_no_interest_leave_no_file(told: Told) -> None:
     told.happens(0.0, "run_started", path="")
     told.happens(0.0, "step_cancelled")
-    told.mirror.looks(10.0)
+    told.mirror.refresh(10.0)
     assert told.status() is None
 
 
@@ -98,7 +98,7 @@ def test_a_result_that_lands_at_once_has_no_file(told: Told) -> None:
     told.happens(0.0, "subplan_state", path="g", outcome="completed", data={"from": "running"})
     told.happens(0.0, "step_started", path="g", step="@land", attempt=1)
     told.happens(0.0, "step_finished", path="g", step="@land", attempt=1, outcome="done")
-    told.mirror.looks(10.0)
+    told.mirror.refresh(10.0)
     assert told.status("g") is None
 
 
@@ -152,7 +152,7 @@ def test_a_result_that_is_held_has_a_file_until_it_has_landed_and_then_one_that_
 
 def test_what_has_no_branch_says_nothing_about_landing(told: Told) -> None:
     told.happens(0.0, "subplan_state", path="dir", outcome="running", data={"from": "pending"})
-    told.mirror.looks(LASTS)
+    told.mirror.refresh(LASTS)
     told.happens(2.0, "subplan_state", path="dir", outcome="completed", data={"from": "running"})
     told.happens(2.0, "step_finished", path="dir", step="@land", attempt=1, outcome="done")
     status = told.status("dir")
@@ -162,7 +162,7 @@ def test_what_has_no_branch_says_nothing_about_landing(told: Told) -> None:
 
 def test_what_a_dead_coordinator_wrote_is_brought_up_to_date(told: Told) -> None:
     told.happens(0.0, "subplan_state", outcome="running", data={"from": "pending"})
-    told.mirror.looks(LASTS)
+    told.mirror.refresh(LASTS)
     told.mirror.close()
     again = Told(told.folder)
     again.happens(1.0, "subplan_state", outcome="completed", data={"from": "running"})
@@ -174,7 +174,7 @@ def test_what_a_dead_coordinator_wrote_is_brought_up_to_date(told: Told) -> None
 def test_a_run_that_was_stopped_leaves_no_file_that_says_running(told: Told) -> None:
     told.happens(0.0, "subplan_state", outcome="running", data={"from": "pending"})
     told.happens(0.5, "step_started", step="code", attempt=1)
-    told.mirror.looks(LASTS)
+    told.mirror.refresh(LASTS)
     told.happens(2.0, "run_finished", path="", outcome="stopped")
     status = told.status()
     assert status is not None
@@ -185,7 +185,7 @@ def test_a_file_of_an_earlier_coordinator_does_not_say_running_once_the_run_is_s
     told.happens(0.0, "subplan_state", outcome="running", data={"from": "pending"})
     told.happens(0.0, "subplan_state", path="g/b", outcome="running", data={"from": "pending"})
     told.happens(0.5, "ask", path="g/b", step="sure", data={"question": "Sure?"})
-    told.mirror.looks(LASTS)
+    told.mirror.refresh(LASTS)
     told.mirror.close()
     later = Told(told.folder)
     later.happens(2.0, "run_finished", path="", outcome="stopped")

@@ -35,7 +35,7 @@ def landing(story: Story, *paths: str) -> list[str]:
 
 
 def held(story: Story) -> list[str]:
-    return [story.view.outline.paths[row] for row in story.view.shelves.held]
+    return [story.view.outline.paths[row] for row in story.view.row_index.held]
 
 
 def unlanded(story: Story) -> list[str]:

@@ -50,7 +50,7 @@ def test_every_reader_takes_every_kind(kind: str) -> None:
     story.view.apply(event, 0.0)
     lines_of(event, 0.0, story.view)
     lines_of(event, 0.0, story.view, quiet=True)
-    Notices(story.plan).hear(Recorded(seq=1, at=0.0, run="r1", event=event))
+    Notices(story.plan).notice_of(Recorded(seq=1, at=0.0, run="r1", event=event))
 
 
 _NEEDED: dict[str, dict[str, Any]] = {"conflict_ahead": {"other": "a"}}

@@ -18,10 +18,10 @@ def notes() -> Story:
 
 
 def shelf(story: Story, name: str) -> list[str]:
-    return [story.view.outline.paths[row] for row in getattr(story.view.shelves, name)]
+    return [story.view.outline.paths[row] for row in getattr(story.view.row_index, name)]
 
 
-def shelves(story: Story) -> dict[str, list[str]]:
+def row_lists(story: Story) -> dict[str, list[str]]:
     names = ("asking", "held", "running", "failed", "waiting", "settled")
     return {name: found for name in names if (found := shelf(story, name))}
 
@@ -319,9 +319,9 @@ def test_a_question_is_open_until_it_is_answered() -> None:
     story.begin("cli")
     story.tell("ask", "cli", "gate", question="Go on?", firing=7)
     assert story.view.row("cli").questions["gate"].text == "Go on?"
-    assert shelves(story)["asking"] == ["cli"]
+    assert row_lists(story)["asking"] == ["cli"]
     story.tell("answered", "cli", "gate", outcome="yes")
-    assert "asking" not in shelves(story)
+    assert "asking" not in row_lists(story)
     assert shelf(story, "running") == ["cli"]
 
 
@@ -347,19 +347,19 @@ def test_a_question_that_is_withdrawn_is_open_no_more() -> None:
 
 
 def test_before_anything_begins_a_group_waits_as_one() -> None:
-    assert shelves(notes()) == {"waiting": ["store", "cli"]}
+    assert row_lists(notes()) == {"waiting": ["store", "cli"]}
 
 
 def test_the_parts_of_a_group_that_began_wait_one_by_one() -> None:
     story = notes()
     story.begin("store")
-    assert shelves(story) == {"waiting": ["cli", "store/model", "store/disk"]}
+    assert row_lists(story) == {"waiting": ["cli", "store/model", "store/disk"]}
 
 
 def test_a_group_counts_as_begun_with_its_first_part() -> None:
     story = Story(group("a", group("b", *slices("c", "d"))))
     story.begin("a/b/c")
-    assert shelves(story) == {"running": ["a/b/c"], "waiting": ["a/b/d"]}
+    assert row_lists(story) == {"running": ["a/b/c"], "waiting": ["a/b/d"]}
 
 
 def test_a_group_that_ended_stands_for_its_parts() -> None:
@@ -369,7 +369,7 @@ def test_a_group_that_ended_stands_for_its_parts() -> None:
     assert shelf(story, "settled") == ["store/model"]
     story.run("store/disk")
     story.complete("store")
-    assert shelves(story) == {"waiting": ["cli"], "settled": ["store"]}
+    assert row_lists(story) == {"waiting": ["cli"], "settled": ["store"]}
 
 
 def test_what_failed_by_itself_stays_in_sight_when_its_group_has_ended() -> None:
@@ -378,7 +378,7 @@ def test_what_failed_by_itself_stays_in_sight_when_its_group_has_ended() -> None
     story.fail("store/model")
     story.fail("store/disk", "blocked", cause="store/model")
     story.fail("store", cause="store/model")
-    assert shelves(story) == {"failed": ["store/model"], "waiting": ["cli"], "settled": ["store"]}
+    assert row_lists(story) == {"failed": ["store/model"], "waiting": ["cli"], "settled": ["store"]}
 
 
 def test_a_group_runs_while_it_is_verified_and_a_slice_that_is_done_while_it_lands() -> None:
@@ -390,7 +390,7 @@ def test_a_group_runs_while_it_is_verified_and_a_slice_that_is_done_while_it_lan
     assert shelf(story, "running") == ["store", "cli"]
     story.end("store", "@verify")
     story.end("cli", "@land")
-    assert shelves(story) == {"waiting": ["store/model", "store/disk"], "settled": ["cli"]}
+    assert row_lists(story) == {"waiting": ["store/model", "store/disk"], "settled": ["cli"]}
 
 
 def test_what_has_ended_is_still_there_when_the_run_has() -> None:
@@ -398,7 +398,7 @@ def test_what_has_ended_is_still_there_when_the_run_has() -> None:
     story.run("a")
     story.fail("b", "blocked", cause="x")
     story.finish("failed")
-    assert shelves(story) == {"settled": ["a", "b"]}
+    assert row_lists(story) == {"settled": ["a", "b"]}
 
 
 def test_who_is_on_a_shelf_keeps_the_place() -> None:
@@ -528,7 +528,7 @@ def test_whatever_the_order_each_slice_is_on_the_right_shelf(paths) -> None:
     for path in paths[:10]:
         story.run(path)
     story.begin(*paths[10:15])
-    found = shelves(story)
+    found = row_lists(story)
     begun = {path.partition("/")[0] for path in paths[:15]}
     waiting = {path for path in paths[15:] if path.partition("/")[0] in begun}
     assert (found["settled"], found["running"]) == (paths[:10], paths[10:15])

@@ -15,7 +15,7 @@ from weft.cli.main import cli
 PLAN = """
 subplans:
   - {id: g, subplans: [{id: a, steps: [{id: w, run: echo a > a}]}, {id: b, steps: [{id: w, run: echo b > b}]}]}
-  - {id: d, depends_on: [g], steps: [{id: w, run: "[ -e OUTSIDE/mended ] && echo d > d"}]}
+  - {id: d, depends_on: [g], steps: [{id: w, run: "[ -e OUTSIDE/fixed ] && echo d > d"}]}
   - {id: e, depends_on: [d], steps: [{id: w, run: echo e > e}]}
 """
 
@@ -85,7 +85,7 @@ def test_what_is_changed_in_the_plan_is_to_be_done_again(repository: Repository)
 
 
 def test_when_all_has_landed_nothing_is_left(repository: Repository) -> None:
-    (repository.outside / "mended").touch()
+    (repository.outside / "fixed").touch()
     weft(repository, "run", "-q")
     weft(repository, "merge")
     assert sections(weft(repository, "check"))["Start"] == ["Nothing is left to start."]
@@ -93,7 +93,7 @@ def test_when_all_has_landed_nothing_is_left(repository: Repository) -> None:
 
 def test_what_a_run_for_others_left_aside_waits_for_the_next_run(repository: Repository) -> None:
     weft(repository, "run", "-q")
-    (repository.outside / "mended").touch()
+    (repository.outside / "fixed").touch()
     repository.plan(PLAN + "  - {id: f, steps: [{id: w, run: echo f > f}]}\n")
     assert weft(repository, "run", "f", "-q").exit_code == 4
     assert sections(weft(repository, "check"))["Unmerged"] == [
@@ -108,7 +108,7 @@ def test_what_a_run_for_others_left_aside_waits_for_the_next_run(repository: Rep
 
 
 def test_a_group_lands_in_part_and_later_as_a_whole(repository: Repository) -> None:
-    (repository.outside / "mended").touch()
+    (repository.outside / "fixed").touch()
     repository.plan("merge: {mode: auto}" + PLAN.replace("{id: g, ", "{id: g, verify: cat a b, "))
     assert weft(repository, "run", "g/b", "-q").exit_code == 0
     assert set(repository.files()) == {"README", "b"}

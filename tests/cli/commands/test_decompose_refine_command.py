@@ -26,9 +26,7 @@ from weft.testing.models.server import ModelServer
 WRONG = json.dumps({"parts": [{"part": "nowhere"}]})
 RIGHT = json.dumps(
     {
-        "parts": [
-            {"part": "store", "id": "base", "title": "Where: # things are", "prompt": "Mend\n{{ it }}"}
-        ],
+        "parts": [{"part": "store", "id": "base", "title": "Where: # things are", "prompt": "Fix\n{{ it }}"}],
         "moves": [{"file": "cli/m3.py", "to": "store"}],
     }
 )
@@ -117,7 +115,7 @@ def test_what_the_agent_says_at_the_second_try_is_in_the_plan(project: Project, 
     assert said[2].endswith(" s, 2,100 tokens, <$0.01)")
     plan = load_plan((project.root / "new.yaml").read_text(), "new.yaml")
     base = next(one for one in plan.subplans if one.id == "base")
-    assert (base.title, base.prompt) == ("Where: # things are", "Mend\n{{ it }}")
+    assert (base.title, base.prompt) == ("Where: # things are", "Fix\n{{ it }}")
     assert "cli/m3.py" in base.files
 
 

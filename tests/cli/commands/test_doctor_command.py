@@ -1,4 +1,4 @@
-"""`weft doctor`: what it says, mends and leaves alone."""
+"""`weft doctor`: what it says, fixes and leaves alone."""
 
 import io
 import json
@@ -177,7 +177,7 @@ def test_what_is_unknown_for_one_reason_is_told_once_and_what_matters_comes_firs
     ]
 
 
-def test_why_something_could_not_be_mended_is_told() -> None:
+def test_why_something_could_not_be_fixed_is_told() -> None:
     told = CheckResult(
         check=Check(id="one", covers="", why="because", examine=lambda _ground: ()),
         finding=problem("much"),
@@ -232,7 +232,7 @@ def test_while_a_run_goes_on_nothing_is_wrong_and_it_is_not_disturbed(patient: P
     assert patient.files()["a"] == "a"
 
 
-def test_two_at_once_mend_all_and_lose_nothing(patient: Patient) -> None:
+def test_two_at_once_fix_all_and_lose_nothing(patient: Patient) -> None:
     patient.plan(FAILS).run()
     patient.write(at=patient.worktree("group/bad"), mine="in no commit\n")
     patient.kill_all_but_the_step()
@@ -255,7 +255,7 @@ def test_two_at_once_mend_all_and_lose_nothing(patient: Patient) -> None:
     assert everything(patient) == before
 
 
-def test_within_a_step_it_mends_nothing(patient: Patient) -> None:
+def test_within_a_step_it_fixes_nothing(patient: Patient) -> None:
     env = {**patient.environ, "WEFT_RUN": "r", "WEFT_SUBPLAN": "a"}
     done = subprocess.run(
         [*WEFT, "doctor", "--fix"], cwd=patient.root, env=env, capture_output=True, text=True, check=False

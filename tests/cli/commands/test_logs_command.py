@@ -90,7 +90,7 @@ failure_mode: continue_on_error
 retries: 1
 subplans:
   - {id: fine, steps: [{id: work, run: "echo fine"}]}
-  - id: mended
+  - id: fixed
     steps:
       - {id: work, run: "true"}
       - {id: check, run: "[ -e tried ] || { touch tried; echo wrong; exit 1; }", on_fail: {retry_from: work}}

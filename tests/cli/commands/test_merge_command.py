@@ -441,7 +441,7 @@ def test_where_it_cannot_be_told_what_somebody_works_at_nothing_is_done(reposito
 
 def test_what_goes_wrong_is_told_as_it_is(repository: Repository) -> None:
     class Deaf(MergeObserver):
-        def hears(self, events: Sequence[Recorded]) -> None:
+        def receive(self, events: Sequence[Recorded]) -> None:
             raise LookupError
 
     repository.run()

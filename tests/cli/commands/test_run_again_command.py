@@ -188,11 +188,11 @@ def test_after_a_failure_only_what_failed_is_done_again(project: Project) -> Non
 failure_mode: continue_on_error
 subplans:
   - {{id: good, steps: [{{id: work, run: MARK}}]}}
-  - {{id: bad, steps: [{{id: work, run: "MARK; [ -e {project.outside}/mended ]"}}]}}
+  - {{id: bad, steps: [{{id: work, run: "MARK; [ -e {project.outside}/fixed ]"}}]}}
   - {{id: after, depends_on: [bad], steps: [{{id: work, run: MARK}}]}}
 """)
     assert project.weft("run", "-q").exit_code == 1
-    (project.outside / "mended").touch()
+    (project.outside / "fixed").touch()
     again = project.weft("run", "-q")
     assert again.exit_code == 0
     assert project.told(again.stderr)[0] == "All 3 slices completed in N s (1 by an earlier run)."

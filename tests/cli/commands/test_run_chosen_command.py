@@ -110,11 +110,11 @@ def test_so_it_does_what_an_earlier_run_had_completed_of_the_rest(project: Proje
 failure_mode: continue_on_error
 subplans:
   - {{id: a, steps: [{{id: work, run: MARK}}]}}
-  - {{id: b, depends_on: [a], steps: [{{id: work, run: "MARK; [ -e {project.outside}/mended ]"}}]}}
+  - {{id: b, depends_on: [a], steps: [{{id: work, run: "MARK; [ -e {project.outside}/fixed ]"}}]}}
   - {{id: c, steps: [{{id: work, run: MARK}}]}}
 """)
     assert project.weft("run", "-q").exit_code == 1
-    (project.outside / "mended").touch()
+    (project.outside / "fixed").touch()
     assert project.weft("run", "b", "-q").exit_code == 0
     again = project.weft("run", "-q")
     assert project.told(again.stderr)[0] == "All 3 slices completed in N s (3 by an earlier run)."

@@ -346,16 +346,16 @@ class Watching:
     def __init__(self) -> None:
         self.seen: set[bool] = set()
 
-    def begins(self, begun: RunSetup) -> None:
+    def start(self, begun: RunSetup) -> None:
         pass
 
-    def hears(self, events: Sequence[Recorded]) -> None:
+    def receive(self, events: Sequence[Recorded]) -> None:
         self.seen.add(gc.isenabled())
 
-    def looks(self) -> None:
+    def refresh(self) -> None:
         pass
 
-    def stops(self, times: int) -> None:
+    def show_stop(self, times: int) -> None:
         pass
 
 

@@ -69,7 +69,7 @@ def test_the_view_agrees_with_the_engine_and_can_be_shown_at_any_time(mode, seed
     paths = view.outline.paths[1:]
     assert [view.row(path).state for path in paths] == [run.engine.tracker.state(path) for path in paths]
     assert view.state == run.state
-    assert [*view.shelves.running, *view.shelves.asking, *view.shelves.waiting] == []
+    assert [*view.row_index.running, *view.row_index.asking, *view.row_index.waiting] == []
     assert list(view.under_way()) == []
-    assert bool(view.shelves.failed) is (run.state == "failed"), "every failed run says what was to blame"
+    assert bool(view.row_index.failed) is (run.state == "failed"), "every failed run says what was to blame"
     assert summary_lines(view, run.seconds)

@@ -65,7 +65,7 @@ def reader(tmp_path: Path, journal: Journal) -> LineObserver:
         history=journal,
     )
     reader = LineObserver(quiet=True)
-    reader.begins(begun)
+    reader.start(begun)
     return reader
 
 
@@ -73,15 +73,15 @@ def test_the_history_of_a_run_is_read_when_something_new_has_happened(
     reader: LineObserver, journal: Journal
 ) -> None:
     assert journal.read == 0
-    reader.hears(journal.events[2:3])  # the journal has it by then, and more
+    reader.receive(journal.events[2:3])  # the journal has it by then, and more
     assert journal.read == 3
     assert reader.view.counts[State.COMPLETED] == 1
     assert reader.view.counts[State.RUNNING] == 1
 
 
 def test_what_was_read_of_the_history_is_not_read_again(reader: LineObserver, journal: Journal) -> None:
-    reader.hears(journal.events[2:3])
-    reader.hears(journal.events[3:])
+    reader.receive(journal.events[2:3])
+    reader.receive(journal.events[3:])
     assert journal.read == 3
     assert reader.view.counts[State.COMPLETED] == 2
 

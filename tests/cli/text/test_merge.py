@@ -7,7 +7,7 @@ from weft.engine.messages.events import Recorded
 
 def heard(teller: MergeObserver, step: str, outcome: str, **data: object) -> None:
     event = make_event(kind="step_finished", subplan="cli", step=step, outcome=outcome, data=data)
-    teller.hears([Recorded(seq=1, at=0.0, run="r1", event=event)])
+    teller.receive([Recorded(seq=1, at=0.0, run="r1", event=event)])
 
 
 def test_what_failed_is_told_with_the_end_of_its_output() -> None:

@@ -21,7 +21,7 @@ def notes() -> Story:
 
 
 def heard(story: Story, *happenings) -> list[str]:
-    """What a quiet reader hears, at the time, of what happens."""
+    """The lines that a quiet observer prints."""
     lines: list[str] = []
     for happens in happenings:
         happens()

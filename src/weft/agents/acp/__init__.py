@@ -1,4 +1,4 @@
-"""Agents that are servers of the Agent Client Protocol: they speak JSON-RPC with an editor, whose part Weft plays.
+"""Agents that are servers of the Agent Client Protocol: they speak JSON-RPC with an editor. Weft plays its part.
 
 For each step, Weft starts a client process, which starts the server and talks to it over standard input and
 output.

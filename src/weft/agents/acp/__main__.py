@@ -15,10 +15,10 @@ from typing import BinaryIO, assert_never
 
 from msgspec.structs import asdict
 
-from weft.agents.acp.client import Brief, Client
+from weft.agents.acp.client import Client, TurnBrief
 from weft.agents.acp.outcomes import Completed, End, Failed, ServerError, Stopped, Unavailable
 from weft.agents.acp.server import INSTALL, Exchange, Server, log_line
-from weft.agents.shared.failures import Failure, diagnose
+from weft.agents.shared.failures import ReportedFailure, diagnose
 from weft.agents.shared.result_writer import COULD_NOT, FAILURE, Reporter
 from weft.agents.shared.text import one_line
 from weft.engine.messages.facts import StepOutcome
@@ -29,7 +29,7 @@ from weft.terms import MICRO
 
 def main(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO) -> int:
     stop = _watch_sigterm()
-    brief = Brief(
+    brief = TurnBrief(
         server=_server_name(argv),
         prompt=stdin.read().decode(errors="replace"),
         cwd=os.getcwd(),  # noqa: PTH109
@@ -76,6 +76,8 @@ class _Session:
         try:
             exchange.run(self._report)
         finally:
+            # In any case, also after an exception: a server left behind would keep working in the worktree and
+            # cost money.
             code = server.close()
         return exchange.end(code)
 
@@ -111,6 +113,8 @@ class _Session:
             case Stopped():
                 pending = self._client.waits_for or "initialize"
                 message = f"stopped before {self._client.name} answered `{pending}`"
+                # The exit code of a shell whose program was killed by that signal; the supervisor knows that Weft
+                # asked for the stop.
                 return self._report_failure(message, 128 + signal.SIGTERM)
             case _:
                 assert_never(end)
@@ -118,7 +122,7 @@ class _Session:
     def _report_server_error(self, end: ServerError) -> int:
         client = self._client
         program = AgentProgram(name="acp", doc="the server", title=client.name, sign_in=client.sign_in)
-        diagnosis = diagnose(Failure(text=end.text, status=end.status), program, at=time.time())
+        diagnosis = diagnose(ReportedFailure(text=end.text, status=end.status), program, at=time.time())
         code = FAILURE if diagnosis.how is StepOutcome.FAILED else COULD_NOT
         return self._report_failure(diagnosis.message + end.more, code, limited_until=diagnosis.until)
 

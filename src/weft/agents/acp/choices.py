@@ -13,7 +13,7 @@ CAUTIOUS = ("plan", "read-only", "read_only", "smart_approve", "approve", "ask",
 """Names of modes, the most restrictive first. The last ones ask before they write."""
 
 
-class Choice(NamedTuple):
+class SessionChoice(NamedTuple):
     """A request that selects a model or a mode."""
 
     method: str
@@ -32,9 +32,9 @@ class Offer(NamedTuple):
     key: str
     params: Mapping[str, Any]
 
-    def choose(self, value: str) -> Choice | None:
+    def choose(self, value: str) -> SessionChoice | None:
         """Returns the request that selects the value; None if it is selected already."""
-        return None if value == self.current else Choice(self.method, {**self.params, self.key: value})
+        return None if value == self.current else SessionChoice(self.method, {**self.params, self.key: value})
 
 
 def list_offers(session: object, setting: str) -> list[Offer]:
@@ -71,7 +71,7 @@ def _values_of(entries: list[Mapping[str, Any]], key: str) -> tuple[str, ...]:
     return tuple(entry[key] for entry in entries if isinstance(entry.get(key), str))
 
 
-def choose_cautious_mode(session: object) -> Choice | None:
+def choose_cautious_mode(session: object) -> SessionChoice | None:
     """Returns the choice of the most restrictive mode; None if there is none, or if it is selected already."""
     for name in CAUTIOUS:
         for offer in list_offers(session, "mode"):

@@ -11,7 +11,7 @@ The client offers no services for files or terminals; all servers have their own
 
 from typing import Any, NamedTuple
 
-from weft.agents.acp.choices import Choice, choose_cautious_mode, list_offers
+from weft.agents.acp.choices import SessionChoice, choose_cautious_mode, list_offers
 from weft.agents.acp.last_message import LastMessage
 from weft.agents.acp.messages import Message, method_not_found, notification, request, response
 from weft.agents.acp.outcomes import (
@@ -33,7 +33,7 @@ _SHOWN = 10
 _CAPABILITIES = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
 
 
-class Brief(NamedTuple):
+class TurnBrief(NamedTuple):
     """The task of one conversation."""
 
     server: str
@@ -64,7 +64,7 @@ Out = Send | Log
 class Client:
     """The state of the conversation. `end` is set when it is over."""
 
-    def __init__(self, brief: Brief) -> None:
+    def __init__(self, brief: TurnBrief) -> None:
         self.end: End | None = None
         self.name = brief.server
         self.sign_in = describe_sign_in(brief.server, None)
@@ -76,7 +76,7 @@ class Client:
         self._brief = brief
         self._number = 0
         self._introduction: object = None
-        self._choices: list[Choice] = []
+        self._choices: list[SessionChoice] = []
         self._last_message = LastMessage()
         self._kinds: dict[str, object] = {}
         self._used_tools = False
@@ -105,6 +105,7 @@ class Client:
     def stop(self) -> list[Out]:
         """Cancels the turn. The server confirms by responding to the prompt."""
         self._is_stopping = True
+        # Before the prompt there is no turn to cancel and nothing has been spent, so the end needs no answer.
         if self.waits_for != "session/prompt":
             self.end = Stopped()
             return []
@@ -148,6 +149,8 @@ class Client:
         self.name = one_line(as_text(value_at(about, "title") or value_at(about, "name"))) or self.name
         self.sign_in = describe_sign_in(self.name, value_at(result, "authMethods"))
         version = value_at(result, "protocolVersion")
+        # A server may answer with a version of its own. By the protocol the client then has to end the
+        # conversation.
         if type(version) is not int or version != VERSION:
             return self._finish(
                 Failed(_OTHER_VERSION.format(name=self.name, version=one_line(as_text(version))))
@@ -164,6 +167,7 @@ class Client:
             if value_at(can, "sessionCapabilities", "fork") is None:
                 return self._finish(Failed(_NO_FORK.format(name=self.name)))
             return self._send_request("session/fork", where)
+        # `load` replays the whole history and `resume` does not, but more servers support `load`.
         if value_at(can, "loadSession") is True:
             return self._send_request("session/load", where)
         if value_at(can, "sessionCapabilities", "resume") is not None:
@@ -181,6 +185,7 @@ class Client:
         mode = choose_cautious_mode(result) if self._brief.read_only else None
         if mode is not None:
             self._choices.append(mode)
+        # Continuing with another model than the plan names could cost many times as much.
         if self._brief.model is not None and not self._choose_model(self._brief.model, result):
             return []
         return self._send_next()
@@ -218,6 +223,8 @@ class Client:
         if self._is_stopping:
             return self._finish(Stopped())
         text = self._last_message.text
+        # Some servers end a turn without any error when the model's answer was empty; that must not count as
+        # success.
         did_nothing = not text.strip() and not self._used_tools
         return self._finish(
             interpret_turn_end(self.name, self._introduction, result, text, did_nothing=did_nothing)
@@ -227,6 +234,7 @@ class Client:
 
     def _handle_request(self, number: object, method: str, params: object) -> list[Out]:
         if method != "session/request_permission":
+            # An answer is needed even so: a server that waits for one would hang until the time limit of the step.
             return [Send(method_not_found(number, method))]
         self._last_message.pause()
         self._used_tools = True

@@ -33,7 +33,7 @@ class Completed(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """A failure whose reason is certain."""
+    """A failure with a certain reason."""
 
     why: str
 

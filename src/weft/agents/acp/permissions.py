@@ -1,7 +1,7 @@
 """Answers to a server's requests for permission. Pure.
 
 No person is present to answer, so every request is allowed, once each time. A read-only step allows only tools
-whose declared kind reads. A server need not ask at all; Weft checks elsewhere that a read-only step changed
+of a declared kind that reads. A server need not ask at all; Weft checks elsewhere that a read-only step changed
 nothing.
 """
 
@@ -24,6 +24,7 @@ def is_allowed(kind: object, *, read_only: bool) -> bool:
 def choose_option(params: object, *, allowed: bool) -> Mapping[str, Any]:
     """Returns the response that picks a fitting option; it cancels the request if no option fits."""
     options = list_objects(value_at(params, "options"))
+    # `once` first: an `always` may be stored in the user's own configuration and outlive the step.
     for kind in _ALLOW if allowed else _REJECT:
         for option in options:
             if option.get("kind") == kind and isinstance(option.get("optionId"), str):

@@ -79,6 +79,7 @@ class Server:
         process = self._process
         for pipe in (process.stdin, process.stdout, process.stderr):
             assert pipe is not None
+            # The pipe may hold unsent data for a server that no longer reads it.
             with suppress(OSError):
                 pipe.close()
         ends_itself = self._wait_for_exit()
@@ -128,6 +129,8 @@ class Exchange:
             self._perform(self._client.start())
             while self._client.end is None and not self._is_over:
                 ready = selector.select(None if self._deadline is None else self._deadline - monotonic())
+                # Only with a deadline can `select` return nothing: the server has not confirmed the cancellation
+                # in time.
                 if not ready:
                     break
                 for key, _ in ready:
@@ -219,6 +222,7 @@ class Exchange:
         client = self._client
         if client.end is not None:
             return client.end
+        # Weft asked for the stop, so whatever the server did afterwards is not its fault.
         if self._deadline is not None:
             return Stopped()
         last_words = self._last_words()
@@ -227,6 +231,8 @@ class Exchange:
                 f"{client.name} {_CANNOT_RUN[code]} (exit code {code}): {last_words}; {INSTALL}"
             )
         unfinished = f"{client.name} {_describe_exit(code)} before it answered `{client.waits_for}`"
+        # A server that exits with an error usually says why on standard error, and that can be a limit or a bad
+        # key.
         if code is not None and code > 0 and last_words:
             return ServerError(last_words, more=f" ({unfinished})")
         return Failed(

@@ -71,6 +71,8 @@ class Spending:
     @property
     def cost(self) -> int | None:
         """The cost of this turn in micro-dollars."""
+        # A resumed conversation without a mark, or a total that shrank: the difference would be wrong, so it is
+        # unknown.
         if self._total is None or self._before is None or self._total < self._before:
             return None
         return self._total - self._before or None
@@ -97,6 +99,8 @@ def _parse_tokens(usage: object) -> Usage | int | None:
     total = read_count(value_at(usage, "totalTokens")) or None
     if input_tokens is None or output_tokens is None or total is None:
         return total
+    # The protocol does not say whether cached tokens are part of the input. The total reveals which way a server
+    # counts.
     disjoint_sum = input_tokens + output_tokens + cache_read + cache_written
     if total in {disjoint_sum, disjoint_sum + thinking}:
         return Usage(

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from weft.agents.builtin.agent import CouldNotAskError, Work
 from weft.agents.builtin.failures import LIMITED, UNAVAILABLE, RequestFailure
-from weft.agents.builtin.record import Record
+from weft.agents.builtin.record import AgentRecord
 from weft.agents.builtin.settings import read_settings
 from weft.agents.shared.result_writer import COULD_NOT, FAILURE
 from weft.agents.shared.usage_limits import UNKNOWN
@@ -32,7 +32,7 @@ def _stop(_signal: int, _frame: FrameType | None) -> None:
 
 
 def main(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO) -> int:
-    record = Record(environ.get("WEFT_RESULT") or None)
+    record = AgentRecord(environ.get("WEFT_RESULT") or None)
     signal.signal(signal.SIGTERM, _stop)
     try:
         return _work(argv, environ, stdin, record)
@@ -41,11 +41,12 @@ def main(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO) -> in
         return _report_failure(record, str(error), FAILURE)
     except CouldNotAskError as error:
         return _report_request_failure(record, error.failure)
+    # What was spent so far is in the result file already, and the conversation too, so nothing is left to write.
     except _StoppedError:
         return 128 + signal.SIGTERM
 
 
-def _work(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO, record: Record) -> int:
+def _work(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO, record: AgentRecord) -> int:
     settings = read_settings(argv, environ)
     conversation = record.load(settings.session)
     end = Work(settings, record, os.getcwd(), environ).do(conversation, stdin.read().decode(errors="replace"))  # noqa: PTH109
@@ -56,7 +57,7 @@ def _work(argv: Sequence[str], environ: Mapping[str, str], stdin: BinaryIO, reco
     return 0
 
 
-def _report_request_failure(record: Record, failure: RequestFailure) -> int:
+def _report_request_failure(record: AgentRecord, failure: RequestFailure) -> int:
     if failure.kind != UNAVAILABLE:  # if the connection broke, the cost of the request is not known
         record.report_spending()
     limit_keys = {"limited_for": UNKNOWN if failure.wait is None else failure.wait}
@@ -65,7 +66,7 @@ def _report_request_failure(record: Record, failure: RequestFailure) -> int:
     return _report_failure(record, failure.message, code, **report_keys)
 
 
-def _report_failure(record: Record, message: str, code: int, **more: object) -> int:
+def _report_failure(record: AgentRecord, message: str, code: int, **more: object) -> int:
     record.update(error=message, **more)
     sys.stderr.buffer.write(f"error: {message}\n".encode(errors="replace"))
     return code

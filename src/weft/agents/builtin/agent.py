@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Mapping
 
-from weft.agents.builtin.chat import Brief
+from weft.agents.builtin.chat import RequestBrief
 from weft.agents.builtin.conversation import (
     Conversation,
     ModelAnswer,
@@ -22,9 +22,18 @@ from weft.agents.builtin.failures import (
     malformed_answer,
     retry_delay,
 )
-from weft.agents.builtin.loop import SKIPPED, Ask, End, Use, add_answer, add_results, decide_next, is_done
-from weft.agents.builtin.record import Record
-from weft.agents.builtin.settings import Settings
+from weft.agents.builtin.loop import (
+    SKIPPED,
+    AskModel,
+    End,
+    UseTools,
+    add_answer,
+    add_results,
+    decide_next,
+    is_done,
+)
+from weft.agents.builtin.record import AgentRecord
+from weft.agents.builtin.settings import AgentSettings
 from weft.agents.builtin.tools import Toolbox, list_tools
 from weft.agents.builtin.transport import ConnectionFailedError, post
 from weft.agents.builtin.values import as_object
@@ -56,7 +65,9 @@ class CouldNotAskError(Exception):
 class Work:
     """One task of the agent: the model, its tools and the record."""
 
-    def __init__(self, settings: Settings, record: Record, root: str, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, settings: AgentSettings, record: AgentRecord, root: str, environ: Mapping[str, str]
+    ) -> None:
         self._settings = settings
         self._record = record
         self._environ = environ
@@ -66,7 +77,7 @@ class Work:
             read_only=settings.read_only,
             command_timeout=settings.options.command_timeout,
         )
-        self._brief = Brief(
+        self._brief = RequestBrief(
             model=settings.model,
             system=_SYSTEM.format(root=root, rights=_NO_RIGHTS if settings.read_only else _RIGHTS),
             tools=[tool.describe() for tool in list_tools(read_only=settings.read_only)],
@@ -87,15 +98,18 @@ class Work:
             match decide_next(
                 conversation, requests=requests, most_requests=self._settings.options.max_turns
             ):
-                case Ask():
+                case AskModel():
+                    # Saved before the request: if the process dies while the model answers, a resumed step asks
+                    # again with the same messages.
                     self._record.save(conversation)
                     requests += 1
                     answer = self._ask(conversation)
+                    # Before the answer is judged: a refused answer has been paid for as well.
                     self._record.add_spending(answer)
                     if answer.refused:
                         return End(failed=f"the model refused: {one_line(answer.refused)}")
                     conversation = add_answer(conversation, answer)
-                case Use(calls):
+                case UseTools(calls):
                     conversation = add_results(conversation, self._use(calls))
                 case End() as end:
                     self._record.save(conversation)
@@ -106,6 +120,7 @@ class Work:
         is_over = False
         for call in calls:
             _log(f"{call.name} {json.dumps(call.arguments)}")
+            # Every call needs a result, or the provider rejects the next request of a resumed conversation.
             results.append((call.id, SKIPPED if is_over else self._tools.use(call)))
             is_over = is_over or is_done(call)
         return tuple(results)

@@ -20,7 +20,7 @@ KEY, BASE = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 OFFICIAL = "https://api.openai.com/v1"
 
 
-class Brief(NamedTuple):
+class RequestBrief(NamedTuple):
     """The parts of each request that do not change during a conversation."""
 
     model: str
@@ -38,7 +38,7 @@ def headers(key: str | None) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
-def encode_request(conversation: Conversation, brief: Brief) -> dict[str, Any]:
+def encode_request(conversation: Conversation, brief: RequestBrief) -> dict[str, Any]:
     messages = [{"role": "system", "content": brief.system}]
     for message in conversation:
         messages += _encode_message(message)
@@ -58,6 +58,8 @@ def _encode_message(message: UserMessage | ModelMessage | ToolResults) -> list[d
                 {"role": "tool", "tool_call_id": call_id, "content": output} for call_id, output in results
             ]
         case ModelMessage(text, calls, api, raw):
+            # The original is sent back where possible: providers add fields of their own, such as signatures of
+            # thoughts.
             tool_calls = list(raw) if api == NAME and raw else [_encode_call(call) for call in calls]
             fields = {"tool_calls": tool_calls} if tool_calls else {}
             return [{"role": "assistant", "content": text or None, **fields}]

@@ -110,6 +110,7 @@ def trim_results(conversation: Conversation, most_characters: int) -> Conversati
     """Replaces the oldest tool outputs by a note until the rest fits. The latest outputs always stay."""
     remaining = most_characters
     messages: list[Message] = []
+    # From the newest to the oldest, since the room goes to the newest results.
     for message in reversed(conversation):
         if isinstance(message, ToolResults):
             size = sum(len(text) for _, text in message.results)

@@ -75,7 +75,7 @@ def http_failure(
     message, code = _parse_error(body)
     summary = f"HTTP {status}: {message}" if message else f"HTTP {status}"
     if status in {_TOO_MANY, _OVERLOADED}:
-        problem = "is overloaded" if status == _OVERLOADED else "cannot be target: a usage limit was met"
+        problem = "is overloaded" if status == _OVERLOADED else "cannot be asked: a usage limit was met"
         return RequestFailure(
             LIMITED,
             f"the model {target.model!r} {problem} ({summary})",
@@ -89,6 +89,7 @@ def http_failure(
         )
     if status == _NOT_FOUND:
         return _model_not_found(target, message, summary)
+    # A redirect, mostly: the address is that of a website and not of an API.
     if status < _FIRST_ERROR:
         return RequestFailure(
             REFUSED, f"{target.url} answers as no model does ({summary}); fix {target.base}", again=False
@@ -144,6 +145,7 @@ def seconds_until_reset(headers: Mapping[str, str], *, now: float) -> float | No
 def _is_exhausted_reset(name: str, headers: Mapping[str, str]) -> bool:
     if "ratelimit" not in name or "reset" not in name:
         return False
+    # Providers send all their limits with each response; only those without anything left explain the failure.
     return _parse_number(headers.get(name.replace("reset", "remaining"), "0"), 1) == 0
 
 
@@ -160,6 +162,7 @@ def _parse_wait(value: str | None, now: float) -> float | None:
     number = _parse_number(value, 1)
     if number is None:
         return _parse_duration(value or "") or _parse_date(value or "", now)
+    # Some providers send a point in time instead of a span, in seconds or in milliseconds.
     if number > _EPOCH:
         number = (number / 1000 if number > _MILLISECONDS else number) - now
     return max(number, 0.0)

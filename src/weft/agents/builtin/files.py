@@ -124,6 +124,8 @@ class Files:
 
     def _place_to_write(self, path: str) -> str:
         place = self._place(path)
+        # Hooks and configuration in `.git` would run code outside of any sandbox. Lowercase, for file systems
+        # without case.
         if _GIT in self._name(place).lower().split("/"):
             raise ToolError(f"{path!r} is git's own; nothing may be written there")
         if place == self._root:
@@ -187,6 +189,7 @@ def _limit_time(seconds: int) -> Generator[None]:
     def raise_timeout(_signal: int, _frame: FrameType | None) -> None:
         raise ToolError(f"the search took longer than {seconds} seconds; try a simpler expression")
 
+    # A signal is the only way to interrupt the regular-expression engine, which runs in C and checks nothing else.
     previous_handler = signal.signal(signal.SIGALRM, raise_timeout)
     signal.alarm(seconds)
     try:

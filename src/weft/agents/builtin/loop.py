@@ -21,11 +21,11 @@ SKIPPED = "Not run: `done` was called before it."
 _CUT = "Your answer was cut off, as it was too long. Go on, in smaller steps."
 
 
-class Ask(NamedTuple):
+class AskModel(NamedTuple):
     """Send the conversation to the model."""
 
 
-class Use(NamedTuple):
+class UseTools(NamedTuple):
     """Run these tool calls."""
 
     calls: tuple[ToolCall, ...]
@@ -39,13 +39,15 @@ class End(NamedTuple):
     """The reason for a failure; empty on success."""
 
 
-def decide_next(conversation: Conversation, *, requests: int, most_requests: int) -> Ask | Use | End:
+def decide_next(
+    conversation: Conversation, *, requests: int, most_requests: int
+) -> AskModel | UseTools | End:
     """Returns the next move, given the number of requests to the model so far and the limit on them."""
     match conversation[-1]:
         case ModelMessage(text, ()):
             return End(text) if text.strip() else End(failed="the model said nothing and called nothing")
         case ModelMessage(_, calls):
-            return Use(calls)
+            return UseTools(calls)
         case ToolResults():
             done_call = _find_done_call(conversation)
             if done_call is not None:
@@ -55,7 +57,7 @@ def decide_next(conversation: Conversation, *, requests: int, most_requests: int
     if requests >= most_requests:
         turns = "1 turn" if most_requests == 1 else f"{most_requests} turns"
         return End(failed=f"stopped after {turns}, before the model had finished; `--max-turns` allows more")
-    return Ask()
+    return AskModel()
 
 
 def _find_done_call(conversation: Conversation) -> ToolCall | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from weft.agents.builtin.chat import Brief
+from weft.agents.builtin.chat import RequestBrief
 from weft.agents.builtin.conversation import (
     Conversation,
     ModelAnswer,
@@ -34,7 +34,7 @@ def headers(key: str | None) -> dict[str, str]:
     return {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
 
 
-def encode_request(conversation: Conversation, brief: Brief) -> dict[str, Any]:
+def encode_request(conversation: Conversation, brief: RequestBrief) -> dict[str, Any]:
     messages = [_encode_message(message) for message in conversation]
     # The next request starts with the same messages, so the cache mark goes to the last block.
     last = messages[-1]["content"][-1]
@@ -64,6 +64,7 @@ def _encode_message(message: UserMessage | ModelMessage | ToolResults) -> dict[s
                 ],
             }
         case ModelMessage(text, calls, api, raw):
+            # Thinking blocks carry signatures and must come back exactly as they were.
             blocks = list(raw) if api == NAME and raw else _encode_blocks(text, calls)
             return {"role": "assistant", "content": blocks}
 

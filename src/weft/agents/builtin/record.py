@@ -23,7 +23,7 @@ _RESULT, _SESSION = ".result.json", ".session.json"
 _PARTS = 2
 
 
-class Record:
+class AgentRecord:
     """The report and the conversation of one process."""
 
     def __init__(self, result_file: str | None) -> None:
@@ -39,6 +39,7 @@ class Record:
 
     def add_spending(self, answer: ModelAnswer) -> None:
         self._tokens += answer.used
+        # One unknown cost makes the sum unknown; a sum of the others would look like a complete one.
         self._cost = None if self._cost is None or answer.cost is None else self._cost + answer.cost
         self.report_spending()
 
@@ -67,6 +68,7 @@ class Record:
         if session is None:
             return ()
         parts = session.split("/")
+        # The name comes from a plan or from another agent, and must not lead out of the directory of the logs.
         if self._file is None or len(parts) != _PARTS or {"", ".", ".."} & set(parts):
             raise InputError(f"there is no conversation {session!r} to resume")
         try:

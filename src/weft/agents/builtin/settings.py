@@ -27,7 +27,7 @@ class Api(Protocol):
 
     def headers(self, key: str | None) -> dict[str, str]: ...
 
-    def encode_request(self, conversation: Conversation, brief: chat.Brief) -> dict[str, Any]: ...
+    def encode_request(self, conversation: Conversation, brief: chat.RequestBrief) -> dict[str, Any]: ...
 
     def decode_answer(self, body: Mapping[str, Any]) -> ModelAnswer: ...
 
@@ -50,7 +50,7 @@ class Options(NamedTuple):
     """Seconds before the first retry; each further one waits twice as long."""
 
 
-class Settings(NamedTuple):
+class AgentSettings(NamedTuple):
     """The options together with the settings from the environment."""
 
     options: Options
@@ -123,7 +123,7 @@ _OPTIONS: dict[str, tuple[str, Callable[[str], object]]] = {
 }
 
 
-def read_settings(args: Sequence[str], environ: Mapping[str, str]) -> Settings:
+def read_settings(args: Sequence[str], environ: Mapping[str, str]) -> AgentSettings:
     """Combines options and environment; raises `InputError` that says what is missing."""
     options = parse_options(args)
     model = environ.get("WEFT_MODEL")
@@ -134,9 +134,10 @@ def read_settings(args: Sequence[str], environ: Mapping[str, str]) -> Settings:
     # A local server often needs no key; the provider's own address always does.
     if key is None and base == api.OFFICIAL:
         raise InputError(f"{api.KEY} is not set: there is no key for {base}; {_HOW_TO_SET}")
+    # Such a key would fail inside the HTTP library, with a message that prints it.
     if key is not None and not (key.isascii() and key.isprintable()):
         raise InputError(f"{api.KEY} contains characters that no key has, such as a line break; set it again")
-    return Settings(
+    return AgentSettings(
         options=options,
         api=api,
         url=api.request_url(base),

@@ -67,6 +67,7 @@ def run(command: str, *, root: str, environ: Mapping[str, str], seconds: float) 
     except (OSError, ValueError) as error:  # the command is too long, or contains a NUL character
         output.add(f"it could not be started: {error}".encode())
     finally:
+        # In any case, also on SIGTERM: a command of the model must not outlive the step.
         code = _end_processes(process, mark)
     ending = f"exit code {code}" if ended_in_time else f"ended, as it took longer than {seconds:g} seconds"
     return f"{output.text()}\n[{ending if process else 'failed'}]"
@@ -96,6 +97,8 @@ def _collect_output(process: subprocess.Popen[bytes], output: Output, deadline: 
                     for _ in range(_LAST_READS):
                         _read_chunk(pipe, output)
                     return True
+                # The end of the pipe is not the end of the shell: a command can close its output and go on
+                # working.
                 if not _read_chunk(pipe, output):
                     selector.unregister(pipe)
             return False

@@ -110,6 +110,7 @@ def _open_connection(
         (proxy.hostname or "", proxy.port or _PORTS["http"]) if proxy else (host, port)
     )
     proxy_headers = _proxy_headers(proxy)
+    # A proxy gets the whole URL for plain HTTP, and a tunnel for HTTPS.
     if parts.scheme == "http":
         plain = http.client.HTTPConnection(connect_host, connect_port, timeout=timeout)
         return (plain, parts.geturl(), proxy_headers) if proxy else (plain, target, {})

@@ -19,7 +19,7 @@ from weft.engine.messages.facts import StepOutcome
 from weft.plan.agent_program import AgentProgram
 
 
-class Failure(Struct, frozen=True, kw_only=True):
+class ReportedFailure(Struct, frozen=True, kw_only=True):
     """An error that a program reported."""
 
     text: str
@@ -82,11 +82,15 @@ _REFUSED = (401, 403)
 _NOT_FOUND = 404
 
 
-def diagnose(failure: Failure, program: AgentProgram, *, at: float, model_origin: str = "") -> Diagnosis:
+def diagnose(
+    failure: ReportedFailure, program: AgentProgram, *, at: float, model_origin: str = ""
+) -> Diagnosis:
     """Sorts a failure into limited, infra or failed. `model_origin` names the part of the plan with the model."""
+    # The patterns are not linear in the worst case, and an agent can report megabytes as its error.
     text = failure.text[:_LONGEST]
     status = failure.status or _status(text)
     message = one_line(text)
+    # The order matters: a limit is often sent with a text that also matches a passing fault or a missing model.
     if _is_limit(text, status):
         until = clamp_reset_time(failure.until or find_reset_time(text, at=at), at=at)
         return Diagnosis(how=StepOutcome.LIMITED, message=f"it met a usage limit: {message}", until=until)
@@ -98,7 +102,7 @@ def diagnose(failure: Failure, program: AgentProgram, *, at: float, model_origin
     return Diagnosis(how=StepOutcome.FAILED, message=message + advice, lasting=is_lasting(text, status))
 
 
-def is_session_gone(failure: Failure | None) -> bool:
+def is_session_gone(failure: ReportedFailure | None) -> bool:
     """Returns whether the conversation that the step was to resume no longer exists."""
     return failure is not None and _SESSION.search(failure.text[:_LONGEST]) is not None
 

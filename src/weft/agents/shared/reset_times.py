@@ -15,6 +15,7 @@ _IS = r"[\"']?[:=\s]{1,3}[\"']?"
 
 def find_reset_time(text: str, *, at: float) -> float | None:
     """Returns the end of the limit in seconds since 1970, or None. Spans such as `in 5 minutes` start at `at`."""
+    # From the most to the least explicit: `retry in 5 minutes` means more than a bare date elsewhere in the text.
     for pattern, read in _PATTERNS:
         match = re.search(pattern, text[:_LONGEST], re.IGNORECASE)
         if match is not None:

@@ -13,8 +13,8 @@ limited_until  it met a usage limit that ends at this time: ISO 8601 (UTC if it 
 limited_for    the same, in seconds from the end of the process
 
 `null` counts as absent. Each key is read by itself: an invalid value is reported and ignored, because the other
-keys may say that the work failed, or what it cost. An invalid `limited_…` still means a limit whose end is not
-known.
+keys may say that the work failed, or what it cost. An invalid `limited_…` still means a limit with an unknown
+end.
 """
 
 import json
@@ -99,6 +99,7 @@ def _read_lines(text: str, at: float) -> Report:
 
 def _build_report(keys: "_Keys", at: float) -> Report:
     tokens = keys.take("tokens", _parse_tokens)
+    # Asked before the values are taken: an unreadable time is still a limit.
     is_limited = keys.has("limited_until") or keys.has("limited_for")
     until = keys.take("limited_until", _parse_time)
     seconds = keys.take("limited_for", _parse_seconds)

@@ -61,6 +61,7 @@ _OF_A_TEST = re.compile(
 def find_limit_line(text: str) -> str | None:
     """Returns the line near the end of the text that reports a usage limit; None if there is none."""
     last = [line for line in strip_control_codes(text).splitlines() if line.strip()][-_LAST_LINES:]
+    # The last such line is nearest to the reason of the exit.
     return next((line for line in reversed(last) if _reports_limit(line[:_LONGEST_LINE])), None)
 
 

@@ -60,6 +60,8 @@ def find_agents(name: str | None, directory: Path, environ: Mapping[str, str]) -
     try:
         return PlanAgents(plan=load(source, environ=environ), folder=folder_of(source), shown=source.shown)
     except PlanError:
+        # Without a named plan, a broken one must not hide the installed agents: `weft agents` is what a new user
+        # types first.
         if name is not None:
             raise
         return PlanAgents(plan=plan_of_nothing(folder, environ), folder=folder, unread=source.shown)
@@ -122,6 +124,7 @@ def overview(
 
 def _versions(agents: Sequence[Agent], environ: Mapping[str, str], patience: float) -> dict[str, str | None]:
     """Returns the versions of the installed programs that Weft knows."""
+    # An agent with a command of its own may run anything, so it is never started only to print a version.
     used = {AGENT_PROGRAMS[agent.use].program for agent in agents if agent.command is None}
     programs = [name for name in used if name is not None and place_of(name, environ) is not None]
     if not programs:
@@ -142,6 +145,7 @@ def _seen(
         agent=agent,
         is_of_plan=agent.name in found.plan.agents,
         program=program,
+        # A path with a slash is relative to the worktree of a step, which does not exist yet.
         place=None if program is None or "/" in program else place_of(program, around),
         version=None if program is None else versions.get(program),
         signs=None

@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.app.agents.overview import AgentStatus, PlanAgents
-from weft.app.agents.question import AgentQuestion, AgentReply, Tell, ask
+from weft.app.agents.question import AgentQuestion, AgentReply, OnReply, ask
 from weft.app.project.approval import require
 from weft.app.project.places import project_of
 from weft.app.project.plans import project_layer, user_layer
@@ -41,6 +41,7 @@ def to_probe(
     agents = [status.agent for status in chosen if status.is_installed]
     if not chosen:
         raise WeftError("no agent is installed; to see how to install one, type: weft agents")
+    # Agents that only Weft defines run no text of the project; those of the plan or its configuration may.
     if any(agent.name in found.plan.agents for agent in agents):
         _require_approval(found, environ)
     if model is not None:
@@ -67,8 +68,8 @@ def probe(
     environ: Mapping[str, str],
     *,
     timeout: float,
-    tell: Tell = lambda _reply: None,
+    on_reply: OnReply = lambda _reply: None,
 ) -> list[AgentReply]:
-    """Returns a reply of each agent, in the same order; calls `tell` with each reply as soon as it arrives."""
+    """Returns a reply of each agent, in the same order; calls `on_reply` with each reply as soon as it arrives."""
     questions = [AgentQuestion(agent=agent, prompt=PROMPT, step="probe") for agent in agents]
-    return ask(found, questions, environ, timeout=timeout, tell=tell)
+    return ask(found, questions, environ, timeout=timeout, on_reply=on_reply)

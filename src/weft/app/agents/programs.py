@@ -104,6 +104,7 @@ def version_output(program: str, environ: Mapping[str, str], *, patience: float)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+        # Reaps the process and closes the pipe; without it a killed program would stay as a zombie.
         process.communicate()
     lines = output.decode(errors="replace").split("\n")
     return next(

@@ -60,7 +60,7 @@ class AgentReply(Struct, frozen=True, kw_only=True):
         return self.how is StepOutcome.DONE
 
 
-Tell = Callable[[AgentReply], object]
+OnReply = Callable[[AgentReply], object]
 
 
 def ask(
@@ -69,21 +69,26 @@ def ask(
     environ: Mapping[str, str],
     *,
     timeout: float,
-    tell: Tell = lambda _reply: None,
+    on_reply: OnReply = lambda _reply: None,
 ) -> list[AgentReply]:
-    """Returns a reply to each question, in the same order; calls `tell` with each reply as soon as it arrives."""
+    """Returns a reply to each question, in the same order; calls `on_reply` as soon as a reply arrives."""
     if not questions:
         return []
     with tempfile.TemporaryDirectory(prefix="weft-agents-", ignore_cleanup_errors=True) as folder:
         places = Places(Path(folder))
         places.host(_RUN).mkdir(parents=True)
+        # No run takes these jobs over, so the supervisor ends with the last of them.
         host = host_of(places, _RUN, linger=0.0)
-        asking = _Asking(found, questions, environ, places=places, host=host, timeout=timeout, tell=tell)
+        asking = _Asking(
+            found, questions, environ, places=places, host=host, timeout=timeout, on_reply=on_reply
+        )
         try:
             anyio.run(asking.run)
         finally:
+            # The supervisor still writes below the temporary directory; removing that first would leave files
+            # behind.
             host.wait_until_gone()
-    return [asking.told[number] for number in range(len(questions))]
+    return [asking.replies[number] for number in range(len(questions))]
 
 
 class _Asking:
@@ -96,14 +101,14 @@ class _Asking:
         places: Places,
         host: Host,
         timeout: float,
-        tell: Tell,
+        on_reply: OnReply,
     ) -> None:
         self._places = places
         self._host = host
         self._questions = questions
         self._model = found.plan.scopes[ROOT].settings.model
         self._timeout = timeout
-        self._tell = tell
+        self._on_reply = on_reply
         self._jobs = JobFactory(
             run=_RUN,
             plan=found.plan,
@@ -116,7 +121,7 @@ class _Asking:
         )
         self._waiting = list(enumerate(questions))
         self._running: dict[str, tuple[int, Launch, Path]] = {}
-        self.told: dict[int, AgentReply] = {}
+        self.replies: dict[int, AgentReply] = {}
 
     async def run(self) -> None:
         host = self._host
@@ -132,6 +137,8 @@ class _Asking:
         finally:
             for job in self._running:  # the user has interrupted the wait
                 host.stop(job, grace=0.0)
+            # The scope may be cancelled already, and then every await would raise instead of closing the
+            # connection.
             with anyio.CancelScope(shield=True):
                 await host.close()
 
@@ -139,6 +146,8 @@ class _Asking:
         while self._waiting and len(self._running) < AT_ONCE:
             number, question = self._waiting.pop(0)
             launch, cwd = self._launch(number, question), self._places.project / str(number)
+            # Each call has an empty directory: agents read the files around them, and no call may see those of
+            # another.
             cwd.mkdir()
             try:
                 job = self._jobs.job(launch, cwd)
@@ -173,8 +182,8 @@ class _Asking:
             self._note(number, reply_of(self._questions[number].agent, fact, self._timeout))
 
     def _note(self, number: int, reply: AgentReply) -> None:
-        self.told[number] = reply
-        self._tell(reply)
+        self.replies[number] = reply
+        self._on_reply(reply)
 
 
 def reply_of(agent: Agent, fact: Ended, timeout: float) -> AgentReply:

@@ -17,6 +17,8 @@ _TWO = 2
 
 def changed_together(plan: Plan, folder: Path, environ: Mapping[str, str]) -> list[FilePair]:
     """Returns pairs of files that subplans own; none without a repository. Runs git only if it can matter."""
+    # Only subplans that declare `files` own any, and a pair needs two owners. Reading a thousand commits takes a
+    # while.
     if sum(bool(subplan.files) for subplan in plan.subplans) < _TWO or repository_around(folder) is None:
         return []
     from weft.workspaces.git.base.history import changed_together as history  # noqa: PLC0415 - seldom needed

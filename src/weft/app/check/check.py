@@ -64,6 +64,7 @@ def check(
         earlier = read_earlier_runs(compiled.plan, project_of(folder).journal)
         if plan_only:
             return PlanCheck(report, eligibility, earlier=earlier)
+        # A missing program is no obstacle for a slice that the next run does not repeat.
         done = {subplan.path for subplan in eligibility.ineligible if subplan.is_done}
         checks = preflight(compiled.plan, folder, environ, done=done)
         missing = missing_programs(compiled.plan, environ, done=done)

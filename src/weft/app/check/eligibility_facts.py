@@ -25,10 +25,12 @@ def facts_of(plan: Plan, journal: Path, folder: Path, environ: Mapping[str, str]
     try:
         with closing(open_reader(journal)) as reader:
             state = _JournalState(plan, reader)
+    # The plan is wrong in a way that its own load did not report: an old version of it, recorded in the journal.
     except PlanError as error:
         reason = f"the plan of an earlier run, in {journal}: {error.problems[0].message}"
         return Facts(unread={"": reason})
     except WeftError as error:
+        # A journal without any run is the normal state after `weft init`, not an error.
         return NOTHING_YET if str(error) == NOTHING_RUN else Facts(unread={"": str(error)})
     try:
         return state.facts(folder, environ)
@@ -77,6 +79,7 @@ class _JournalState:
             return frozenset(listed.splitlines())
 
         git = Git(folder, environ=environ)
+        # Two calls of git answer for all branches, however many results there are.
         existing, landed = branches(), branches(f"--merged=refs/heads/{self._target}")
         # A person may have merged a branch by hand, which the journal does not record.
         unlanded = [result for result in self.unlanded if not (result.is_done and result.branch in landed)]
@@ -118,6 +121,8 @@ class _Held:
         fold.apply_all(journal.events(last[0].run))
         self._keys = fold.holds.known.keys()
         self._options = _run_option(last[0], journal)
+        # After an edit, the next run starts slices again instead of retrying their merges, unless they continue
+        # unchanged.
         is_same = last[0].digest == plan_digest(plan)
         unmerged = (path for path, step in self._keys if step == InternalStep.MERGE)
         self.unmerged = [path for path in unmerged if is_same or path in continued]

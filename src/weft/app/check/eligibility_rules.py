@@ -160,6 +160,7 @@ def _slices(plan: Plan) -> Iterator[tuple[str, str]]:
 def _settled(path: str, lands_with: str, facts: Facts) -> Ineligible | None:
     """Returns the decision for a slice that is complete, held or unreadable; None for any other."""
     is_done = path in facts.done
+    # A complete slice is judged by the result that it lands with, any other by its own.
     reason = facts.unread.get("") or facts.unread.get(lands_with if is_done else path)
     if reason:
         return Ineligible(path=path, kind=BlockKind.UNREADABLE, unread=reason)

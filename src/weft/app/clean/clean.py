@@ -79,7 +79,9 @@ def clean(
 ) -> list[CleanResult]:
     """Cleans up these plans, or all plans of the project; with `dry_run`, only reports what it would do."""
     places = used_project(absolute(directory))
+    # The lock comes before the first look: what is judged removable must still be so when it is removed.
     with closing(open_reader(places.journal)) as journal, _alone(places, journal):
+        # All names are checked before anything is removed.
         plan_ids = list(dict.fromkeys(record.plan for record in journal.runs()))
         for plan in plans:
             if plan not in plan_ids:
@@ -168,6 +170,8 @@ class _PlanCleaner(Struct, frozen=True, kw_only=True):
         judgement = LeftoverJudge(git, self.last_run.target, commit, worktrees.listed()).judge(leftovers)
         if dry_run or not leftovers:
             return judgement
+        # The target is part of the transaction, unchanged: if it moves meanwhile, the proof no longer holds and
+        # git removes nothing.
         target = RefMove(ref=ref, before=commit, after=commit)
         return remove(git, worktrees, judgement, target=target)
 
@@ -184,6 +188,8 @@ class _PlanCleaner(Struct, frozen=True, kw_only=True):
     def _places(self, name: str) -> Sequence[Path]:
         values = {"slice": {"path": name}, "plan": {"id": self.plan.id}}
         project = self.last_run.recorded_run.places.project
+        # Subplans can have different places for their worktrees, and a leftover does not say which subplan made
+        # it.
         templates = {scope.settings.worktrees for scope in self.plan.scopes}
         return [project / render(template, values) for template in templates]
 
@@ -192,6 +198,8 @@ class _PlanCleaner(Struct, frozen=True, kw_only=True):
         if last.state in FINISHED:
             return None
         is_held = last.state == "waiting"
+        # A waiting run is held, so its work can be landed without running anything; any other run has to be
+        # resumed.
         command = (
             "weft merge" if is_held else structs.replace(self.last_run.recorded_run, run=last).run_command()
         )

@@ -28,6 +28,8 @@ def _remove(homes: Path) -> None:
             for name in names:
                 inner = Path(folder, name)
                 if not inner.is_symlink():
+                    # Go's module cache is read-only, for example, and `rmtree` cannot empty a directory that it
+                    # may not write.
                     inner.chmod(0o700)
         shutil.rmtree(homes)
     except OSError as error:

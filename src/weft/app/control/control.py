@@ -25,7 +25,7 @@ from weft.terms import UNFINISHED
 _CONTROL = kinds_of(PausedEvent, ResumedEvent, RecoveredEvent)
 PATIENCE = 10.0
 """Seconds within which a healthy coordinator takes up a request."""
-LOOKS_EVERY = 0.05
+POLL_INTERVAL = 0.05
 
 Sign = Callable[[], None]
 """Called regularly during a wait, to show that the command is alive."""
@@ -85,10 +85,11 @@ def control_requests_of(recorded_run: RecordedRun) -> ControlRequests:
 def control_requests_in(journal: JournalReader, run: str) -> ControlRequests:
     """Returns the control requests that a run of the journal has taken up."""
     fold = RunFold()
+    # A glimpse is decoded only on demand. Of a long run, a few events in a hundred thousand are control requests.
     for glimpse in journal.notable_events(run):
         if glimpse.kind in _CONTROL:
             fold.apply(glimpse.event(), glimpse.at, glimpse.seq)
-    return fold.wishes
+    return fold.control_requests
 
 
 def steer(
@@ -107,8 +108,12 @@ def steer(
     alive = recorded_run.has_coordinator() and not recorded_run.has_left()
     requests = control_requests_of(recorded_run)
     changed = not all(requests.holds(path, wanted) for path in subplans or ("",))
+    # A stop of the whole run is never a repetition: a second one means "at once".
     if wanted is ControlState.STOP and not subplans:
         changed = True
+    # Without a coordinator, only a resume is worth recording: the pause it ends is in the journal and would hold
+    # the next coordinator too. A pause or a stop of a run that does not run would surprise the user who starts it
+    # next.
     is_requested = alive or (wanted is ControlState.GO and changed)
     if changed and is_requested and recorded_run.state() in UNFINISHED:
         for path in subplans or ("",):
@@ -141,11 +146,13 @@ def await_taken(recorded_run: RecordedRun, kind: str, sign: Sign) -> bool:
     """Waits until all requests of this kind are taken up; returns False if the coordinator left before that."""
     until = time.monotonic() + PATIENCE
     while any(request.kind == kind for request in recorded_run.journal.requests(recorded_run.run.run)):
+        # The request stays in the journal, so the next coordinator takes it up; there is no point in waiting for
+        # that.
         if not recorded_run.has_coordinator() or recorded_run.has_left():
             return False
         if time.monotonic() > until:
             raise unresponsive_error(recorded_run)
-        time.sleep(LOOKS_EVERY)
+        time.sleep(POLL_INTERVAL)
         sign()
     return True
 
@@ -162,7 +169,7 @@ def unresponsive_error(recorded_run: RecordedRun) -> UnresponsiveError:
 def await_end(recorded_run: RecordedRun, sign: Sign = no_sign) -> None:
     """Waits until the coordinator has exited. It records the end of its run before it exits."""
     while recorded_run.has_coordinator():
-        time.sleep(LOOKS_EVERY)
+        time.sleep(POLL_INTERVAL)
         sign()
 
 
@@ -173,6 +180,7 @@ def under_way(recorded_run: RecordedRun, subplans: Sequence[str] = ()) -> tuple[
         path for path, state in states.items() if state == "running" and _is_within(path, subplans or ("",))
     ]
     fold = RunFold()
+    # Reads only the events of the running subplans, so that the answer does not take longer in a large run.
     for glimpse in recorded_run.journal.step_events(recorded_run.run.run, running):
         fold.apply(glimpse.event(), glimpse.at, glimpse.seq)
     steps = [(step, path) for path, row in fold.by_path.items() for step in row.steps.values()]

@@ -18,7 +18,7 @@ from weft.plan.text.problems import suggestion
 from weft.terms import FINISHED, RunState
 
 
-def look(recorded_run: RecordedRun) -> RunFold:
+def fold_of(recorded_run: RecordedRun) -> RunFold:
     """Returns the state of the run, folded from all its events."""
     fold = RunFold()
     fold.apply_all(recorded_run.events())
@@ -27,7 +27,7 @@ def look(recorded_run: RecordedRun) -> RunFold:
 
 def held(recorded_run: RecordedRun) -> list[HeldWork]:
     """Returns the holds, the oldest first, without those that the coordinator is retrying."""
-    return list_held(recorded_run, look(recorded_run), tried=False)
+    return list_held(recorded_run, fold_of(recorded_run), tried=False)
 
 
 def list_held(recorded_run: RecordedRun, fold: RunFold, *, tried: bool = True) -> list[HeldWork]:
@@ -40,11 +40,13 @@ def list_held(recorded_run: RecordedRun, fold: RunFold, *, tried: bool = True) -
 
 def paused(recorded_run: RecordedRun, requested: Iterable[HeldWork]) -> list[str]:
     """Returns the subplans of these holds that must be resumed before they are retried."""
-    fold = look(recorded_run)
+    fold = fold_of(recorded_run)
     keys = (key_of(hold) for hold in requested)
     return list(
         dict.fromkeys(
-            key[0] for key in keys if key in fold.holds.known and fold.holds.is_paused(key, fold.wishes)
+            key[0]
+            for key in keys
+            if key in fold.holds.known and fold.holds.is_paused(key, fold.control_requests)
         )
     )
 
@@ -54,6 +56,8 @@ def is_run(recorded_run: RecordedRun, fold: RunFold) -> bool:
     holder = recorded_run.journal.holder()
     if holder is None or holder.pid == os.getpid():  # this process ran it before, and no longer does
         return False
+    # The lease is one for the whole project. An event of this run that is not older than the lease proves that its
+    # holder works on this run and not on another one.
     return recorded_run.has_coordinator() and fold.at >= holder.since
 
 
@@ -62,12 +66,13 @@ def chosen(recorded_run: RecordedRun, names: Sequence[str]) -> list[HeldWork]:
 
     A subplan that has merged already has no hold; naming it is no error.
     """
-    fold = look(recorded_run)
+    fold = fold_of(recorded_run)
     held_work = list_held(recorded_run, fold)
     if not names:
         return held_work
     selected: set[Key] = set()
     for name in names:
+        # With the slash: `store` selects `store` and `store/model`, but not `storefront`.
         inside = {key_of(hold) for hold in held_work if f"{hold.subplan}/".startswith(f"{name}/")}
         if not inside and not _is_merged(plan_of(recorded_run), name, fold.holds):
             raise InputError(_unknown(recorded_run, name, held_work))
@@ -112,12 +117,12 @@ def ask(recorded_run: RecordedRun, requested: Iterable[HeldWork], now: Iterable[
 
 
 def chosen_now(recorded_run: RecordedRun, names: Sequence[str]) -> tuple[list[HeldWork], tuple[str, ...]]:
-    """Returns the holds in these subplans, and the subplans whose completed parts may land at once."""
+    """Returns the holds in these subplans, and the subplans with completed parts that may land at once."""
     if not names:
         raise InputError("name the group that lands its completed parts, as in: weft merge ID --now")
     if recorded_run.state() == RunState.ABANDONED:
         raise InputError(f"run {recorded_run.run.run} was replaced by a newer run; leave out --run")
-    plan, holds = plan_of(recorded_run), list_held(recorded_run, look(recorded_run))
+    plan, holds = plan_of(recorded_run), list_held(recorded_run, fold_of(recorded_run))
     paths = [str(path) for path in plan.outline.paths]
     for name in names:
         if name not in paths[1:]:

@@ -42,6 +42,7 @@ def open_questions(recorded_run: RecordedRun) -> list[OpenQuestion]:
     questions = {
         (path, step): OpenQuestion(path, step, question.text) for question, path, step in oldest_first
     }
+    # Requests that wait here are answers that no coordinator has turned into facts yet.
     for request in recorded_run.journal.requests(recorded_run.run.run):
         key = (request.subplan, request.step)
         if (

@@ -41,6 +41,7 @@ def end_limits(recorded_run: RecordedRun, *, sign: Sign = no_sign) -> EndedLimit
     run, state = recorded_run.run.run, recorded_run.state()
     alive = recorded_run.has_coordinator() and not recorded_run.has_left()
     agents = _limited_agents(recorded_run) if state in UNFINISHED else ()
+    # A second request would end limits that the agents meet after the first one has been handled.
     changed = bool(agents) and not any(
         request.kind == _KIND for request in recorded_run.journal.requests(run)
     )

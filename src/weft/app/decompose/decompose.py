@@ -70,6 +70,8 @@ def propose(  # noqa: PLR0913 - as much as a person can say
     signals = signals_of(
         files.sources(watch), files.manifests(), files.commits, name=absolute(files.root).name
     )
+    # A stray gives an agent nothing to do (a picture, a lock file) and belongs to no other file; it would be a
+    # slice alone.
     signals, strays = without_strays(signals)
     watch(f"splitting {len(signals.paths):,} files")
     whole, refinement = decompose(signals, limits), None
@@ -82,7 +84,10 @@ def propose(  # noqa: PLR0913 - as much as a person can say
     beside = (*files.beside, *strays)
     found = survey(files.root, environ)
     checks = part_checks(found, files.root, (*signals.paths, *beside), files.tests, environ)
+    # `beside` keeps the patterns honest: `store/**` may stand for a part only if no other file of the project is
+    # in there.
     text = plan_text(whole, name=name, goal=goal, found=found, beside=beside, checks=checks)
+    # The text is built from file names of any kind; a plan that Weft could not load must never reach the user.
     load_plan(text, "the plan")
     leaf_of = {path: number for number, leaf in enumerate(whole.leaves()) for path in leaf.files}
     own = [leaf_of[path] for path in signals.paths]

@@ -20,6 +20,8 @@ _BYTES = 256 * 1024 * 1024
 _BEGIN = b"\0\0\n"
 _MOVED = b"R100"
 _LOG = (
+    # Without a protocol a partial clone cannot fetch missing objects in the middle of `git log`, which could take
+    # hours.
     *("-c", "protocol.allow=never", "log", f"--max-count={_COMMITS}", "--no-merges", "--min-parents=1"),
     *("--format=%x00", "--name-status", "-z", "--find-renames=100%"),
     *("--no-relative", "--no-show-signature", "HEAD", "--"),
@@ -52,6 +54,8 @@ def changes(log: Iterable[bytes]) -> Iterator[list[str]]:
     """Yields the changed files of each commit in the output of `git log`, newest first."""
     now = dict[str, str]()
     for commit in _commits(log):
+        # Counting zeros is far quicker than splitting the fields. A commit with moves is read in any case, for its
+        # new names.
         if commit.count(b"\0") >= 2 * FILES_OF_A_COMMIT and _MOVED not in commit:
             continue  # so many files say nothing about two of them
         files = list(_files(commit, now))
@@ -85,5 +89,6 @@ def _files(commit: bytes, now: dict[str, str]) -> Iterator[str]:
             yield now.get(path, path)
             continue
         new = next(fields)
+        # The log goes backwards in time, so the new name may itself have been renamed later.
         now[path] = now.get(new, new)
         yield now[path]

@@ -78,6 +78,8 @@ def is_test(path: str, text: bytes) -> bool:
     if name.endswith(".py"):
         return name.startswith("test_") and b"def test" in text
     if name.endswith("_test.go"):
+        # Go leaves out `name_windows_test.go` on other systems, and `go test` of a package without tests proves
+        # nothing.
         system = name.removesuffix("_test.go").rpartition("_")[2]
         return b"\nfunc Test" in text and system not in _SYSTEMS and not _BUILT_SOMETIMES.search(text)
     if re.search(r"\.(?:test|spec)\.(?:[cm]?[jt]s|[jt]sx)$", name):
@@ -101,6 +103,7 @@ class PartChecks(Struct, frozen=True, kw_only=True):
 
     def for_group(self, files: Collection[str]) -> str:
         """Returns the command for a group; empty if it has all tests, because the plan's `verify` runs these."""
+        # pytest would run everything a second time right before the plan's own verify.
         return "" if self.tests and self.tests <= frozenset(files) else self.for_part(files)
 
 
@@ -112,6 +115,7 @@ def part_checks(
     environ: Mapping[str, str],
 ) -> PartChecks:
     """Returns the checks. `folder` is the top of the project, `paths` its files, `tests` those with a test."""
+    # `make test` cannot be narrowed, but the next command found may be what its recipe runs.
     for check in found.tests[: 2 if found.tests and found.tests[0].command == "make test" else 1]:
         command = check.command
         is_run = command == found.tests[0].command or _make_runs(folder, command)
@@ -155,6 +159,7 @@ def _narrowing(
 
 def _runs_in_parts(folder: Path) -> bool:
     settings = [text_of(folder / name) for name in _PYTEST_SETTINGS]
+    # A minimum of coverage is only reached by all tests together.
     has_minimum = any(map(_MINIMUM.search, settings)) and any("--cov" in text for text in settings)
     return not has_minimum and not any(map(_CHOOSES_TESTS.search, settings))
 
@@ -193,6 +198,7 @@ def _by_folder(paths: Iterable[str]) -> Counter[str]:
 
 def _modules(tests: Sequence[str]) -> Iterator[str]:
     for test in tests:
+        # Deeper modules need an `__init__.py` in each folder, which cannot be seen from the names.
         if re.fullmatch(r"(?:tests/)?\w+\.py", test):
             yield test.removesuffix(".py").replace("/", ".")
 

@@ -23,6 +23,7 @@ class Prompts:
         self._after = dict[str, list[str]]()
         for path, part in self._parts.items():
             for name in part.depends_on:
+                # As in the plan language: a name without a slash is a sibling.
                 other = name if name.startswith("/") else f"{path.rpartition('/')[0]}/{name}"
                 self._before.setdefault(path, []).append(other)
                 self._after.setdefault(other, []).append(path)
@@ -50,6 +51,7 @@ class Prompts:
     def _around(self, path: str, others: Mapping[str, Sequence[str]]) -> list[str]:
         """Returns the entries of the slice and of the groups around it."""
         neighbours = list[str]()
+        # A dependency of a group holds for everything in it.
         while path:
             neighbours += others.get(path, ())
             path = path.rpartition("/")[0]

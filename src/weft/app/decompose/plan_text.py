@@ -41,6 +41,7 @@ def plan_text(
     """Returns the plan. It names a folder if one part has all of it and no file of `beside` is in it."""
     subplans = _Subplans(owners=_owners(whole, beside), prompts=Prompts(whole), checks=checks)
     data: dict[str, Plain] = {"weft": 1, "plan": plan_id(name), "goal": goal}
+    # `setup` runs in new worktrees, which exist only in a repository.
     if found.setup and found.git.is_repository:
         data["setup"] = found.setup
     if found.tests:
@@ -88,6 +89,8 @@ def _owners(whole: Part, beside: Iterable[str]) -> dict[str, str]:
     for leaf in whole.leaves():
         for path in leaf.files:
             folder = folder_of(path)
+            # Claims the folders upwards until one belongs to another leaf; from there on, up to the top, none has
+            # a single owner.
             while folder and owners.get(folder, leaf.files[0]) == leaf.files[0]:
                 owners[folder] = leaf.files[0]
                 folder = folder_of(folder)

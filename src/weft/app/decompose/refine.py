@@ -82,6 +82,7 @@ class Refiner:
         for number, scope in enumerate(scopes, 1):
             which = f", question {number} of {len(scopes)}" if len(scopes) > 1 else ""
             self._tell(f"asking {self.agent.name} for names, words and moves{which}")
+            # One after the other: each answer changes the tree that the next question shows.
             refined.append(self._answered(whole, scope, questions.text(whole, scope), refining))
             whole = refined[-1].whole
         return whole, Refinement(
@@ -100,6 +101,7 @@ class Refiner:
         for attempt in range(1, TRIES + 1):
             if faults:
                 self._tell(f"its answer is invalid: {faults[0]}; asking again")
+            # The whole prompt is sent again, since not every agent can resume a conversation.
             answer = self._answer(prompt + again, attempt)
             taken = _taken(answer, whole, scope, refining)
             if isinstance(taken, Refined):
@@ -117,6 +119,7 @@ class Refiner:
 
 def _taken(answer: str, whole: Part, scope: QuestionScope, refining: Refining) -> Refined | tuple[str, ...]:
     """Returns the changed tree, or all errors of the answer."""
+    # An endless answer would take minutes to parse, only to be refused.
     if len(answer) > MOST_CHECKED:
         return (f"the answer has {len(answer):,} characters; the limit is {MOST_CHECKED:,}",)
     try:
@@ -167,6 +170,7 @@ def refiner(
 def _call(
     found: PlanAgents, agent: Agent, environ: Mapping[str, str], timeout: float, prompt: str, attempt: int
 ) -> AgentReply:
+    # The answer is all that is wanted, so an agent that can be kept from writing files is.
     can_only_read = AGENT_PROGRAMS[agent.use].reads_only
     question = AgentQuestion(
         agent=agent, prompt=prompt, step="refine", attempt=attempt, read_only=can_only_read

@@ -125,6 +125,7 @@ def files_below(
     found = _tracked(folder, environ) if is_repository else _untracked(folder, place)
     found = structs.replace(found, paths=tuple(path for path in found.paths if not _is_of_weft(path)))
     metadata = tuple(path for path in found.paths if _is_metadata(path))
+    # If there is nothing but metadata, that is what the user wants to decompose.
     if len(metadata) < len(found.paths):
         sources = tuple(path for path in found.paths if not _is_metadata(path))
         found = structs.replace(found, paths=sources, beside=(*found.beside, *metadata), metadata=metadata)
@@ -176,6 +177,7 @@ def _no_file_is_meant(folder: Path, globs: Sequence[str], exclude: Sequence[str]
 
 def _untracked(folder: Path, place: Path) -> SourceFiles:
     for above in (place, *place.parents):
+        # Decomposing the objects of a bare repository would give a plan that destroys it.
         if all(os.path.lexists(above / name) for name in _OF_A_BARE_REPOSITORY):
             raise InputError(
                 f"{folder} is in a git repository without checked-out files; name a checkout of it"
@@ -204,6 +206,7 @@ def _tracked(folder: Path, environ: Mapping[str, str]) -> SourceFiles:
         root = Path(git.line("rev-parse", "--show-toplevel"))
         inside = git.line("rev-parse", "--show-prefix")
         top = git.at(root)
+        # A file in conflict is listed three times.
         paths = sorted(set(top.fields("ls-files", "-z", "--cached")))
         not_by_hand = marked(top)
     except FileNotFoundError:
@@ -257,6 +260,7 @@ def _source(file: str, path: str, most: int) -> Source | None:
 
 
 def _beginning(file: str, most: int) -> bytes:
+    # `O_NONBLOCK`: the path may have become a pipe since `lstat`, and opening that would wait forever.
     descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         return os.read(descriptor, most)

@@ -63,11 +63,13 @@ def _configured(context: DoctorContext) -> Iterator[Mapping[str, Agent]]:
 
 def agents(context: DoctorContext) -> Iterator[Finding]:
     used_agents = [*_used_agents(context)]
+    # In parallel: some agents take seconds to print their version.
     yield from map_in_threads(partial(_examine_agent, context), used_agents, most=max(1, len(used_agents)))
 
 
 def _examine_agent(context: DoctorContext, used_agent: _UsedAgent) -> Finding:
     agent = used_agent.agent
+    # An agent that is only defined stops no run.
     report = problem if used_agent.is_used else warning
     program = program_of(agent)
     missing = _missing(context, used_agent, program)

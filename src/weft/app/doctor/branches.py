@@ -49,6 +49,7 @@ def _landing(repository_refs: RepositoryRefs, plan: PlanRefs) -> PlanLanding:
     target = tip(git, f"refs/heads/{plan.target}") if existing else ""
     if target is None:
         return PlanLanding(plan=plan, is_target_there=False, unlanded=())
+    # The cheap question first: most branches have landed completely, and the exact proof costs several calls each.
     ahead = _ahead(git, target) if existing else frozenset[str]()
     proof = ReachabilityProof(git, target)
     missing = {branch: _missing(git, proof, branch, target) for branch in existing if branch.ref in ahead}
@@ -57,6 +58,8 @@ def _landing(repository_refs: RepositoryRefs, plan: PlanRefs) -> PlanLanding:
         for branch, count in missing.items()
         if count and branch.is_slice
     ]
+    # The branch of a group contains the commits of its slices; counting them again would report the same work
+    # twice.
     counted = [target, *(result.branch.commit for result in slices)]
     groups = [
         UnlandedBranch(branch=branch, commits=own)

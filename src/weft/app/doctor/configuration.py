@@ -33,6 +33,7 @@ def plan(context: DoctorContext) -> Iterator[Finding]:
     except PlanError as error:
         findings = _error_findings(error, f"weft check {shlex.quote(shown)}")
         own = [finding for finding in findings if _is_about(finding, shown)]
+        # Loading a plan reads the configuration too. Errors there belong to the other check.
         yield from own or [fine(f"{shown} cannot be read before the configuration can")]
     except InputError as error:
         yield problem(str(error), command=f"weft check {shlex.quote(shown)}", subject=shown)

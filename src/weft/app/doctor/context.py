@@ -103,6 +103,7 @@ class DoctorContext:
 
     def once(self, make: Callable[["DoctorContext"], Value]) -> Value:
         """Returns `make(self)`, computed once for all checks."""
+        # Several checks need the same slow facts; the function itself is the key.
         if make not in self._values:
             self._values[make] = make(self)
         return cast("Value", self._values[make])
@@ -258,6 +259,8 @@ class _FactReader(Struct, frozen=True):
 
     def _leads(self, leader: Holder, record: RunRecord) -> bool:
         """Returns whether the leader runs this run: it has written to it, or has only just started."""
+        # A coordinator takes the lease before it writes to its run, so for a moment nothing shows which run it
+        # leads. Taking its run for an orphan would offer a fix that destroys it.
         if self.context.now - leader.since < SETTLING:
             return True
         last = self.journal.last_event_at(record.run)

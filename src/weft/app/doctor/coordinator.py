@@ -30,6 +30,7 @@ def journal(context: DoctorContext) -> Iterator[Finding]:
         yield fine("nothing has been run here yet")
         return
     try:
+        # SQLite's own check reads the whole file, which can take minutes for a large journal.
         words = find_problems(path, patience=context.bounds.patience)
     except DamagedError as error:
         yield _damaged(context, f"{path} is damaged: {error.damage}")
@@ -47,6 +48,8 @@ def _unusable(context: DoctorContext, error: WeftError) -> Finding:
     """Reports a file that is no journal. It may have been one before its first bytes changed, with runs in it."""
     path = context.places.journal
     with suppress(OSError):
+        # A file whose header was overwritten looks like no database at all, but its pages may still hold every
+        # run.
         if isinstance(error, NotJournalError) and salvage(path).runs:
             return _damaged(context, f"{path} is damaged: it has no header of a database")
     return problem(
@@ -69,6 +72,8 @@ def _rebuild(context: DoctorContext) -> None:
     if lock is None:
         raise WeftError("a coordinator has the journal open; stop it first, with: weft stop")
     try:
+        # Without the lease: that is in the journal itself, which cannot be opened. The file lock keeps
+        # coordinators out.
         rebuild(context.places.journal)
     finally:
         os.close(lock)
@@ -114,6 +119,7 @@ def _abandoned_run(context: DoctorContext, run: KnownRun) -> Finding:
         f"run {record.run} of {record.plan} has not ended, and {coordinator_state}{work}",
         command=run.command,
         subject=record.run,
+        # Opening the journal to write takes the lease, which a coordinator of another run has.
         fix=None if is_at_work or context.journal_facts.holder_lives else partial(_record_stop, context, run),
     )
 

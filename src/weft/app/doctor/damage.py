@@ -39,6 +39,7 @@ def _git(context: DoctorContext) -> Git | None:
 
 def refs(context: DoctorContext) -> Iterator[Finding]:
     git = _git(context)
+    # Git itself may be unusable here, so these checks read the files of the repository directly where they can.
     if git is None:
         return
     numbers = damaged_lines(git.common)
@@ -57,6 +58,7 @@ def refs(context: DoctorContext) -> Iterator[Finding]:
             f"the ref {ref} is damaged, or points to a missing object",
             command=DOCTOR if is_ours else remedy(git, ref),
             subject=ref,
+            # The user's own refs are never written: only the user knows which commit is the right one.
             fix=partial(_restore, context, git, ref) if is_ours else None,
         )
 
@@ -73,6 +75,7 @@ def _rebuild(context: DoctorContext, git: Git) -> None:
 
 def _restore(context: DoctorContext, git: Git, ref: str) -> None:
     with context.alone():
+        # Checked again under the lock; a repair by hand in between must not be undone.
         if ref in broken_refs(git, ref):
             name = ref.removeprefix("refs/heads/weft/")
             notes = tips_of(git, f"{_NOTES}tip/{name}", f"{_NOTES}start/{name}")
@@ -98,6 +101,7 @@ def objects(context: DoctorContext) -> Iterator[Finding]:
 def _remove(context: DoctorContext, files: list[Path]) -> None:
     with context.alone():
         for file in files:
+            # Git may have written the object again since the check.
             if file.stat().st_size == 0:
                 file.unlink()
 

@@ -34,6 +34,7 @@ def _places(context: DoctorContext) -> Iterator[tuple[str, Path]]:
     ]
     devices: set[int] = set()
     for purpose, directory in dict.fromkeys(purposes):
+        # The directory may not exist yet; its disk is that of the nearest parent which does.
         place = next(parent for parent in (directory, *directory.parents) if parent.exists())
         device = place.stat().st_dev
         if device not in devices:
@@ -111,6 +112,8 @@ def _size(folder: Path) -> int:
     for place, _, files in os.walk(folder):
         for name in files:
             try:
+                # Blocks and not the length: a sparse or compressed file takes less space. POSIX counts them in
+                # units of 512 bytes.
                 total += os.lstat(os.path.join(place, name)).st_blocks * 512  # noqa: PTH118 - far quicker
             except FileNotFoundError:
                 continue
@@ -144,8 +147,10 @@ def kind_of(place: Path, table: str = "/proc/self/mountinfo") -> str:
     kinds: dict[Path, str] = {}
     for line in Path(table).read_text(errors="surrogateescape").splitlines():
         fields, _, rest = line.partition(" - ")
+        # The kernel writes blanks in paths as `\040`.
         where = _OCTAL.sub(lambda code: chr(int(code[1], 8)), fields.split(" ")[4])
         kinds[Path(where)] = rest.split(" ")[0]
+    # The nearest mount point decides; of several mounts at one point, the last line of the table is visible.
     return next((kinds[parent] for parent in (real, *real.parents) if parent in kinds), "")
 
 

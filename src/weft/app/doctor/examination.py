@@ -130,6 +130,7 @@ def examine(
 def _in_time(check: Check, context: DoctorContext, longest: float) -> list[Finding]:
     answer = SimpleQueue[list[Finding]]()
     name = f"weft-doctor-{check.id}"
+    # A thread that waits for a dead network disk cannot be ended; a daemon thread does not keep the process alive.
     thread = Thread(target=lambda: answer.put(_findings(check, context)), name=name, daemon=True)
     try:
         start_thread(thread)
@@ -165,7 +166,7 @@ def _apply_fixes(results: Sequence[CheckResult]) -> dict[tuple[str, str], str]:
         if result.finding.fix is not None:
             try:
                 result.finding.fix()
-            except Exception as error:  # noqa: BLE001 - whatever it is, the rest is still to be mended
+            except Exception as error:  # noqa: BLE001 - whatever it is, the rest is still to be fixed
                 failed[result.key] = _reason(error)
     return failed
 
@@ -175,6 +176,7 @@ def _compared(
 ) -> list[CheckResult]:
     """Returns the present findings, and the fixed ones in their places."""
     still = {result.key for result in after if result.state is not FindingState.OK}
+    # A problem that could not be examined again has not been shown to be fixed.
     unclear = {result.check.id for result in after if result.state is FindingState.UNKNOWN}
     fixed = [
         structs.replace(result, finding=structs.replace(result.finding, state=FindingState.FIXED, fix=None))

@@ -12,7 +12,7 @@ from msgspec import Struct
 from weft.app.doctor.context import DoctorContext
 from weft.app.doctor.findings import Check, Finding, fine, problem, unknown
 from weft.app.doctor.plan_refs import find_repository_refs
-from weft.app.isolation.plan_repository import ends_of, repository_of, worries
+from weft.app.isolation.plan_repository import concerns_of, ends_of, repository_of
 from weft.errors import InputError
 from weft.plan.text.problems import PlanError
 from weft.workspaces.git.base.child_records import LeftoverLocks
@@ -107,7 +107,7 @@ def _of_the_plan(context: DoctorContext) -> Iterator[Finding]:
     file = plan.document.file
     try:
         used = repository_of(plan, context.places.project, context.environ)
-        concerns = worries(plan, used, ends_of(plan, used))
+        concerns = concerns_of(plan, used, ends_of(plan, used))
     except InputError as error:
         yield problem(str(error), command=_advice(str(error)), subject=file)
         return
@@ -130,6 +130,8 @@ class _Lock(Struct, frozen=True, kw_only=True):
 def locks(context: DoctorContext) -> Iterator[Finding]:
     if not _is_wanted(context) or not context.once(_git).is_new_enough:
         return
+    # Weft keeps a record of each git that it starts, so it knows the locks of a killed one without waiting for
+    # their age.
     own_locks = LeftoverLocks(Git(context.places.project, environ=context.environ).common).locks()
     for file in own_locks:
         yield problem(
@@ -149,12 +151,15 @@ def locks(context: DoctorContext) -> Iterator[Finding]:
             f"{lock.file} is a stale lock: no process has it open, and no git runs in {lock.directory}",
             command=f"rm {shlex.quote(str(lock.file))}",
             subject=str(lock.file),
+            # A lock in the user's own checkout may belong to an editor or a script that Weft cannot see, so only
+            # the user removes it.
             fix=partial(_remove, context, lock) if lock.is_ours else None,
         )
 
 
 def _lock_files(context: DoctorContext) -> Iterator[_Lock]:
     common = Git(context.places.project, environ=context.environ).common
+    # For a bare repository, or one with a separate git directory, the directory itself stands for the checkout.
     top = common.parent if common.name == ".git" else common
     own = _own_prefixes(context)
     for name in _SHARED:

@@ -37,7 +37,7 @@ class Branch(Struct, frozen=True, kw_only=True):
     ref: str
     commit: str
     is_known: bool
-    """Whether the plan still has it."""
+    """Whether it is still in the plan."""
     is_slice: bool
     """Whether it is the branch of a slice, which has a worktree."""
     place: Path | None
@@ -128,6 +128,7 @@ class _Search(Struct, frozen=True, kw_only=True):
     def all(self, runs: Sequence[KnownRun]) -> RepositoryRefs:
         git = self.repository.git
         refs = tips(git, "refs/heads", "refs/weft")
+        # The first entry is the main checkout, which is the user's.
         listed = {os.path.realpath(entry.path): entry for entry in read_listed(git)[1:]}
         plans = tuple(self._plan_refs(run, refs) for run in runs)
         own = Path(os.path.realpath(self.context.places.weft / "worktrees"))
@@ -138,6 +139,7 @@ class _Search(Struct, frozen=True, kw_only=True):
             )
             for place, entry in listed.items()
             if Path(place).is_relative_to(own)
+            # The second set wins: a plan knows its own worktrees better than the common directory does.
         } | {
             real: Worktree(listed=listed[real], is_scratch=is_scratch, is_at_work=plan.is_at_work)
             for plan in plans
@@ -175,6 +177,8 @@ class _Search(Struct, frozen=True, kw_only=True):
             names = names_of(plan)
             rows = {dotted(path): row for row, path in enumerate(plan.outline.paths)}
         prefix = f"{_HEADS}{names.prefix}{names.plan}/"
+        # The private refs also name subplans that an edit has removed from the plan; their branches may still hold
+        # work.
         noted_names = {name for ref in refs if (name := _noted(ref, names.plan))}
         for name in sorted({*rows, *noted_names}):
             ref, row = prefix + name, rows.get(name)

@@ -33,6 +33,7 @@ def _stale(context: DoctorContext, file: Path) -> str:
     if status is None:
         return "cannot be read as a status" if file.exists() else ""
     run, state = str(status.get("run")), str(status.get("state"))
+    # An end stays true forever, and a run that works corrects its own files.
     if state in _OVER or context.is_at_work(run):
         return ""
     if run not in context.runs:

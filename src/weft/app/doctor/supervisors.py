@@ -37,6 +37,7 @@ def _resume_command(context: DoctorContext, run: str) -> str:
 def supervisor(context: DoctorContext) -> Iterator[Finding]:
     for remains in context.supervisors:
         run = _run_of(remains)
+        # The coordinator talks to its supervisor and reports what is wrong with it.
         if context.is_led(run):
             continue
         if remains.process is not None:
@@ -95,6 +96,7 @@ def _halted(remains: SupervisorRemains) -> str:
 
 def _end(context: DoctorContext, run: str) -> None:
     """Ends the steps through their supervisor, which wakes frozen ones and ends itself then."""
+    # Through the supervisor and not by signals from here: only it records how each step ends.
     anyio.run(stop_all_jobs, host_of(context.places, run))
     if run in context.runs and not _has_ended(context, run) and not context.journal_facts.holder_lives:
         abandon(context, run)
@@ -155,6 +157,7 @@ def _orphans(context: DoctorContext) -> Iterator[StepProcess]:
     }
     for process in find_step_processes(context.runs_folder, context.supervisors):
         directory = Path(process.directory).resolve()
+        # A coordinator that has just started is about to take these processes over.
         if str(directory) not in supervised and not context.is_led(directory.parent.name):
             yield process
 

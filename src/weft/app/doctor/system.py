@@ -44,6 +44,7 @@ def sqlite(_context: DoctorContext) -> Iterator[Finding]:
 def proc(_context: DoctorContext) -> Iterator[Finding]:
     if not os.path.exists("/proc/self/stat"):  # noqa: PTH110 - a question about a text
         yield problem("there is no /proc", command="mount -t proc proc /proc", subject="/proc")
+    # With `hidepid`, a process of another user looks dead, so a lock or a lease of theirs would seem stale.
     elif not os.access("/proc/1/stat", os.R_OK):
         yield warning(
             "/proc does not show the processes of others (hidepid)",

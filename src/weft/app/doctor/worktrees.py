@@ -74,6 +74,7 @@ def _removal(context: DoctorContext, repository_refs: RepositoryRefs, worktree: 
     if (
         entry is None
         or not is_ours
+        # If the directory around it is missing too, the disk may only be unmounted.
         or not worktree.path.parent.is_dir()
         or _holds_work(repository_refs, worktree, entry)
     ):
@@ -106,6 +107,8 @@ def _has_undone(git: Git, entry: Path) -> bool:
     log = (text_of(entry / "logs" / "HEAD") or "").splitlines()
     commits = {line.split(" ", 2)[1] for line in log if line.count(" ") > 1}
     lines = os.fsencode("".join(f"{commit}\n" for commit in sorted(commits)))
+    # `--single-worktree` keeps the HEADs of other worktrees out of `--all`; without it the lost worktree's own
+    # HEAD would count as a ref that reaches its commits.
     options = ("--count", "--ignore-missing", "--single-worktree", "--stdin", "--not", "--all")
     result = git.ask("rev-list", *options, stdin=lines)
     return result.exit_code != 0 or result.text != "0"
@@ -113,6 +116,7 @@ def _has_undone(git: Git, entry: Path) -> bool:
 
 def _forget(context: DoctorContext, path: Path) -> None:
     with context.alone():
+        # A new context under the lock: the facts of the check may be out of date by now.
         repository_refs, quiet = _quiet(DoctorContext(context.directory, environ=context.environ))
         current = next(
             (worktree for worktree in quiet if worktree.path == path and not worktree.is_there), None
@@ -143,7 +147,7 @@ def ghosts(context: DoctorContext) -> Iterator[Finding]:
             f"{place} is the path of a worktree, is not registered with git, and {holds}",
             command=f"rmdir {_quoted(place)}" if is_empty else f"mv {_quoted(place)} {_quoted(away)}",
             subject=str(place),
-            fix=partial(_with_nobody_there, context, place.rmdir) if is_empty else None,
+            fix=partial(_holding_lock, context, place.rmdir) if is_empty else None,
         )
 
 
@@ -159,7 +163,7 @@ def _strangers(repository_refs: RepositoryRefs | None) -> Iterator[Path]:
     yield from (place for real, place in existing.items() if real not in repository_refs.registered)
 
 
-def _with_nobody_there(context: DoctorContext, fix: Callable[[], None]) -> None:
+def _holding_lock(context: DoctorContext, fix: Callable[[], None]) -> None:
     with context.alone():
         fix()
 
@@ -167,12 +171,14 @@ def _with_nobody_there(context: DoctorContext, fix: Callable[[], None]) -> None:
 def asides(context: DoctorContext) -> Iterator[Finding]:
     repository_refs, _ = _quiet(context)
     for place in _strangers(repository_refs):
+        # Removal renames a worktree first and then deletes it, so such a directory holds nothing that is still
+        # needed.
         if place.name.startswith(_ASIDE):
             yield warning(
                 f"{place} is the rest of a worktree whose removal was interrupted",
                 command=f"rm -rf {_quoted(place)}",
                 subject=str(place),
-                fix=partial(_with_nobody_there, context, partial(_wipe, place)),
+                fix=partial(_holding_lock, context, partial(_wipe, place)),
             )
 
 

@@ -72,6 +72,8 @@ def read_earlier_runs(plan: Plan, journal: Path) -> EarlierRuns:
     try:
         with closing(open_reader(journal)) as reader:
             return earlier_runs_of(plan, spent_by(reader, earlier_runs(reader, plan.id)))
+    # `weft check` must work without a usable journal: the spending is extra information there, and `weft doctor`
+    # and `weft run` report the damage themselves.
     except WeftError:
         return EarlierRuns()
 
@@ -85,6 +87,7 @@ def earlier_runs_of(plan: Plan, spendings: Sequence[EarlierSpending]) -> Earlier
         )
         for row, path in enumerate(plan.outline.paths)
         for unit, budget in zip(("usd", "tokens"), budgets, strict=True)
+        # A ceiling without any use yet is in the plan file for everyone to read; only a partly used one is news.
         if (ceiling := budget.ceiling(row)) is not None and budget.committed(row)
     )
     return EarlierRuns(total=total(spendings), ceilings=tuple(uses))

@@ -31,10 +31,10 @@ class CompletedWork(Struct, frozen=True):
     is_all: bool = False
     """Whether nothing remains to be done."""
     landed: tuple[str, ...] = ()
-    """The paths whose results have landed."""
+    """The paths of the results that have landed."""
     target: str = ""
     """The branch that they have landed on."""
-    told_by: dict[str, str] = field(default_factory=dict[str, str])
+    recorded_by: dict[str, str] = field(default_factory=dict[str, str])
     """For each path, the last run that completed it or carried it over."""
     taken_over: frozenset[str] = frozenset()
     """The paths that this last run carried over from an earlier run."""
@@ -51,29 +51,31 @@ def kept_of(
     """
     past = _History(plan)
     for record, started in runs:
-        if past.hears(record, started, _RunResult(started).hears(journal, record.run)):
+        # Reading the events of a run is the expensive part, and a journal can hold hundreds of runs, so the search
+        # ends at the first run that decides about everything that is still open.
+        if past.add(record, started, _RunResult(started).read(journal, record.run)):
             break
     return past.kept(parts)
 
 
 def completed_by(kept: CompletedWork, journal: JournalReader, runs: Iterable[Earlier]) -> dict[str, str]:
     """Returns for each path the run that completed it, even if later runs have carried it over."""
-    completing_runs = {path: run for path, run in kept.told_by.items() if path not in kept.taken_over}
+    completing_runs = {path: run for path, run in kept.recorded_by.items() if path not in kept.taken_over}
     sought: set[str] = set()
     unseen = set(kept.taken_over)
     for record, started in runs:
         # A path is searched for only in runs older than the last one that carried it over.
-        carried = {path for path in unseen if kept.told_by[path] == record.run}
+        carried = {path for path in unseen if kept.recorded_by[path] == record.run}
         unseen -= carried
         if sought:
-            result = _RunResult(started).hears(journal, record.run)
+            result = _RunResult(started).read(journal, record.run)
             completed = {path for path in sought if result.completed.get(path) == _HERE}
             completing_runs.update(dict.fromkeys(completed, record.run))
             sought -= completed
         sought |= carried
         if not sought and not unseen:
             break
-    return kept.told_by | completing_runs
+    return kept.recorded_by | completing_runs
 
 
 _HERE, _BEFORE = "here", "before"
@@ -91,13 +93,14 @@ class _RunResult(Struct):
     slices: dict[str, SliceProgress] = field(default_factory=dict[str, SliceProgress])
     """The progress of slices that the run did not complete."""
 
-    def hears(self, journal: JournalReader, run: str) -> "_RunResult":
+    def read(self, journal: JournalReader, run: str) -> "_RunResult":
         self.completed = dict.fromkeys(self.started.carried, _BEFORE)
         self.landed = set(self.started.landed)
         for earlier in self.started.continued:
             self.slices[earlier.subplan] = progress_of(run, earlier.subplan, earlier)
         for recorded in journal.events(run):
-            self._hear(recorded.event)
+            self._apply(recorded.event)
+        # Only at the end: whether a subplan is left out is known after its contents and its group have completed.
         if self.left_out:
             self._undo()
         return self
@@ -116,15 +119,17 @@ class _RunResult(Struct):
         groups = self.landed & undone
         self.landed |= {path for path in self.completed if any(_is_in(path, group) for group in groups)}
 
-    def _hear(self, event: AnyEvent) -> None:  # noqa: C901 - one case for each class
+    def _apply(self, event: AnyEvent) -> None:  # noqa: C901 - one case for each class
         path = event.subplan
         is_completed = isinstance(event, kinds.SubplanStateEvent) and event.outcome is State.COMPLETED
         if is_completed:
             self.slices.pop(path, None)
+        # A subplan that was carried over has no progress of its own in this run, although events may still mention
+        # it.
         elif path and path not in self.completed:
             if path not in self.slices:
                 self.slices[path] = progress_of(self.started.run, path, None)
-            self.slices[path].hear(event)
+            self.slices[path].apply(event)
         match event:
             case kinds.SubplanStateEvent():
                 if is_completed and path not in self.completed:
@@ -160,21 +165,29 @@ class _History:
         self._continued: dict[str, EarlierSlice] = {}
         self._landed: set[str] = set()
 
-    def hears(self, record: RunRecord, started: RunStarted, result: _RunResult) -> bool:
+    def add(self, record: RunRecord, started: RunStarted, result: _RunResult) -> bool:
         """Adds a run and returns whether older runs do not matter."""
         self._runs += 1
         self._last = self._last or (record, started)
+        # A run of the whole plan decides about every subplan in it, and `--fresh` says that older work does not
+        # count.
         is_end = not started.chosen or started.fresh
         if result.completed or result.slices or not is_end:
             done = self._compare(record, result)
+            # Work that landed on another branch is completed but has not landed where this plan lands now.
             if started.target == self._last[1].target:
                 self._landed |= result.landed & done
         return is_end or not self._undecided
 
     def _compare(self, record: RunRecord, result: _RunResult) -> AbstractSet[str]:
         """Returns the subplans that this run completed and that no later run had in its plan."""
+        # The recorded text holds the resolved settings of that time, so loading it reads no configuration and
+        # needs no git: an edit of the configuration since then counts as a change of the plan.
         before = _digests(load_plan(record.text, record.file, surroundings=Surroundings(git=False)))
+        # At the first comparison: without an earlier run there is nothing to compare with.
         self._digests = self._digests or _digests(self._plan)
+        # A run decides about a subplan by having it in its plan, even if it did not complete it: otherwise work
+        # from a still older version of the plan would count again after the user has changed it twice.
         decided = self._undecided & before.keys()
         self._undecided -= decided
         same = {path: record.run for path in decided if before[path] == self._digests[path]}
@@ -191,15 +204,19 @@ class _History:
     def kept(self, parts: Collection[str]) -> CompletedWork:
         if self._last is None:
             return CompletedWork()
+        # One run is consistent in itself. Results from several runs can be mixed: a partial run may have redone a
+        # dependency that a subplan of an older run was built on.
         done = self._done if self._runs == 1 else _consistent(self._plan, self._done)
         paths = tuple(path for path in self._plan.outline.paths if path in done)
         record, started = self._last
         return CompletedWork(
             paths=paths,
+            # A run can fail although all its subplans are completed, for example when the verify of the whole plan
+            # fails.
             is_all=record.state == "completed" and self._is_all(done, parts),
             landed=tuple(path for path in paths if path in self._landed),
             target=started.target,
-            told_by={path: done[path] for path in paths},
+            recorded_by={path: done[path] for path in paths},
             taken_over=frozenset(path for path in paths if path in self._taken_over),
             continued=tuple(
                 self._continued[path]
@@ -233,6 +250,8 @@ def _consistent(plan: Plan, done: Mapping[str, str]) -> dict[str, str]:
     stands = [str(path) in done for path in outline.paths]
     grounded = [True] * len(stands)
     """Whether all dependencies of a row, and of the groups around it, are completed."""
+    # Each row has two points, its start and its end. In topological order, the dependencies of a row have been
+    # decided before its start, and the contents of a group before its end, so one pass is enough.
     for point in Points(outline).topological_order():
         row, closes = divmod(point, 2)
         if closes:

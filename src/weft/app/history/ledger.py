@@ -51,17 +51,20 @@ class Ledger(Struct):
         """Adds the spending of a run. An agent that never ended, as its run was abandoned, has an unknown cost."""
         run = Ledger()
         for event in events:
-            run._hear(event)
+            run._apply(event)
+        # Such an agent may have spent up to its reservation, so `_end` keeps the whole reservation: a ceiling must
+        # hold even if the truth is never known.
         for execution in run._open.values():
             run.add(_end(execution, None, None))
         for spending in run.entries.values():
             self.add(spending)
         self.is_reset = run.is_reset
 
-    def _hear(self, event: AnyEvent) -> None:
+    def _apply(self, event: AnyEvent) -> None:
         match event:
             case kinds.StepStartedEvent():
                 if event.agent is not None:
+                    # Only agents cost money; commands have no reservation.
                     self._open[execution_of(event)] = _Execution(
                         event.subplan, event.reserved, event.reserved_tokens
                     )
@@ -70,6 +73,7 @@ class Ledger(Struct):
             case kinds.SpentEvent():
                 execution = self._open.get(execution_of(event))
                 if execution is not None:
+                    # Reports during a step are running totals, not increments.
                     execution.cost = execution.cost if event.cost is None else event.cost
                     execution.tokens = execution.tokens if event.tokens is None else event.tokens
             case kinds.BudgetEvent():
@@ -81,6 +85,8 @@ class Ledger(Struct):
 
     def _finish(self, event: StepFinishedEvent, execution: _Execution | None) -> None:
         if execution is not None:
+            # A killed agent cannot write its final report, and some programs report less at the end than they did
+            # while running.
             execution.cost = max(execution.cost, event.cost or 0)
             execution.tokens = max(execution.tokens, event.tokens or 0)
             cost, tokens = _reported(event)
@@ -120,6 +126,7 @@ def spent_by(journal: JournalReader, runs: Iterable[Earlier]) -> tuple[EarlierSp
         ledger.add_run(recorded.event for recorded in journal.events(record.run))
         if ledger.is_reset:
             break
+        # This run recorded the sum of everything before it, so older runs need not be read.
         if started.earlier is not None:
             for spending in started.earlier:
                 ledger.add(spending)
@@ -133,6 +140,7 @@ def spent_before(journal: JournalReader, plan: str, run: str) -> tuple[EarlierSp
     if started is not None and started.earlier is not None:
         return started.earlier
     older = iter(earlier_runs(journal, plan))
+    # Consumes the iterator up to and including `run`; what remains are the runs before it.
     for record, _ in older:
         if record.run == run:
             break

@@ -38,7 +38,7 @@ class SliceProgress(Struct):
     _has_workspace: bool = False
     """Whether the slice got a workspace; without one, the state of its work is unknown."""
 
-    def hear(self, event: AnyEvent) -> None:  # noqa: C901 - one case for each class
+    def apply(self, event: AnyEvent) -> None:  # noqa: C901 - one case for each class
         match event:
             case kinds.SubplanStateEvent():
                 self._is_cut_off = event.outcome != "failed" or event.reason in _CUT_OFF
@@ -61,6 +61,8 @@ class SliceProgress(Struct):
     def _begin(self, fact: object) -> None:
         """Records that the workspace is ready: an earlier run's, or a new one."""
         self._has_workspace = True
+        # `kept` means that the old worktree is still there with the commits of the recorded steps. A new workspace
+        # has none of that work, so everything recorded before is void.
         if isinstance(fact, Ended) and fact.kept:
             self._waiting, self._open = self._recorded(), dict.fromkeys(self.slice.open, "")
         else:
@@ -102,18 +104,25 @@ class SliceProgress(Struct):
 
     def _launch(self, key: Key, inputs: str) -> None:
         """Follows the engine's rule, except for steps that wait for room: `weft.engine.state.continuation`."""
+        # A step that was not recorded as open means that this run has left the recorded course, for example
+        # because a prompt was edited. The engine then runs all later steps itself; the recorded ones must not be
+        # offered again.
         if key not in self._open:
             self._waiting.clear()
         self._open[key] = inputs
 
     def _end(self, key: Key, end: Ended | Answered) -> None:
         inputs = self._open.pop(key, "")
+        # Removed first, so that the step moves to the end: the order of the steps is the order in which they
+        # ended.
         self._steps.pop(key, None)
         self._steps[key] = EarlierStep(step=key[0], attempt=key[1], inputs=inputs, end=end)
         self._move(end)
 
     def _move(self, fact: object) -> None:
         moves: Iterable[RefMove] = fact.moves if isinstance(fact, Ended) else ()
+        # A step can also move other refs, such as those of kept work. Only the slice's own branch says where it
+        # continues.
         end = f"/{dotted(self.slice.subplan)}"
         for move in moves:
             if move.ref.startswith("refs/heads/") and move.ref.endswith(end):
@@ -122,6 +131,7 @@ class SliceProgress(Struct):
     def earlier(self) -> EarlierSlice | None:
         """Returns the steps that the next run continues after; None without any, or if the slice itself failed."""
         steps = {**self._waiting, **self._steps}
+        # A slice that failed by itself would fail again in the same way, so it starts from its first step.
         if not self._is_cut_off or not self._has_workspace or not steps:
             return None
         return replace(self.slice, steps=tuple(steps.values()), open=tuple(self._open))

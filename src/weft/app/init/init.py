@@ -56,6 +56,8 @@ def initialize(folder: Path, environ: Mapping[str, str]) -> InitResult:
     found = survey(folder, environ)
     wanted = list(_wanted(folder, project, found))
     _refuse_what_is_in_the_way(wanted, project)
+    # `lexists`: a dangling link is something of the user's as well, and writing through it would create a file
+    # elsewhere.
     new = [wanted_file for wanted_file in wanted if not os.path.lexists(wanted_file.path)]
     renewed = [places.ignore] if places.ignores_too_much else []
     _write(new, project)

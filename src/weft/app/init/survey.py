@@ -54,7 +54,7 @@ class GitState(Struct, frozen=True, kw_only=True):
 
 class ProjectSurvey(Struct, frozen=True, kw_only=True):
     agents: tuple[AgentProgram, ...]
-    """Those whose programs are installed, in the order in which Weft knows them."""
+    """The agents with an installed program, in the order in which Weft knows them."""
     tests: tuple[CheckCommand, ...]
     """The most comprehensive command first."""
     setup: str
@@ -71,6 +71,8 @@ def survey(folder: Path, environ: Mapping[str, str]) -> ProjectSurvey:
         tests=tuple(_tests(folder)),
         setup=next((command for name, command in _SETUPS.items() if _has(folder, name)), ""),
         git=_git(folder, environ),
+        # An installed bubblewrap is not enough: many systems forbid user namespaces, so a sandbox is really
+        # started.
         has_sandbox=not probe(environ).trouble,
     )
 
@@ -111,6 +113,7 @@ def _make(folder: Path) -> Iterator[CheckCommand]:
 
 def _node(folder: Path) -> Iterator[CheckCommand]:
     script = package_value(folder, "scripts", "test")
+    # `npm init` writes a test script that always fails; as a verify it would hold every result.
     if isinstance(script, str) and script and _NO_TEST not in script:
         runner = next((runner for lock, runner in _NODE.items() if _has(folder, lock)), "npm")
         yield CheckCommand(f"{runner} test", "package.json")
@@ -146,6 +149,7 @@ def _python_runner(files: Sequence[Path]) -> str:
     if any("pytest" in text for text in texts) or not any("unittest" in text for text in texts):
         return "pytest -q"
     folder = files[0].parent
+    # unittest finds tests in a folder only if that is a package, unless an option names the folder.
     is_found = folder.name != "tests" or _has(folder, "__init__.py")
     return "python3 -m unittest" if is_found else "python3 -m unittest discover -s tests"
 

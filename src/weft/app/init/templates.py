@@ -90,6 +90,8 @@ def _agents(found: ProjectSurvey) -> str:
     first, *others = found.agents
     lines = ["# The agent of every part that does not name another one.", "agent: coder", "agents:"]
     lines += _agent("coder", first)
+    # The other agents are written as comments: naming them costs nothing, and the user sees what else could be
+    # used.
     for other in others:
         lines += (f"  # {line[2:]}" for line in _agent(other.name, other))
     return "\n".join(lines)

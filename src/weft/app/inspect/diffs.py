@@ -112,9 +112,12 @@ class View(Struct, frozen=True, kw_only=True):
     def changes(self) -> list[FileChange]:
         """Returns the changed files with their numbers of lines."""
         fields = self.git.do(
+            # One call for both, since the worktree of a running slice may change between two calls.
             *self.command("--raw", "--numstat", "-z", "--no-renames", *_PLAIN[1:3], "--abbrev=40"),
             env=self.env,
         ).split(b"\0")[:-1]
+        # With `--raw` and `--numstat`, git prints all raw lines first. A raw line starts with a colon and its path
+        # is the next field; a numstat line holds its own path.
         status: dict[bytes, str] = {}
         changes: dict[bytes, FileChange] = {}
         parts = iter(fields)
@@ -145,6 +148,7 @@ def looked_at(diff: Diff) -> Generator[View]:
         yield View(git=diff.git, ends=(diff.start, diff.head))
         return
     unsaved_work = unsaved(diff.git)
+    # `literal`, as a file name can contain the characters of patterns.
     files = (".", *(f":(exclude,top,literal){os.fsdecode(path)}" for path in unsaved_work.copied_in))
     env = settings(unsaved_work.git_dir)
     if not unsaved_work.unknown:
@@ -152,6 +156,7 @@ def looked_at(diff: Diff) -> Generator[View]:
         return
     with tempfile.TemporaryDirectory(prefix="weft-diff-") as folder:
         index = Path(folder, "index")
+        # The index of the worktree itself must not change: a step may be using git there at this moment.
         copy_index(unsaved_work.git_dir, index)
         env = {**env, "GIT_INDEX_FILE": str(index)}
         _add_untracked_entries(diff.git, files, env)
@@ -227,6 +232,7 @@ def _ends(recorded_run: RecordedRun, git: Git, names: RefNames, path: str) -> _E
     if not record.begun:
         problem = f"{subject} has not started in this run, so it has changed nothing"
         raise InputError(f"{problem}; to see what happened, type: weft events")
+    # The refs belong to the newest run of the plan; for an older one only the journal knows the commits.
     if _is_newest(recorded_run):
         start, head = tip(git, names.start(path)), tip(git, names.head(path))
         if start is not None and head is not None:
@@ -288,10 +294,12 @@ def _worktree(repository: Repository, ref: str) -> Path | None:
 
     The user's checkout does not count: its changes are not the subplan's.
     """
+    # Git lists the main checkout first.
     worktrees = Worktrees(repository.git, repository.common).listed()[1:]
     places = (worktree.path for worktree in worktrees if worktree.branch == ref and worktree.prunable is None)
     return next((place for place in places if _is_whole(place)), None)
 
 
 def _is_whole(place: Path) -> bool:
+    # A crash can leave a worktree that is registered but was never checked out; its files would all seem deleted.
     return place.is_dir() and (git_dir_of(place) / "index").exists()

@@ -106,11 +106,12 @@ def pieces(
     selection = _Selection(everything=True) if name is not None else _failed_or_running(recorded_run)
     under_way: dict[ExecutionKey, _Execution] = {}
     after, is_empty = 0, True
-    for is_news in recorded_run.looks(follow=follow, alone=alone):
+    for is_news in recorded_run.poll(follow=follow, alone=alone):
         for recorded in recorded_run.journal.events(recorded_run.run.run, after=after) if is_news else ():
             after = recorded.seq
             if steps.has(recorded.event) and selection.has(recorded):
                 _apply(recorded.event, under_way, steps, recorded_run)
+        # Output is read after the events: when the end of a step is in the journal, all of its output is on disk.
         for key, execution in [*under_way.items()]:
             for piece in execution.new_pieces():
                 is_empty = False
@@ -156,6 +157,7 @@ def _apply(
 
 def _new_log(event: StepStartedEvent, command: str, recorded_run: RecordedRun) -> StepLog:
     is_internal = event.step == InternalStep.WORKSPACE or event.step in VERIFIED
+    # Weft's own steps are not retried as attempts, and the name of their output says 1.
     attempt = 1 if is_internal else event.attempt
     return StepLog(
         subplan=event.subplan,
@@ -191,6 +193,7 @@ def _apply_verify(
         records=records_of(recorded_run.places, recorded_run.run.run),
         output=event.log,
     )
+    # A verify has no firing of its own, so it gets a key that no step can have.
     number = max((number for _, number in verifies), default=0) + 1
     under_way[ExecutionKey(_QUEUE, number)] = _Execution(log)
 
@@ -261,6 +264,8 @@ class _Rounds(_Execution):
         for number in sorted(self._rounds):
             log = self._rounds[number]
             if log.end is None:
+                # Only the last round can have the end of the step; an earlier one was repeated because the branch
+                # had moved.
                 log.end = self.end if number == last else _AGAIN
                 yield from _new_pieces(log)
 
@@ -307,6 +312,7 @@ def _rest(log: StepLog, stream: str) -> Iterator[Piece]:
     Long output is kept in two parts, its beginning and its tail, with a gap between.
     """
     tail = _TAILS[stream]
+    # The supervisor counts all bytes, so the size of the gap follows from what was kept.
     left_out = _written(log, stream) - log.read[stream] - size(log.records, log.output, tail)
     if left_out > 0:
         yield Piece(what=LogStreams.LEFT_OUT, log=log, stream=stream, left_out=left_out)

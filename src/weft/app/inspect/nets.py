@@ -131,6 +131,7 @@ def explore_net(
 ) -> ExploreReport:
     """Explores the reachable markings. The search is breadth-first, so the first deadlock is the nearest."""
     net = read_plain_net(source)
+    # CPU time, since benchmarks compare it and other programs share the machine.
     started = time.process_time()
     exploration = explore(
         net, max_states=max_states, max_bytes=max_bytes, use_numpy=use_numpy, progress=progress
@@ -164,6 +165,8 @@ def check_net(source: InputSource, *, max_states: int = MAX_CHECKED_STATES) -> N
     """Returns whether the net is a sound workflow net. Pools are left out."""
     net = read_plain_net(source)
     pools = net.place_kinds.count(PlaceKind.POOL)
+    # Soundness is a property of the control part. A pool starts with tokens and gets them back, so it is neither
+    # source nor sink, and a net with a pool would not be a workflow net.
     result = soundness(net.skeleton() if pools else net, max_states=max_states)
     left_out = f"; pools left out: {pools}" if pools else ""
     return NetCheckReport(soundness=result, why=result.verdict.why + left_out)
@@ -236,6 +239,7 @@ def parse_sum(expression: str, places: tuple[PlaceId, ...]) -> dict[PlaceId, int
     at = 0
     while at < len(expression) or not weights:
         term = _TERM.match(expression, at)
+        # After the first term a sign is needed; otherwise `a b` would be read as a sum.
         if term is None or (at and not term["sign"]):
             raise _misread(expression, at)
         bare = term["bare"]
@@ -261,8 +265,9 @@ def _misread(expression: str, at: int) -> InputError:
 
 
 def _nearest(name: str, places: tuple[PlaceId, ...]) -> str:
-    """Suggests a place that is spelled alike, or whose name continues with a sign that ended the term."""
+    """Suggests a place that is spelled alike, or one with a name that continues after the term."""
     alike: list[str] = get_close_matches(name, places, n=1, cutoff=0.5)
+    # The place `step-1`, unquoted, is read as `step` minus `1`; this finds the place that was probably meant.
     alike += [place for place in places if place.startswith(name) and not _BARE.fullmatch(place)]
     return f"; did you mean {written(alike[0])}?" if alike else ""
 

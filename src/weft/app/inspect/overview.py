@@ -18,7 +18,7 @@ from weft.app.inspect.requests import requested
 from weft.app.project.hosts import records_of
 from weft.app.record.journal import RecordedRun
 from weft.app.record.run_record import RecordedPlan, RecordedSubplan, dollars_of, recorded_plan, tokens_of
-from weft.app.views.landing import MergeResult, is_ahead
+from weft.app.views.landing import MergeState, is_ahead
 from weft.app.views.rows import BECAUSE_OF_OTHERS, RowView
 from weft.app.views.run_fold import PLAN, RunFold
 from weft.app.views.signals import ConflictAhead
@@ -38,7 +38,7 @@ STATES = ("pending", "running", "completed", "failed", *sorted(BECAUSE_OF_OTHERS
 _STEP_ENDS = kinds_of(StepFinishedEvent)
 _OPEN_STATES = frozenset({"running", "failed"})
 _NO_ROW = RowView()
-_NO_RESULT = MergeResult()
+_NO_RESULT = MergeState()
 
 
 def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float | None = None) -> Overview:
@@ -54,9 +54,11 @@ def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float 
     rare = journal.notable_events(record.run) if everything else rare_events(journal, record.run)
     for glimpse in rare:
         fold.apply_glimpse(glimpse)
+    # A request counts as if it had been taken up, so that the view does not offer what the user has just typed.
     for at, event in requests:
         fold.apply(event, at)
     if not everything:
+        # The set is cheap to read; the thousands of events behind it are not.
         fold.set_landed(journal.landed(record.run))
     paths = [path for path in plan.paths if not recorded_run.subplan or recorded_run.sees(path)]
     unsettled = fold.unsettled()
@@ -67,11 +69,15 @@ def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float 
     state = recorded_run.state()
     under_way = state not in AT_REST
     landing = fold.to_land(paths) if under_way else []
+    # Only subplans that are under way can have open steps. The plan itself is included for its verify.
     for glimpse in journal.step_events(record.run, [*dict.fromkeys((*active, *landing)), PLAN]):
         fold.apply_life(glimpse)
+    # A completed subplan is usually not listed, but while its result is on the way to the target a person wants to
+    # see it.
     queued = {path for path in landing if fold.landings_by_path.places.is_queued(path)}
     shown = queued.union(listed)
     listed = [path for path in paths if path in shown] if queued else listed
+    # The pids come from the supervisor's own report and not from the journal, which does not know them.
     sightings = records_of(recorded_run.places, record.run).running()
     holder = journal.holder()
     alive = holder is not None and is_alive(holder)
@@ -93,7 +99,7 @@ def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float 
         unreported=fold.charges.unreported[0],
         earlier=EarlierSpending() if fold.is_reset else total(spent_before(journal, record.plan, record.run)),
         uncounted=fold.charges.uncounted,
-        wants=bool(fold.wishes),
+        wants=bool(fold.control_requests),
         limits=fold.signals.limits(now) if under_way else (),
         verifies=fold.signals.verifies(),
         ahead=fold.ahead(),
@@ -126,6 +132,7 @@ class _StatusFold(RunFold):
 
     def apply_life(self, glimpse: RawEvent) -> None:
         """Applies a change of state, or the start or end of a step. Its spending was applied before."""
+        # The same step ends are among the rare events, with their costs; counting them twice would double the sum.
         self.apply(replace(glimpse, cost=None, tokens=None).event(), glimpse.at, glimpse.seq)
 
     def set_landed(self, paths: AbstractSet[str]) -> None:
@@ -162,7 +169,7 @@ class _StatusFold(RunFold):
         return open_states | left_out | self.held()
 
     def to_land(self, paths: Sequence[str]) -> list[str]:
-        """Returns the subplans whose steps are done and whose result is to land but has not."""
+        """Returns the subplans that are done and have a result that is still to land."""
         states, landed, results = self._states, self._landed, self.landings_by_path.results
         completed = [path for path in paths if states.get(path) == "completed" and path not in landed]
         merged = {path for path, result in results.items() if result.landing == "merged"}
@@ -200,7 +207,7 @@ class _StatusFold(RunFold):
                 is_leaf=subplan.is_leaf,
                 state=state,
                 steps_total=subplan.steps,
-                wanted=self.wishes.of(path),
+                wanted=self.control_requests.of(path),
                 blocked_by=tuple(dep for dep in subplan.depends_on if self._states.get(dep) != "completed"),
             )
         row = self._row(path)
@@ -219,7 +226,7 @@ class _StatusFold(RunFold):
             landing=result.landing or None,
             landing_place=self.landings_by_path.places.of(path) or None,
             conflict=result.files,
-            wanted=self.wishes.of(path),
+            wanted=self.control_requests.of(path),
             step=None if step is None else step.step,
             attempt=None if step is None else step.attempt,
             question=questions[-1] if questions and state == "running" else None,
@@ -242,19 +249,19 @@ class _StatusFold(RunFold):
         """Returns the row of a subplan; an empty row if no event of it was read."""
         return self.by_path.get(path, _NO_ROW)
 
-    def _result(self, path: str) -> MergeResult:
+    def _result(self, path: str) -> MergeState:
         return self.landings_by_path.results.get(path, _NO_RESULT)
 
     def _is_held(self, path: str) -> bool:
         return self._result(path).landing in {"held", "conflict"}
 
-    def _landing(self, subplan: RecordedSubplan, state: str) -> MergeResult:
+    def _landing(self, subplan: RecordedSubplan, state: str) -> MergeState:
         result = self._result(subplan.path)
         if result.landing:
-            return result if result.landing != "merged" else MergeResult("merged")
+            return result if result.landing != "merged" else MergeState("merged")
         if not subplan.has_branch:
             return _NO_RESULT
-        return MergeResult("merged" if state == "completed" and not subplan.lands else "unmerged")
+        return MergeState("merged" if state == "completed" and not subplan.lands else "unmerged")
 
 
 def _count_planned(steps: Iterable[str]) -> int:

@@ -16,4 +16,5 @@ def rare_events(journal: JournalReader, run: str) -> Sequence[RawEvent]:
     if not troubled:
         return unusual
     others = [glimpse for glimpse in unusual if glimpse.kind not in _MERGES]
+    # A subplan with one bad merge needs all its merges: a later success takes back the earlier failure.
     return sorted((*others, *journal.merges(run, sorted(troubled))), key=lambda glimpse: glimpse.seq)

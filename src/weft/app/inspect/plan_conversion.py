@@ -72,6 +72,7 @@ def _called(shown: str, text: str, path: Path) -> dict[str, str]:
     while waiting and len(texts) < MOST_CALLED:
         name = waiting.pop(0)
         place = path.parent / os.path.relpath(name, Path(shown).parent)
+        # Pipelines can call each other in a circle.
         if name not in texts and name != os.path.normpath(shown) and place.is_file():
             texts[name] = read_text(InputSource(name=str(place), label=name), most=remaining)
             remaining -= len(texts[name].encode())
@@ -104,6 +105,8 @@ def _paths(source: InputSource, folder: Path) -> Iterator[Path]:
 
 def _refusal(converted: Converted, shown: str) -> PlanError | None:
     try:
+        # The converters work on text that people wrote for other programs, so only the loader can say whether the
+        # result holds.
         load_plan(converted.text, shown)
     except PlanError as error:
         return error

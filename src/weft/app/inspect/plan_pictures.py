@@ -93,6 +93,7 @@ def _net(compiled: CompiledPlan, as_format: Format, of: str | None) -> str:
     if as_format is Format.PNML:
         return write_pnml(unfold(net), name=title)
     nodes = len(net.place_ids) + len(net.transition_ids)
+    # Weft's own layout and Mermaid become unreadable long before Graphviz does.
     if as_format is not Format.DOT and nodes > MOST_NODES:
         raise TooLargeToDrawError(_too_large(compiled, nodes, of))
     return _text(net_picture(net, title=title), as_format)

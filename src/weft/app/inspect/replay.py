@@ -54,6 +54,8 @@ class _Replay:
         """Compares a recorded event with the next derived one, after applying its fact."""
         plain = to_plain(recorded.event, recorded.data)
         if recorded.event.fact is not None:
+            # A new fact starts a new batch: everything that the engine derived from the last one must have been
+            # recorded before.
             missing = self.rest()
             if missing is not None:
                 return missing
@@ -104,6 +106,7 @@ def replay(recorded_run: RecordedRun) -> ReplayResult:
 
 def _as_written(derived: Plain, recorded: Plain) -> Plain:
     """Returns the derived event in the form of an older version, which had fewer outcomes."""
+    # Journals stay readable, so a replay must accept what an older version wrote for the same decision.
     if derived.get("outcome") == StepEnd.REJECTED and recorded.get("outcome") in {"done", "failed"}:
         return derived | {name: recorded[name] for name in ("outcome", "data") if name in recorded}
     return derived

@@ -53,6 +53,7 @@ def open_worktree(
         )
     if diff.has_worktree:
         return _opened(diff, diff.git.directory, made=False)
+    # Checking out a branch that has moved would show the work of another run under the name of this one.
     if tip(diff.git, f"refs/heads/{diff.branch}") != diff.head:
         raise InputError(
             f"the branch {diff.branch} is gone, or belongs to a later run; to see what {diff.subplan} changed, "

@@ -1,4 +1,4 @@
-"""Open the repository of a plan whose slices work in worktrees or clones."""
+"""Open the repository of a plan with slices in worktrees or clones."""
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -42,7 +42,7 @@ def ends_of(plan: Plan, repository: Repository) -> Ends:
     return resolve_ends(repository, base=plan.base, target=plan.target, prefix=prefix)
 
 
-def worries(plan: Plan, repository: Repository, ends: Ends) -> Concerns:
+def concerns_of(plan: Plan, repository: Repository, ends: Ends) -> Concerns:
     """Returns the concerns about the repository, for the user to see before anything starts."""
     commands = plan.scopes[ROOT].settings.setup_commands
     setup = [command if isinstance(command, str) else " ".join(command) for command in commands]
@@ -65,6 +65,8 @@ def worktrees_of(
 
     sandboxed = slices_in_sandboxes(plan)
     cloned = (row for row, scope in enumerate(plan.scopes) if scope.settings.isolation == "clone")
+    # A worktree shares the git directory of the user's checkout: refs, configuration and hooks. A step in a
+    # sandbox must not write those, so its slice gets a clone.
     clones = frozenset(outline.paths[row] for row in {*sandboxed, *cloned} if outline.is_leaf(row))
     return WorktreeWorkspaces(
         PlanRepository(
@@ -76,6 +78,8 @@ def worktrees_of(
             groups=frozenset(path for path, row in rows.items() if not outline.is_leaf(row)),
             landed=landed,
             clones=clones,
+            # A sandbox mounts a link to the clone over the `.git` file; without one, the file itself has to lead
+            # there.
             opened=clones - {outline.paths[row] for row in sandboxed},
         )
     )

@@ -38,6 +38,7 @@ def needs_homes(plan: Plan) -> bool:
 def slices_in_sandboxes(plan: Plan) -> frozenset[int]:
     """Returns the rows of slices that may have a step in a sandbox."""
     rows = [row for row in range(len(plan.subplans)) if plan.outline.is_leaf(row)]
+    # Any slice may call the agent, in a resolver of conflicts too, so all of them count.
     if any(Sandbox(**agent.sandbox or {}).is_on for agent in agents_of(plan)):
         return frozenset(rows)
     return frozenset(
@@ -56,6 +57,7 @@ def _steps_of(plan: Plan, row: int) -> Iterator[Step]:
 
 
 def _settings(plan: Plan) -> Iterator[Sandbox]:
+    # Slices without settings of their own share the scope object of their group.
     scopes = {id(scope): scope for scope in plan.scopes}
     return (scope.settings.sandbox for scope in scopes.values())
 

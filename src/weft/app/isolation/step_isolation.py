@@ -36,6 +36,8 @@ def _identity(directory: Path, environ: Mapping[str, str]) -> str:
 
     git = Git(directory, environ=environ)
     try:
+        # Git refuses to commit without an identity, and a step with a home of its own does not see the user's
+        # ~/.gitconfig.
         identity = {name: git.ask("config", "--get", f"user.{name}").text for name in ("name", "email")}
     except OSError:  # there is no git
         return ""

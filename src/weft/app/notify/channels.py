@@ -71,10 +71,12 @@ class ByCommand:
         environ: Mapping[str, str],
         seconds: float = COMMAND_SECONDS,
     ) -> None:
+        # As in the rest of the plan language: a string is shell text, a list runs without a shell.
         self._argv = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
         self._folder = folder
         self._environ = environ
         self._seconds = seconds
+        # The arguments of a list often hold a token; a message must not print it.
         shown = command if isinstance(command, str) else Path(command[0]).name
         self.name = f"`{one_line(shown)}`"
 
@@ -135,6 +137,7 @@ def _wait_for_exit(process: subprocess.Popen[bytes], stop: Event, seconds: float
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
+        # The command leads a session of its own, so its children die with it.
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
@@ -191,6 +194,7 @@ class ToWebhook:
         sock: socket.socket | None = None if connection is None else connection.sock
         if sock is not None:
             with suppress(OSError):  # the connection may be closed by now
+                # Closing a socket does not wake a thread that waits in `recv` on it; shutting it down does.
                 sock.shutdown(socket.SHUT_RDWR)
 
     def _post(self, data: bytes) -> None:

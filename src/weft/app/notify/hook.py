@@ -12,7 +12,7 @@ from weft.ports.journal import JournalReader
 class NotificationHook(Protocol):
     """Receives the events of a run and sends notifications."""
 
-    def hears(self, events: Sequence[Recorded]) -> None:
+    def receive(self, events: Sequence[Recorded]) -> None:
         """Takes events that are in the journal already. Returns at once."""
         ...
 
@@ -22,7 +22,7 @@ class NotificationHook(Protocol):
 
 
 class _NoNotifications:
-    def hears(self, events: Sequence[Recorded]) -> None:
+    def receive(self, events: Sequence[Recorded]) -> None:
         pass
 
     async def finish(self) -> None:

@@ -81,7 +81,7 @@ class Notices:
         self._asked: set[tuple[str, int]] = set()
         self._spent: set[tuple[str, str, int]] = set()
 
-    def hear(self, recorded: Recorded) -> Notice | None:
+    def notice_of(self, recorded: Recorded) -> Notice | None:
         event = recorded.event
         message = self._message_for(event)
         if message is None:
@@ -139,6 +139,8 @@ class Notices:
     def _failed(self, event: kinds.SubplanStateEvent) -> _Message | None:
         """Returns a message for a subplan that failed by itself; a group that failed by its contents has none."""
         because_of_others = event.reason in BECAUSE_OF_OTHERS
+        # The subplan that caused it sends the notice; a failure deep in a plan would otherwise notify once per
+        # level.
         if because_of_others or (event.cause and event.subplan in self._groups):
             return None
         reason = event.message or event.reason or "Something failed."
@@ -161,6 +163,7 @@ class Notices:
                 self._held.pop(key, None)
             return None
         message = self._holds(event, held_of(event))
+        # A hold can first wait for approval and then be in conflict; that is news, the same kind twice is not.
         if message is None or self._held.get(key) == message.event:
             return None
         self._held[key] = message.event

@@ -77,13 +77,14 @@ class Notifier:
         if notify.webhook is not None:
             yield ToWebhook(notify.webhook)
 
-    def hears(self, events: Sequence[Recorded]) -> None:
+    def receive(self, events: Sequence[Recorded]) -> None:
         if not events:
             return
         history, self._history = self._history, ()
+        # The journal already contains the new events when this is called, so the history must stop before them.
         for recorded in takewhile(lambda recorded: recorded.seq < events[0].seq, history):
-            self._notices.hear(recorded)
-        for notice in filter(None, map(self._notices.hear, events)):
+            self._notices.notice_of(recorded)
+        for notice in filter(None, map(self._notices.notice_of, events)):
             for selected_events, courier in self._couriers:
                 if notice.event in selected_events:
                     courier.take(notice)
@@ -91,6 +92,7 @@ class Notifier:
 
     async def finish(self) -> None:
         try:
+            # The wait blocks, so it runs in a thread; a user who presses Ctrl-C again need not sit through it.
             await run_sync(self._wait, abandon_on_cancel=True)
         finally:
             for _, courier in self._couriers:
@@ -100,6 +102,7 @@ class Notifier:
     def _wait(self) -> None:
         until = time.monotonic() + self._last_seconds
         for _, courier in self._couriers:
+            # All are closed before any is waited for, so that they empty their queues at the same time.
             courier.close()
         for _, courier in self._couriers:
             courier.wait(until - time.monotonic())
@@ -130,6 +133,7 @@ class _Courier:
             self._lost(notice, f"{MOST_WAITING} others wait already")
             return
         self._queue.put(notice)
+        # Most runs send no notice, so the thread starts with the first one.
         if self._thread is None:
             # A daemon: what hangs must not keep the process alive.
             self._thread = Thread(target=self._work, name=f"weft notify {self._channel.name}", daemon=True)
@@ -176,6 +180,7 @@ class _Troubles:
         self._unseen: deque[str] = deque()
 
     def note(self, channel: str, reason: str) -> None:
+        # Called from the threads of all channels.
         with self._lock:
             self._write(f"{timestamp(time.time())} {channel}: {reason}\n")
             if channel not in self._known:
@@ -198,6 +203,7 @@ class _Troubles:
                 stream.flush()
                 is_large = os.fstat(stream.fileno()).st_size > LARGEST_LOG
             if is_large:
+                # The log must not fill the disk if a webhook fails for days.
                 with os.fdopen(tree.open(log), "rb") as stream:
                     stream.seek(-LARGEST_LOG // 2, os.SEEK_END)
                     tree.replace(log, stream.read(LARGEST_LOG))

@@ -47,12 +47,14 @@ def python_imports(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Pyth
         return PythonImports()
     commands = [*_commands(plan)]
     here = Path(os.path.realpath(folder))
+    # If every command puts its working directory first, a link to the plan's own directory is never reached.
     is_in_place = all(_IN_PLACE.search(command) for command in commands if _named(command))
     links = tuple(
         link
         for link in checkout_links(_programs(commands, folder), top, environ)
         if not (is_in_place and link.root == here)
     )
+    # The user passes a PYTHONPATH of their own to the steps, which Weft must not overwrite.
     if "PYTHONPATH" in plan.env_allow:
         return PythonImports(links=links)
     roots = (link.root for link in links if can_precede(link, top))
@@ -88,6 +90,7 @@ def _commands(plan: Plan) -> Iterator[str]:
     for planned in planned_commands(plan):
         setup = " ".join(map(_text, plan.scopes[planned.row].settings.setup_commands))
         text = _text(planned.command)
+        # A worktree that creates its own environment installs its own code there.
         if not planned.purpose.startswith("agent ") and not _MAKES_ENVIRONMENT.search(f"{setup} {text}"):
             yield text
 
@@ -158,8 +161,10 @@ def _linked(modules: Path, top: Path) -> Iterator[str]:
     if not modules.is_dir():
         return
     real = Path(os.path.realpath(modules))
+    # Scoped packages are one level deeper: `node_modules/@scope/name`.
     for entry in sorted([*modules.iterdir(), *modules.glob("@*/*")]):
         if entry.is_symlink():
             target = Path(os.path.realpath(entry))
+            # pnpm links every package to its own store inside `node_modules`; those links are harmless.
             if target.is_relative_to(top) and not target.is_relative_to(real) and target.is_dir():
                 yield entry.relative_to(modules).as_posix()

@@ -20,7 +20,7 @@ class PlannedCommand(Struct, frozen=True, kw_only=True):
     purpose: str
     """The user of the command, for messages, such as `verify of store/model`."""
     row: int
-    """The subplan in whose workspace it runs."""
+    """The subplan that provides the workspace."""
     is_first: bool = False
     """Whether it is the first process of a slice without dependencies, so no process has created files there."""
     may_be_installed: bool = False
@@ -46,6 +46,7 @@ def planned_commands(plan: Plan, done: Collection[str] = ()) -> Iterator[Planned
     rows = [row for row in range(len(plan.subplans)) if outline.paths[row] not in done]
     slices = [row for row in rows if outline.is_leaf(row)]
     steps = _Steps(plan)
+    # Slices run in parallel in any order, so a command in one of them can install the program for another.
     installs = any(
         may_install(command) for row in slices for command in (*_setup(plan, row), *steps.own_commands(row))
     )
@@ -70,6 +71,7 @@ def _of_slice(plan: Plan, row: int, parts: Sequence[_Part], *, installs: bool) -
     path, settings, initial = plan.outline.paths[row], plan.scopes[row].settings, is_initial(plan, row)
     setup = _Part(settings.setup_commands, f"setup of {path}", may_be_skipped=False, has_own_path=False)
     is_first = initial
+    # A slice without dependencies may be the very first to run; nothing is certain to have run before it.
     installed = installs and not initial
     for part in (setup, *parts):
         for command in part.commands:
@@ -85,6 +87,8 @@ def _of_slice(plan: Plan, row: int, parts: Sequence[_Part], *, installs: bool) -
             is_first = False
             # An agent works in its worktree, so it installs no program on the PATH.
             installed = installed or (not part.purpose.startswith(_AGENT) and may_install(command))
+        # Even a step without a command (a question, a nested pipeline) may have changed the workspace before the
+        # next command.
         is_first = is_first and part is setup
 
 

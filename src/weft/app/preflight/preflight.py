@@ -71,6 +71,7 @@ def preflight(
     kinds = {
         plan.scopes[row].settings.isolation for row in range(len(plan.subplans)) if plan.outline.is_leaf(row)
     }
+    # Each check needs only what the plan uses: a plan without worktrees starts no git.
     state = _repository_state(plan, folder, environ) if not BRANCHED.isdisjoint(kinds) else None
     findings = (
         *(() if state is None else state.findings),
@@ -141,6 +142,7 @@ def _of_agents(
 ) -> Iterator[PreflightFinding]:
     for missing in missing_programs(plan, environ, done=done):
         yield refusal("agent", f"{missing} (weft agents lists what is installed)")
+    # Agents are yielded once per step; a message about each is enough.
     for agent in {agent.name: agent for agent in agents_of(plan)}.values():
         if agent.script is not None and not (folder / agent.script).exists():
             message = f"the agent {agent.name} plays the script {folder / agent.script}, which does not exist"
@@ -154,6 +156,8 @@ def _of_variables(
     for planned in planned_commands(plan, done):
         words = (planned.command,) if isinstance(planned.command, str) else planned.command
         for name in dict.fromkeys(name for word in words for name in _VARIABLE.findall(word)):
+            # Weft reads the variable when it renders the template, from the environment that the user starts it
+            # with.
             if name not in environ:
                 message = (
                     f"{planned.purpose} reads env.{name}, which is not set; set it before you start Weft"

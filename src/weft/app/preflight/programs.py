@@ -73,6 +73,7 @@ def _of_the_machine(
     for program, planned in users.items():
         if _is_there(program, planned, path):
             continue
+        # One certain failure refuses the run, since the money that other slices spend before it would be wasted.
         is_certain = any(not command.may_be_installed and not command.may_be_skipped for command in planned)
         where = "does not exist, or cannot be executed" if "/" in program else "is not on the PATH"
         message = f"{_users(planned)} needs {program}, which {where}; {_advice(program, folder)}"
@@ -127,6 +128,7 @@ def _of_the_workspace(
     # A slice that starts may create the file, and one that an earlier run completed may have created it.
     rows = range(len(plan.subplans))
     initial = {row for row in rows if plan.outline.is_leaf(row) and is_initial(plan, row)}
+    # Only if every slice that can start now fails at its first process, no slice can ever create the missing file.
     is_certain = bool(initial) and initial == broken and not done
     for (program, trouble), planned in users.items():
         fails = is_certain and any(command.row in broken and command.is_first for command in planned)

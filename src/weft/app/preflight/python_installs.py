@@ -57,8 +57,10 @@ def site_folders(program: str, environ: Mapping[str, str]) -> list[Path]:
     if place is None:
         return []
     prefix = Path(place).parent.parent
+    # A virtual environment. Its programs lie in `bin`, so the prefix is two levels up.
     if (prefix / "pyvenv.cfg").exists():
         return _sites(prefix)
+    # A script such as pytest belongs to the environment of the Python in its first line.
     interpreter = _interpreter(Path(place))
     if interpreter and interpreter != place:
         return site_folders(interpreter, environ)
@@ -106,6 +108,7 @@ def _links(site: Path, top: Path) -> Iterator[CheckoutLink]:
             covered.append(project)
             package = file.parent.name.partition("-")[0]
             yields = _yields(package, project, files)
+            # `direct_url.json` names the project, not the directory that imports start from (`src` or the top).
             root = _finder_root(site, package, project)
             yield CheckoutLink(package=package, site=site, root=root, yields_to_path=yields)
     for name, lines in files.items():
@@ -144,6 +147,7 @@ def _yields(package: str, project: Path, files: Mapping[str, list[str]]) -> bool
     for name, lines in files.items():
         is_own = name.startswith((f"{_BUILT}.{package}-", f"_editable_impl_{package}."))
         finders = [line for line in lines if line.startswith("import ")]
+        # A `.pth` file may run code. Only the finders of known installers certainly come after PYTHONPATH.
         if is_own and all(line.removeprefix("import ").startswith(_KNOWN_FINDERS) for line in finders):
             return True
         if not is_own and any(_is_in(Path(line), project) for line in lines if line.startswith("/")):

@@ -34,7 +34,8 @@ def examine_repository(plan: Plan, folder: Path, environ: Mapping[str, str]) -> 
     try:
         repository = plan_repository.repository_of(plan, folder, environ)
         ends = plan_repository.ends_of(plan, repository)
-        concerns = plan_repository.worries(plan, repository, ends)
+        concerns = plan_repository.concerns_of(plan, repository, ends)
+    # The preflight reports everything together, so a repository that cannot be used is one finding among others.
     except InputError as error:
         return RepositoryState(findings=(refusal("repository", str(error)),))
     findings = (
@@ -66,6 +67,8 @@ def files_of_commit(repository: Repository, commit: str) -> Files:
 
 
 def _judged(repository: Repository, commit: str, place: str) -> str:
+    # The commit is asked and not the checkout: slices start from commits and see neither uncommitted files nor
+    # modes.
     listed = repository.git.ask("ls-tree", "-z", "--full-tree", commit, "--", f":(literal){place}")
     mode = listed.text.partition(" ")[0]
     if mode == _EXECUTABLE:

@@ -92,6 +92,7 @@ def approve_command(project: Path) -> str:
 
 
 def commands_hash(commands: Sequence[ConfiguredCommand]) -> str:
+    # The order counts: commands run in it. Positions do not, so that a comment in the file needs no new approval.
     text = json.dumps([[command.path, command.value] for command in commands], separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
 
@@ -102,6 +103,7 @@ def _changes(
     old_lines, new_lines = (
         [f"{command.path}: {json.dumps(command.value)}" for command in commands] for commands in (old, new)
     )
+    # `autojunk` would treat lines that occur often as noise and could present a changed command as unchanged.
     matcher = SequenceMatcher(None, old_lines, new_lines, autojunk=False)
     for kind, old_start, old_end, new_start, new_end in matcher.get_opcodes():
         if kind == "equal":
@@ -124,9 +126,12 @@ def request_of(
     if layer.document is None:
         return None
     loosened = (*loosenings(layer, user), *_of_worktrees(layer, user, project, environ))
+    # Read from the document and not from the values, so that commands in keys which this plan does not use count
+    # as well.
     commands = (*configured_commands(layer.document.root), *(loosening.setting for loosening in loosened))
     if not commands:
         return None
+    # The real path: a link elsewhere must not carry an approval to another directory.
     real = os.path.realpath(project)
     current_hash = commands_hash(commands)
     approvals_here = [approval for approval in ApprovalFile(environ).read() if approval.project == real]

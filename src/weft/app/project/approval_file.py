@@ -49,6 +49,7 @@ class ApprovalFile:
         """Returns the approvals, oldest first; raises an error if the file is unreadable or untrustworthy."""
         try:
             with self._file.open("rb") as stream:
+                # The open file is examined, not the path, which could be exchanged between the two calls.
                 self._refuse_others(os.fstat(stream.fileno()))
                 data = stream.read(MOST)
         except FileNotFoundError:
@@ -80,6 +81,7 @@ class ApprovalFile:
     def change(self, update: Callable[[tuple[Approval, ...]], tuple[Approval, ...]]) -> None:
         """Replaces the approvals by the result of the function, under the lock."""
         with self._locked():
+            # Read again under the lock: another process may have approved something since the caller looked.
             content = _Content(weft=VERSION, approved=update(self.read()))
             data = msgspec.json.format(msgspec.json.encode(content)) + b"\n"
             try:
@@ -92,6 +94,7 @@ class ApprovalFile:
     def _locked(self) -> Generator[None]:
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # A file of its own: a lock on the data file would be lost when that is replaced.
             descriptor = os.open(self._folder / "approved.lock", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise failure(f"cannot write {self._shown}", error) from None

@@ -46,6 +46,7 @@ class Configuration(Struct, frozen=True, kw_only=True):
 
     def places(self, key: Key) -> Iterator["SetValue"]:
         """Yields all values of a key that is not a setting, those nearest to the plan first."""
+        # The documents come in the order of their priority, so the first value of a name is the one in force.
         names: set[str] = set()
         for document in self._documents():
             for name, node, value in _values_in(document, key):

@@ -71,6 +71,7 @@ def _stdin(source: InputSource) -> BinaryIO:
 def read_bytes(source: InputSource, *, most: int) -> bytes:
     """Returns the whole content. Refuses a longer file without reading to its end, as it may be endless."""
     with opened(source) as stream:
+        # One byte more than allowed is enough to know, even for /dev/zero.
         data = stream.read(most + 1)
     if len(data) > most:
         raise FileFormatError(f"the file is too large; allowed are {most:,} bytes", file=source.shown)
@@ -125,6 +126,7 @@ def _mode_to_keep(out: Path, name: str, source: InputSource) -> int | None:
         return None
     if not stat.S_ISREG(status.st_mode):
         raise InputError(f"cannot write {name}: it is there and not a regular file")
+    # A typing mistake such as `--out weft.yaml` would otherwise destroy the only copy of the plan.
     if source.path is not None and source.path.exists() and out.samefile(source.path):
         raise InputError(f"cannot write {name}: it is the file that the {source.holds} is read from")
     return stat.S_IMODE(status.st_mode)
@@ -132,6 +134,7 @@ def _mode_to_keep(out: Path, name: str, source: InputSource) -> int | None:
 
 def replace_file(out: Path, data: bytes, *, mode: int | None) -> None:
     """Replaces a file atomically: a crash leaves the old content or the new. `mode` applies from the start."""
+    # In the same directory, since a rename is atomic only within one file system.
     temporary = out.parent / f".weft-{os.urandom(8).hex()}.tmp"
     # 0o666 less the user's mask, as for any new file; the tempfile module would give 0o600.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
@@ -141,8 +144,11 @@ def replace_file(out: Path, data: bytes, *, mode: int | None) -> None:
                 os.fchmod(stream.fileno(), mode)
             stream.write(data)
             stream.flush()
+            # Before the rename: some file systems make the new name durable first, and a power failure then leaves
+            # an empty file.
             os.fsync(stream.fileno())
         temporary.replace(out)
+    # Ctrl-C as well: no temporary file may stay behind.
     except BaseException:
         with suppress(OSError):
             temporary.unlink()

@@ -101,6 +101,8 @@ class Places(Struct, frozen=True):
         tree = Tree(self.project)
         try:
             tree.make(FOLDER)
+            # Two levels are enough: everything below them is opened with `safe_files`, which follows no links at
+            # all.
             for folder in _WITHOUT_LINKS:
                 for name in tree.names(folder):
                     if f"{folder}/{name}" not in _MAY_BE_LINKS:
@@ -133,6 +135,7 @@ def project_of(folder: Path) -> Places:
 
 def used_project(folder: Path) -> Places:
     """Returns the project that has a journal; raises `InputError` if there is none."""
+    # The user may stand in a worktree of a slice, which can lie outside the project.
     for place in (folder, *folder.parents, *_main_checkout(folder)):
         if os.path.lexists(place / FOLDER / "weft.db"):
             refuse_link(place / FOLDER)
@@ -165,6 +168,7 @@ def _main_checkout(folder: Path) -> Iterator[Path]:
 def user_folder(environ: Mapping[str, str], variable: str, usual: str) -> Path:
     """Returns Weft's directory in one of the user's XDG base directories."""
     named = environ.get(variable, "")
+    # The XDG specification says that relative paths are invalid and must be ignored.
     base = Path(named) if os.path.isabs(named) else _home(environ) / usual  # noqa: PTH117 - it ignores others
     return base / "weft"
 

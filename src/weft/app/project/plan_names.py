@@ -34,6 +34,7 @@ def agents_of(source: InputSource) -> Iterator[Titled]:
 
 
 def subplans_in(text: str) -> Iterator[Titled]:
+    # Without recursion, since this reads files that no check has limited in depth.
     waiting = [("", read_document(text, "").root)]
     for prefix, node in waiting:  # grows while it is walked
         inner = node.get("subplans") if isinstance(node, Table) else None

@@ -113,6 +113,7 @@ def _configs(source: InputSource, folder: Path, environ: Mapping[str, str]) -> I
     """Yields the configurations, those with the highest priority first."""
     yield from _variables(environ)
     for file in config_files(source, folder, environ):
+        # `lexists`: a dangling link is reported as unreadable, not silently taken for a missing configuration.
         if os.path.lexists(file.path):
             text = _text(InputSource(name=str(file.path), label=file.shown))
             yield read_config(text, file.shown, file.where)
@@ -143,6 +144,7 @@ def config_files(source: InputSource, folder: Path, environ: Mapping[str, str]) 
     project = project_around(folder)
     if project is not None:
         beside = Path(source.name).parent if source.path is not None else Path()
+        # Messages show the path as the user would write it, relative to the directory in which the plan was named.
         shown = os.path.normpath(beside / os.path.relpath(project / _CONFIG, folder))
         yield ConfigFile(project / _CONFIG, shown, "project")
     path = user_folder(environ, "XDG_CONFIG_HOME", ".config") / "config.yaml"
@@ -204,6 +206,8 @@ def flags_layer(flags: Flags) -> Layer | None:
 def _flag(setting: str, text: str) -> object:
     flag = flag_name(setting)
     node = amounts_in(text) if setting in AMOUNTS else Scalar(text, 1, 1, "")
+    # A flag goes through the reader of the plan language, so that it accepts the same values and gives the same
+    # messages.
     reader = Reader(Document(file=flag, text=text, root=node, problems=()))
     value: object = kind_in_shell(setting_key(setting).kind).read(node, reader, flag)
     if value is BAD or reader.failed:

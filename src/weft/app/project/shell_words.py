@@ -41,6 +41,7 @@ def first_word(command: Command) -> str | None:
     words = command.split()
     while words and _is_assignment(words[0]):
         words = words[1:]
+    # `name ()` defines a function.
     if not words or words[1:2] == ["()"]:
         return None
     return words[0] if set(words[0]) <= _SIMPLE and words[0] not in _SHELL_KNOWS else None
@@ -76,6 +77,7 @@ def _is_assignment(word: str) -> bool:
 
 
 def _is_simple(command: str) -> bool:
+    # With several lines, a failing line does not fail the command; nothing is certain about it.
     tokens = None if "\n" in command.strip() else _tokens(command)
     operators = [token for token in tokens or () if token and set(token) <= _OPERATORS]
     return tokens is not None and all(operator in _REDIRECTIONS or operator == _AND for operator in operators)
@@ -86,8 +88,11 @@ def _tokens(command: str) -> tuple[str, ...] | None:
     """Returns words and operators; None if the text contains nested commands or cannot be parsed."""
     if "$(" in command or "`" in command or "{{" in command:
         return None
+    # `shlex` treats a line break as a blank, but the shell ends a command there.
     lexer = shlex.shlex(command.strip().replace("\n", " ; "), posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
+    # `#` starts a comment only at the start of a word, which shlex does not know; as a plain character it does no
+    # harm.
     lexer.commenters = ""
     try:
         return tuple(lexer)

@@ -42,6 +42,8 @@ def refuse_inside_step(
     find_steps: FindSteps = find_enclosing_steps,
 ) -> None:
     """Raises `InputError` if this process is part of a step that must not change the project of the folder."""
+    # The environment is checked first, because it is cheap and names the subplan. A step that clears its
+    # environment is found by its ancestors.
     declared = inside_step(environ)
     if declared is not None:
         raise _refusal(command, environ.get("WEFT_RUN", ""), declared)
@@ -68,6 +70,7 @@ def _is_of_the_step(project: Path, step: EnclosingStep) -> bool:
     own = project_of_host(step.host)
     if own is None or project.resolve().is_relative_to(own.resolve()):
         return False
+    # A worktree of the step's repository lies elsewhere on the disk, but is the same work.
     if set(_repositories(own)) & set(_repositories(project)):
         return False
     return _oldest_entry(project / FOLDER) >= step.started_at - _SLACK
@@ -104,6 +107,7 @@ def _oldest_entry(folder: Path) -> float:
         times = [entry.stat(follow_symlinks=False).st_ctime for entry in os.scandir(folder)]
     except (FileNotFoundError, NotADirectoryError):
         return float("inf")
+    # Unreadable counts as old, so that the command is refused.
     except OSError:
         return 0.0
     return min(times, default=float("inf"))
@@ -130,6 +134,7 @@ def find_sight(
     find_steps: FindSteps = find_enclosing_steps,
 ) -> VisibleRun:
     """Returns the visible part of the named run: all of it or, inside a step, only the step's subplan."""
+    # The ancestors come first: a process can change its environment, but not its parents.
     step = _step_in(places, find_steps()) or _declared_step(journal, environ)
     if step is None:
         return VisibleRun(run, "")

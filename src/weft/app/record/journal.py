@@ -36,7 +36,7 @@ from weft.terms import AT_REST
 _BEGINS = kinds_of(RunStartedEvent, RecoveredEvent)
 _LEAVES = kinds_of(RunFinishedEvent, CoordinatorLeftEvent)
 """Kinds of events: a coordinator takes a run up; it leaves the run."""
-LOOKS_EVERY = 0.2
+POLL_INTERVAL = 0.2
 """Seconds between two polls of the journal by a follower."""
 
 Alone = Callable[[], None]
@@ -69,12 +69,13 @@ class RecordedRun(Struct, frozen=True):
         self, *, after: int = 0, follow: bool = False, alone: Alone = ignore_absence
     ) -> Iterator[Recorded]:
         """Yields the recorded events and, with `follow`, new ones until the run is over."""
-        for is_news in self.looks(follow=follow, alone=alone):
+        for is_news in self.poll(follow=follow, alone=alone):
+            # `changed` is a cheap check of the database's counter; without news, no query runs.
             for recorded in self.journal.events(self.run.run, after=after) if is_news else ():
                 after = recorded.seq
                 yield recorded
 
-    def looks(self, *, follow: bool, alone: Alone = ignore_absence) -> Iterator[bool]:
+    def poll(self, *, follow: bool, alone: Alone = ignore_absence) -> Iterator[bool]:
         """Yields whether there may be new events: once or, with `follow`, for each poll until the run is over."""
         is_news, was_alone = True, False
         while True:
@@ -83,7 +84,7 @@ class RecordedRun(Struct, frozen=True):
             yield is_news
             if is_last:
                 return
-            time.sleep(LOOKS_EVERY)
+            time.sleep(POLL_INTERVAL)
             # In this order: a coordinator writes the end of its run before it exits.
             is_alone = not self.has_coordinator()
             is_news = self.journal.changed()
@@ -101,7 +102,7 @@ class RecordedRun(Struct, frozen=True):
         holder = self.journal.holder()
         return holder is not None and is_alive(holder)
 
-    def is_heard(self) -> bool:
+    def takes_requests(self) -> bool:
         """Returns whether a coordinator works on this run and takes up requests.
 
         Callers write their request first. A coordinator that is present then takes it up before it leaves the run;
@@ -109,6 +110,8 @@ class RecordedRun(Struct, frozen=True):
         """
         began, at = self._last_change()
         holder = self.journal.holder()
+        # The event must not be older than the lease: an earlier coordinator, which has died, may have been the one
+        # to take the run up.
         return began and holder is not None and is_alive(holder) and at >= holder.since
 
     def has_left(self) -> bool:
@@ -149,6 +152,8 @@ class RecordedRun(Struct, frozen=True):
         file = Path(self.run.directory, Path(self.run.file).name)
         current = absolute(Path())
         name = str(file.relative_to(current) if file.is_relative_to(current) else file)
+        # The commands find a plan with a usual name by themselves, and a suggestion should be short enough to
+        # type.
         return [] if name in PLAN_NAMES else [name]
 
 
@@ -161,7 +166,9 @@ def open_book(
     journal = open_reader(places.journal)
     try:
         sight = find_sight(places, journal, run, environ)
+        # The filter sits below all views, so that none of them has to think about steps.
         visible = SubplanJournal(journal, sight.subplan) if sight.subplan else journal
+        # `_find_run` reads the unfiltered journal: the list of runs is no secret, and its errors name other runs.
         yield RecordedRun(places, visible, _find_run(journal, sight.run), sight.subplan)
     finally:
         journal.close()

@@ -7,6 +7,7 @@ from weft.ports.host import JobRecords, OutputPart
 CHUNK = 1 << 16
 LOOKED_AT = 4_096
 """Bytes at the end of a part in which `last_line` searches."""
+# Tails first: once output exceeds its limit, the supervisor stores the end in a tail, and that is the newer part.
 _TEXTS = (OutputPart.OUT_TAIL, OutputPart.ERR_TAIL, OutputPart.OUT, OutputPart.ERR)
 
 

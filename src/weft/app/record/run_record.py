@@ -34,7 +34,7 @@ class RecordedPlan:
     def __init__(self, name: str, data: _Data) -> None:
         self.id = name
         self.budget: object = data.get("budget")
-        """The ceiling of the whole plan, as the plan file has it."""
+        """The ceiling of the whole plan, as the plan file states it."""
         self._data = data
         self._subplans = dict(_walk(data))
         self._landing_settings: dict[str, tuple[str, object]] = {}
@@ -77,6 +77,8 @@ class RecordedPlan:
             is_leaf=is_leaf,
             depends_on=tuple(dict.fromkeys(name.removeprefix("/") for name in depends_on)),
             steps=self._length(own) if is_leaf else 0,
+            # With `merge.when: slice` each slice lands by itself; otherwise the subplans at the top of the plan
+            # do, with all that was merged into them.
             lands=is_leaf if when == "slice" else not groups,
             has_branch=isolation in _WITH_BRANCH,
             branch_prefix=str(_first(scopes, "branch_prefix") or "weft/"),
@@ -85,6 +87,7 @@ class RecordedPlan:
     def _settings_of(self, path: str) -> tuple[str, object]:
         """Returns `merge.when` and `isolation`. As in the plan language, the innermost scope decides."""
         own, group = self._subplans[path], path.rpartition("/")[0]
+        # Remembered by group, as a group can have thousands of slices that inherit the same two values.
         if group not in self._landing_settings:
             scopes = [*(self._subplans[name] for name in (group, *_around(group)) if name), self._data]
             whens = (scope["merge"]["when"] for scope in scopes if "when" in scope.get("merge", {}))
@@ -102,6 +105,7 @@ def recorded_plan(record: RunRecord) -> RecordedPlan:
 
 
 def _data(record: RunRecord) -> _Data:
+    # JSON with a key of more than 1,024 characters is not valid YAML; such a plan is recorded as YAML proper.
     if record.text.startswith("{"):
         data: _Data = msgspec.json.decode(record.text, type=dict[str, Any])
         return data

@@ -45,7 +45,7 @@ class StepSelection(Struct, frozen=True):
     def entry_of(self, event: VerifyEvent) -> str | None:
         """Returns the first selected subplan that a verify of the landing queue is for.
 
-        Returns the plan, whose path is empty, if it is selected and no other entry is; otherwise None.
+        Returns the empty path, that of the plan, if it is selected and no other entry is; otherwise None.
         """
         entries: Iterable[str] = event.entries or [""]
         return next((path for path in entries if path in self.rows), "" if "" in self.rows else None)
@@ -113,6 +113,7 @@ def _row(plan: Plan, name: str) -> int | None:
 def _pipelines(plan: Plan, rows: Iterable[int]) -> Iterator[Steps]:
     """Yields the steps of each pipeline of these rows, each pipeline once."""
     pipelines = [plan.pipeline_of(row) for row in rows if plan.outline.is_leaf(row)]
+    # Thousands of slices can share one pipeline object, so the identity removes the repetitions.
     for pipeline in {id(pipeline): pipeline for pipeline in pipelines}.values():
         yield pipeline.steps
 

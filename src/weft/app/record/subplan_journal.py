@@ -60,6 +60,8 @@ class SubplanJournal:
     def notable_events(self, run: str, *, merged: bool = True) -> Sequence[RawEvent]:
         return [
             glimpse
+            # Events of the whole run reveal nothing about other subplans, and without them a paused or finished
+            # run would look as if it ran.
             for glimpse in self._journal.notable_events(run, merged=merged)
             if self._has(glimpse.subplan) or (not glimpse.subplan and glimpse.kind in _OF_THE_RUN)
         ]

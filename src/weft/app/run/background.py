@@ -31,14 +31,19 @@ class RotatingLog:
 
     def take_over(self) -> None:
         """Redirects the standard output and standard error of this process to the log."""
+        # Steps of the plan can write below the project, so a link may lie in the place of the log. `locate` and
+        # the tree open it without following links.
         tree, name = locate(self._path)
         file = tree.append(name)
         for number in (1, 2):
+            # On the level of descriptors, so that tracebacks of the interpreter and output of child processes land
+            # in the log too.
             os.dup2(file, number)
         os.close(file)
 
-    def look(self) -> None:
+    def rotate_if_long(self) -> None:
         """Rotates the log if it has grown too long. The caller invokes this after it has written."""
+        # Descriptor 2 is the log itself, so this also counts the bytes that other libraries wrote.
         if os.fstat(2).st_size <= self._most:
             return
         with suppress(OSError):  # a log that keeps growing is better than a lost line
@@ -60,7 +65,7 @@ class ReadyMessage:
     def __init__(self, descriptor: int) -> None:
         self._descriptor: int | None = descriptor
 
-    def say(self, **data: object) -> None:
+    def send(self, **data: object) -> None:
         if self._descriptor is not None:
             with suppress(OSError):  # the parent no longer waits for it
                 os.write(self._descriptor, json.dumps(data).encode())
@@ -72,6 +77,7 @@ def start(
     arguments: Sequence[str], *, directory: Path, environ: Mapping[str, str]
 ) -> tuple[dict[str, Any], int]:
     """Starts the coordinator and returns its message with 0, or an empty message with its exit code."""
+    # A pipe rather than a file: its end-of-file also arrives when the child dies without any message.
     reader, writer = os.pipe()
     os.set_inheritable(writer, True)
     try:
@@ -90,6 +96,7 @@ def start(
             start_new_session=True,  # the coordinator must survive the end of the terminal
         )
     finally:
+        # Without this the parent itself would hold the pipe open, and the read below would never end.
         os.close(writer)
     # The read ends when the child has sent its message and closed the pipe, or has died.
     with open(reader, "rb") as pipe:  # noqa: PTH123 - a descriptor

@@ -32,6 +32,8 @@ def find_active_run(
     has had no run for `patience` seconds; opening the journal then reports it.
     """
     wait_start, is_reported = time.monotonic(), False
+    # The journal is opened again each time: the coordinator may exit and another one may create a new run
+    # meanwhile.
     while (waited := time.monotonic() - wait_start) < patience:
         try:
             with open_book(directory) as recorded_run:
@@ -39,6 +41,8 @@ def find_active_run(
                 is_over = recorded_run.state() in AT_REST or recorded_run.has_left()
         except InputError:  # nothing was ever run here
             return None
+        # The lease names its last holder even when that has exited. It can also be this process, after an earlier
+        # run in it.
         if holder is None or holder.pid == os.getpid() or not is_alive(holder):
             return None
         if not is_over:

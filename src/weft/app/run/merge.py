@@ -19,10 +19,10 @@ from msgspec.structs import replace
 
 from weft.app.control.control import PATIENCE as TAKEN_WITHIN
 from weft.app.control.control import unresponsive_error
-from weft.app.control.holds import ask, held, is_run, list_held, look
+from weft.app.control.holds import ask, fold_of, held, is_run, list_held
 from weft.app.isolation.plan_repository import names_of, repository_of
 from weft.app.project.step_limits import refuse_inside_step
-from weft.app.record.journal import LOOKS_EVERY, RecordedRun
+from weft.app.record.journal import POLL_INTERVAL, RecordedRun
 from weft.app.record.run_plan import plan_of
 from weft.app.run.session import RunObserver, RunSession, first_cause
 from weft.app.run.setup import resumed
@@ -67,12 +67,12 @@ def merge(
     refuse_inside_step(recorded_run.places.project, "weft merge", environ)
     keys = {key_of(hold) for hold in wanted}
     for _ in range(patience):
-        fold = look(recorded_run)
+        fold = fold_of(recorded_run)
         remaining = [hold for hold in list_held(recorded_run, fold) if key_of(hold) in keys]
         command = MergeCommand(remaining, now)
         if not (remaining or now) or _tried(recorded_run, fold, command, observer, environ):
             return [hold for hold in held(recorded_run) if key_of(hold) in keys]
-        time.sleep(LOOKS_EVERY)
+        time.sleep(POLL_INTERVAL)
     raise WeftError(f"another Weft process works in {recorded_run.places.project}; try again later")
 
 
@@ -82,7 +82,7 @@ class MergeCommand(Struct, frozen=True):
     held: Sequence[HeldWork]
     """The holds to retry."""
     now: Sequence[str] = ()
-    """Subplans whose completed parts are to land."""
+    """Subplans with completed parts that are to land."""
 
 
 def _tried(
@@ -107,6 +107,8 @@ def _tried(
 def _is_at_another(recorded_run: RecordedRun, fold: RunFold) -> bool:
     """Returns whether the process that works in the project has written to a different run."""
     holder = recorded_run.journal.holder()
+    # Sequence numbers are shared by all runs of a journal, so events after those of our fold are new whichever run
+    # they belong to. One that is not older than the holder's lease was written by the holder.
     other_runs = (record.run for record in recorded_run.journal.runs() if record.run != recorded_run.run.run)
     newer = (recorded for run in other_runs for recorded in recorded_run.journal.events(run, after=fold.seq))
     return holder is not None and any(recorded.at >= holder.since for recorded in newer)
@@ -118,6 +120,8 @@ def changed_files(
     """Returns the number of files that each subplan has changed; an empty mapping if git cannot count them."""
     try:
         git, names = repository_of(plan, folder, environ).git, names_of(plan)
+        # The refs of a slice that was cleaned are gone. The count is only a help for the reader, never a reason to
+        # fail.
         return {path: _changed(git, names.start(path), names.head(path)) for path in paths}
     except WeftError:
         return {}
@@ -133,19 +137,23 @@ def _changed(git: Git, start: str, head: str) -> int:
 def _asked(recorded_run: RecordedRun, fold: RunFold, command: MergeCommand, observer: RunObserver) -> bool:
     """Sends the command to the coordinator and returns whether it has handled it; if not, it has left the run."""
     ask(recorded_run, command.held, command.now)
+    # `fold` is from before the request, so every event that answers the request comes after `waiting.seq`.
     waiting, idle = PendingMerges(command.held, fold, command.now), 0
     until = time.monotonic() + TAKEN_WITHIN
-    for _ in recorded_run.looks(follow=True):
+    for _ in recorded_run.poll(follow=True):
         # Read the state before the events: without new events, it is the state after the last event read.
         state, is_taken = recorded_run.state(), not _is_requested(recorded_run)
         news = list(recorded_run.journal.events(recorded_run.run.run, after=waiting.seq))
-        observer.hears(news)
+        observer.receive(news)
         for recorded in news:
-            waiting.hear(recorded)
+            waiting.apply(recorded)
+        # A run that stands still does not retry anything before a person acts, so waiting for it would never end.
         if waiting.is_over or (is_taken and not news and state in _STANDS_STILL):
             return True
         if not is_taken and time.monotonic() > until:
             raise unresponsive_error(recorded_run)
+        # Taking the lock for a moment could make a coordinator that starts right now fail, so it is tried rarely,
+        # and only in silence.
         idle = 0 if news else idle + 1
         if idle == _IDLE:
             idle = 0
@@ -171,9 +179,9 @@ class PendingMerges:
     """The requested holds that have not been retried yet."""
 
     def __init__(self, wanted: Iterable[HeldWork], fold: RunFold, now: Iterable[str] = ()) -> None:
-        """`fold` is the state before the request; `hear` keeps it up to date."""
+        """`fold` is the state before the request; `apply` keeps it up to date."""
         self._now = set(now)
-        """Subplans whose completed parts are to land and whose request the coordinator has not taken up."""
+        """Subplans with completed parts that are to land, until the coordinator takes up the request."""
         self.keys = {key_of(hold) for hold in wanted}
         self._fold = fold
         self._asked: set[str] = set()
@@ -187,10 +195,10 @@ class PendingMerges:
 
     @property
     def is_over(self) -> bool:
-        holds, wishes = self._fold.holds, self._fold.wishes
-        return not self._now and all(holds.is_paused(key, wishes) for key in self.keys)
+        holds, control_requests = self._fold.holds, self._fold.control_requests
+        return not self._now and all(holds.is_paused(key, control_requests) for key in self.keys)
 
-    def hear(self, recorded: Recorded) -> None:  # noqa: C901 - one case for each class
+    def apply(self, recorded: Recorded) -> None:  # noqa: C901 - one case for each class
         event = recorded.event
         self._fold.apply(event, recorded.at, recorded.seq)
         key = (event.subplan, event.step)
@@ -204,12 +212,15 @@ class PendingMerges:
                 if key in self.keys:
                     self._finished(key, event)
             case kinds.StepStartedEvent():
+                # The queue lands entries that contain each other's work as a unit, so a hold that waited can be
+                # retried unasked.
                 if key in self._later:  # with others that hold its work
                     del self._later[key]
                     self.keys.add(key)
             case kinds.StepCancelledEvent():
                 self.keys.discard(key)
             case kinds.SubplanStateEvent():
+                # The end of a subplan settles its holds before the landing, although no step of them ends.
                 gone = {key for key in self.keys if key[0] == event.subplan and key[1] in OPEN_BEFORE_THE_END}
                 self.keys -= gone - self._fold.holds.known.keys()
             case _:
@@ -223,6 +234,7 @@ class PendingMerges:
             self.keys.update((result, InternalStep.LAND) for result in event.joins or ())
 
     def _finished(self, key: Key, event: kinds.StepFinishedEvent) -> None:
+        # The coordinator was in the middle of a retry when our request arrived; it tries again for us.
         if event.outcome is StepEnd.HELD and event.subplan not in self._asked:
             return  # the retry belongs to an earlier request
         self.keys.discard(key)
@@ -245,19 +257,21 @@ class _Listener:
     """
 
     def __init__(self, command: MergeCommand, fold: RunFold, observer: RunObserver) -> None:
+        # A hold before the merge ends with steps of the run, which `weft merge` does not start; it stays for `weft
+        # run`.
         merges = (hold for hold in command.held if hold.step in MERGES)
         self._waiting = PendingMerges(merges, fold, command.now)
         self._observer = observer
-        self.begins = observer.begins
-        self.looks = observer.looks
-        self.stops = observer.stops
+        self.start = observer.start
+        self.refresh = observer.refresh
+        self.show_stop = observer.show_stop
 
-    def hears(self, events: Sequence[Recorded]) -> None:
+    def receive(self, events: Sequence[Recorded]) -> None:
         for recorded in events:
-            self._waiting.hear(recorded)
-        self._observer.hears(events)
+            self._waiting.apply(recorded)
+        self._observer.receive(events)
 
-    def has_heard_all(self) -> bool:
+    def is_done(self) -> bool:
         return self._waiting.is_over
 
 
@@ -270,21 +284,27 @@ def _merge_here(
 ) -> None:
     journal = open_journal(recorded_run.places.journal, now=time.time(), command="weft merge")
     try:
+        # The recorded plan, not the file: the user may have edited the file since the run, and the net must be the
+        # one that the recorded facts belong to.
         compiled = compile_plan(plan_of(recorded_run))
         workplaces = WorkspaceFactory(
             compiled.plan, recorded_run.places, Path(recorded_run.run.directory), environ
         )
         ask(recorded_run, command.held, command.now)
+        # The request is in the journal before the engine starts, so the coordinator in this process takes it up
+        # like any other.
         setup, engine, first = resumed(recorded_run.run, compiled, journal, workplaces)
         assert isinstance(first, Resumed)
         listener = _Listener(command, fold, observer)
-        listener.begins(setup)
+        listener.start(setup)
 
         def is_enough() -> bool:
             stands_still = engine.state in _STANDS_STILL and not _is_requested(recorded_run)
-            return listener.has_heard_all() or stands_still
+            return listener.is_done() or stands_still
 
         session = RunSession(setup, engine, journal, listener, environ, enough=is_enough)
+        # `merges_only` keeps the engine from starting steps: the user asked to land what is done, not to resume
+        # the run.
         anyio.run(session.run, replace(first, merges_only=True), False)
     except BaseExceptionGroup as group:
         raise first_cause(group) from None

@@ -1,4 +1,4 @@
-"""Stop the jobs of a run whose coordinator is dead."""
+"""Stop the jobs that a dead coordinator has left running."""
 
 import time
 
@@ -20,6 +20,7 @@ def stop_orphaned_jobs(recorded_run: RecordedRun) -> int:
     if (
         recorded_run.state() in AT_REST
         or recorded_run.has_coordinator()
+        # Opening a host starts a supervisor, which would be pointless for a run that never had one.
         or not records_of(places, run).exists()
     ):
         return 0
@@ -35,12 +36,15 @@ def stop_orphaned_jobs(recorded_run: RecordedRun) -> int:
 async def stop_all_jobs(host: Host) -> int:
     """Stops all running jobs, waits until each has ended, and returns their number."""
     jobs = await host.open()  # which has already ended the processes of a dead supervisor
+    # Ends that the supervisor recorded while there was no coordinator are also in `jobs`; they need no stop.
     running = {job for job, state in jobs.items() if isinstance(state, Running)}
     count = len(running)
     for job in running:
         host.stop(job)
     try:
         if running:
+            # A stop is only a request. A step can take its whole grace period, and its worktree must not be reused
+            # before.
             async for ends in host.ended():
                 running.difference_update(end.id for end in ends)
                 if not running:

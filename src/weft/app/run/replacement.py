@@ -47,19 +47,25 @@ def settle(
     Returns an empty string, or the state of the run if the user stopped it meanwhile.
     """
     with without_gc():
+        # The facts of the old run only make sense for the net of the old plan.
         before = load_plan(last.text, last.file, surroundings=Surroundings(git=False))
         workplaces = WorkspaceFactory(before, places, Path(last.directory), environ)
         setup, engine, first = resumed(last, compile_plan(before), journal, workplaces)
+        # An agent that works on an outdated task would only cost money, so its subplan ends at once.
         ends = changed_paths(before, plan)
     assert isinstance(first, Resumed)
+    # Nothing is running or half done, so no session and no supervisor need to start.
     if not engine.in_flight:
         return ""
     steps = _finishing_steps(engine, anyio.run(_open_jobs, host_of(places, last.run)), ends)
     setup = replace(setup, settles=steps)
+    # Without a step to wait for, settling takes a moment and would only confuse the display.
     listener = _Listener(observer if steps else None)
-    listener.begins(setup)
+    listener.start(setup)
     session = RunSession(setup, engine, journal, listener, environ)
     state = anyio.run(session.run, replace(first, settles=True, ends=tuple(sorted(ends))), False)
+    # The session also ends as `stopped` when everything is settled, so the state alone does not say whether the
+    # user wants the next run.
     return state if listener.is_stopped or state == LEFT else ""
 
 
@@ -93,21 +99,21 @@ class _Listener(Struct):
     observer: RunObserver | None
     is_stopped: bool = field(default=False)
 
-    def begins(self, setup: RunSetup) -> None:
+    def start(self, setup: RunSetup) -> None:
         if self.observer is not None:
-            self.observer.begins(setup)
+            self.observer.start(setup)
 
-    def hears(self, events: Sequence[Recorded]) -> None:
+    def receive(self, events: Sequence[Recorded]) -> None:
         self.is_stopped = self.is_stopped or any(
             isinstance(recorded.event, StoppingEvent) for recorded in events
         )
         if self.observer is not None:
-            self.observer.hears(events)
+            self.observer.receive(events)
 
-    def looks(self) -> None:
+    def refresh(self) -> None:
         if self.observer is not None:
-            self.observer.looks()
+            self.observer.refresh()
 
-    def stops(self, times: int) -> None:
+    def show_stop(self, times: int) -> None:
         if self.observer is not None:
-            self.observer.stops(times)
+            self.observer.show_stop(times)

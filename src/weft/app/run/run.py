@@ -32,32 +32,42 @@ def run_plan(request: RunRequest, observer: RunObserver, *, environ: Mapping[str
     refuse_inside_step(plans.folder_of(request.source), "weft run", environ)
     with without_gc():
         whole = plans.load(request.source, flags=request.flags, environ=environ)
+        # Everything that can be wrong with the plan itself is reported before anything is created on disk.
         checked = _compile_checked(request, whole)
     places = project_of(plans.folder_of(request.source))
+    # Before `make` and before the journal: a project that the user does not trust must not even leave a directory
+    # behind.
     _require_approval(whole, places, environ)
     places.make()
     close_memory()  # its environment holds all keys of the user, and steps run as the same user
     journal = open_journal(places.journal, now=time.time(), command="weft run")
     try:
         with without_gc():
+            # The selection depends on completed work, so it needs the journal and is computed under its lock.
             plan, choice = _select(request, whole, journal)
             last = replaced_run(request, plan, journal, environ, choice)
         if last is not None:
             from weft.app.run.replacement import settle  # noqa: PLC0415 - rarely needed
 
             state = settle(last, whole, places=places, journal=journal, observer=observer, environ=environ)
+            # The user stopped the old run while it was settled; starting the new one would be the opposite of that
+            # wish.
             if state:
                 return state
+            # Settling may have completed slices that the selection counts.
             plan, choice = _select(request, whole, journal)
         with without_gc():
             compiled = checked if checked.plan is plan else compile_plan(plan)
             setup, engine, first = begin(request, compiled, places, journal, environ, choice)
-        observer.begins(setup)
+        observer.start(setup)
+        # Earlier runs have completed everything. The observer shows that; no session starts.
         if first is None:
             return "completed"
         session = RunSession(setup, engine, journal, observer, environ)
         return anyio.run(session.run, first, request.waits)
     except BaseExceptionGroup as group:
+        # Task groups wrap even a single error. The commands know the plain error classes and map them to exit
+        # codes.
         raise first_cause(group) from None
     finally:
         journal.close()

@@ -38,8 +38,12 @@ def choose(plan: Plan, names: Sequence[str], completed: Collection[str] = ()) ->
     if not rows:
         return plan, WHOLE
     selection = select(plan.outline, rows)
+    # A second pass: the first one finds the groups that are selected in part, and only in those does completed
+    # work count.
     if completed:
         selection = select(plan.outline, [*rows, *_done_beside(plan, selection, completed)])
+    # Every subplan is selected, by name or as a dependency. The run must then be recorded as one of the whole
+    # plan, or the next run would look further back for results.
     if len(selection.rows) == len(plan.subplans):
         return plan, WHOLE
     paths = plan.outline.paths
@@ -66,6 +70,7 @@ def row_of(plan: Plan, name: str) -> int:
         return ROOT
     paths = plan.outline.paths
     rows = [row for row, full_path in enumerate(paths) if row and full_path == path]
+    # An exact path wins over a path that merely ends so: `store` is the group even if there is an `app/store`.
     rows = rows or [
         row for row, full_path in enumerate(paths) if path and f"/{full_path}".endswith(f"/{path}")
     ]
@@ -94,6 +99,8 @@ def _notes(plan: Plan, rows: Sequence[int], selection: Selection) -> list[str]:
         f"{slices:,} of {leaves:,} slices {'is' if slices == 1 else 'are'} run: {chosen}, with what {needs}"
     ]
     lands = plan.scopes[ROOT].settings.has_branch
+    # With branches, the verify of the plan still runs before each landing; without them it would have run at the
+    # end.
     groups_in_part = selection.parts - {ROOT} if lands else selection.parts
     unverified = [row for row in sorted(groups_in_part) if plan.subplans[row].verify]
     groups = [str(outline.paths[row]) or "the plan" for row in unverified]

@@ -88,17 +88,17 @@ class RunSetup(Struct, frozen=True, kw_only=True):
 class RunObserver(Protocol):
     """A display of a run."""
 
-    def begins(self, setup: RunSetup, /) -> None: ...
+    def start(self, setup: RunSetup, /) -> None: ...
 
-    def hears(self, events: Sequence[Recorded]) -> None:
+    def receive(self, events: Sequence[Recorded]) -> None:
         """Shows events. They are in the journal already."""
         ...
 
-    def looks(self) -> None:
+    def refresh(self) -> None:
         """Refreshes the display. The session calls this regularly."""
         ...
 
-    def stops(self, times: int) -> None:
+    def show_stop(self, times: int) -> None:
         """Shows that the user has asked the run to stop; `times` counts the requests."""
         ...
 
@@ -107,6 +107,8 @@ class SystemClock:
     def now(self) -> float:
         return time.time()
 
+    # In short pieces: a sleep counts monotonic time, which stands still while a machine sleeps, and a usage limit
+    # ends at a wall-clock time.
     async def sleep_until(self, at: float) -> None:
         while (seconds := at - time.time()) > 0:  # noqa: ASYNC110 - no event announces a wall-clock time
             await anyio.sleep(min(seconds, LONGEST_SLEEP))
@@ -173,6 +175,8 @@ class RunSession:
             inbox=inbox,
             outside=outside_watch(plan, plan_dir, setup.workspaces, self._environ),
         )
+        # Only now, since the landing queue needs the effects to run verifies, and the effects need everything
+        # above.
         if setup.landing_target is not None:
             effects.land_on(setup.landing_target, plan, self._engine)
         coordinator = Coordinator(
@@ -185,31 +189,38 @@ class RunSession:
         )
         async with anyio.create_task_group() as tasks:
             self._scope = tasks.cancel_scope
-            tasks.start_soon(self._hear_signals, coordinator)
+            tasks.start_soon(self._handle_signals, coordinator)
             tasks.start_soon(self._show)
             try:
-                await coordinator.run(first, listener=self._hears, waits=waits)
+                # The two helper tasks never end by themselves; the cancellation after this block ends them.
+                await coordinator.run(first, listener=self._receive, waits=waits)
             finally:
                 self._mirror.close()
+                # Notifications are sent in the background. Leaving without this wait would lose the one that
+                # matters most: the end.
                 await self._notified.finish()
             tasks.cancel_scope.cancel()
         state = LEFT if self._left else self._engine.state
+        # After a failure too: the results of the slices that did complete are worth having.
         if setup.result is not None and state in {"completed", "failed"}:
-            self._bring_together(setup.workspaces, lineage)
+            self._gather_results(setup.workspaces, lineage)
         return state
 
-    def _bring_together(self, workspaces: ResultMerges, lineage: Lineage) -> None:
+    def _gather_results(self, workspaces: ResultMerges, lineage: Lineage) -> None:
         """Gathers the results in one directory. If this fails or the process dies, the next run repeats it."""
         try:
             workspaces.gather(lineage.whole())
+            # The mark comes after the copy. A crash in between makes the next run gather again, never trust half a
+            # directory.
             touch(self._setup.places.gathered(self._setup.run))
         except OSError as error:
             raise failure(f"cannot combine the results in {self._setup.result}", error) from None
 
-    def _hears(self, events: Sequence[Recorded]) -> None:
-        self._observer.hears(events)
-        self._mirror.hears(events)
-        self._notified.hears(events)
+    def _receive(self, events: Sequence[Recorded]) -> None:
+        # The events are in the journal already, so an observer that fails cannot lose any.
+        self._observer.receive(events)
+        self._mirror.receive(events)
+        self._notified.receive(events)
         if self._enough():
             in_flight = self._engine.in_flight
             stands_still = self._engine.state == RunState.PAUSED
@@ -224,17 +235,19 @@ class RunSession:
 
     async def _show(self) -> None:
         while True:
-            self._observer.looks()
-            self._mirror.looks(self._clock.now())
+            self._observer.refresh()
+            self._mirror.refresh(self._clock.now())
             await anyio.sleep(REFRESH_INTERVAL)
 
-    async def _hear_signals(self, coordinator: Coordinator) -> None:
+    async def _handle_signals(self, coordinator: Coordinator) -> None:
         """Handles stop signals: the first stops gracefully, the second at once, the third does not wait."""
         times = 0
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async for _ in signals:
                 times += 1
-                self._observer.stops(times)
+                self._observer.show_stop(times)
+                # Steps keep running under the supervisor and the next `weft run` takes them over, so leaving loses
+                # nothing.
                 if times > PATIENCE:
                     self._leave()
                     return

@@ -62,6 +62,7 @@ def refuse(compiled: CompiledPlan) -> None:
         raise InputError(
             f"{plan.document.file}: the plan cannot always finish; type: weft check {plan.document.file}"
         )
+    # Raises for an unknown adapter. The call has no other purpose here.
     for use in sorted({agent.use for agent in agents_of(plan)}):
         adapter_of(use)
 
@@ -103,6 +104,8 @@ def begin(
     unfinished = last is not None and last.state in UNFINISHED
     workplaces = WorkspaceFactory(plan, places, folder, environ)
     make = partial(_make_setup, plan, places, directory=folder, chosen=choice.paths)
+    # The same plan continues under its own run id. The preflight was done when that run started; only the sandbox
+    # is checked again, since steps without it could reach more than the plan allows.
     if last is not None and unfinished and last.digest == digest and not request.fresh:
         refuse_without(plan, environ)
         return resumed(last, compiled, journal, workplaces, fresh_budget=request.fresh_budget)
@@ -111,17 +114,23 @@ def begin(
         kept = kept_of(plan, journal, earlier_runs(journal, plan.id), choice.parts)
     checks = preflight(plan, folder, environ, done=kept.paths).required()
     workplace = workplaces.new(checks, kept.landed, kept.target, choice.notes)
+    # Only after the preflight: a refusal must leave the unfinished run as it was.
     if last is not None and unfinished:
-        _give_up(journal, places, last)
+        _abandon(journal, places, last)
     if last is not None and kept.is_all:
         history = () if choice.paths else journal.events(last.run)
         setup = make(run=last.run, workplace=workplace, done_by=last.run, history=history)
+        # With `isolation: dir` the result is a directory that a crash, or the user, may have removed. Then a new
+        # run starts, does no work, and gathers it again.
         if setup.result is None or (setup.result.is_dir() and places.gathered(last.run).exists()):
             if request.fresh_budget:  # no run begins that could record it
                 _reset_budget(journal, last.run)
             return setup, Engine(compiled), None
     now = datetime.now(UTC)
+    # Sortable by time, and unique even if two projects on one machine start a run in the same second.
     run = f"{now:%Y%m%d-%H%M%S}-{os.urandom(2).hex()}"
+    # Recorded with the run, so that a coordinator that resumes it from another shell starts steps with the same
+    # values.
     env = {name: environ[name] for name in sorted(plan.env_allow) if name in environ}
     setup = make(
         run=run,
@@ -131,6 +140,8 @@ def begin(
         changed=last is not None and last.digest != digest,
         carried=kept.paths,
     )
+    # The commits of these branches stay under kept names, so a crash before the journal knows of the run loses no
+    # work.
     moves = tuple(workplace.discard_groups() if request.fresh else workplace.follow_base())
     setup.host.prepare()  # starts the supervisor in the background, the slowest part, while the rest is prepared
     journal.add_run(_record(setup, file=request.source.shown, digest=digest, at=now.timestamp()))
@@ -228,19 +239,24 @@ def recovered(compiled: CompiledPlan, journal: JournalReader, run: str) -> Engin
     engine = Engine(compiled, quiet=True)
     for fact in journal.facts(run):
         engine.apply(fact)
+    # The orders that the facts led to were carried out, or are found again in `in_flight`; repeating them here
+    # would start every step a second time.
     engine.take_messages()
     engine.speak()
     return engine
 
 
-def _give_up(journal: SqliteJournal, places: Places, last: RunRecord) -> None:
+def _abandon(journal: SqliteJournal, places: Places, last: RunRecord) -> None:
     """Abandons an unfinished run and stops its jobs."""
+    # First the jobs, then the state: after a crash in between, the run is still unfinished and is abandoned again.
     anyio.run(stop_all_jobs, host_of(places, last.run))
     journal.set_run_state(last.run, "abandoned")
 
 
 def _paused_paths(request: RunRequest, journal: SqliteJournal, setup: RunSetup) -> tuple[str, ...]:
     """Returns the paths that people have paused or frozen in the replaced run; an empty path is the whole plan."""
+    # A pause outlives an edit of the plan, since the user who paused a part does not expect an edit to start it.
+    # Naming subplans, or `--fresh`, says explicitly what is to run.
     if not setup.given_up or request.fresh or setup.chosen:
         return ()
     from weft.app.control.control import control_requests_in  # noqa: PLC0415 - rarely needed

@@ -88,28 +88,28 @@ class StatusMirror:
         self._statuses: dict[str, _SubplanStatus] = {}
         """The subplans that have not ended."""
         self._waiting: dict[str, float] = {}
-        """The subplans whose file is out of date, with the time of the change."""
+        """The subplans with an outdated file, and the time of the change."""
         self._written: set[str] = set()
 
-    def hears(self, events: Sequence[Recorded]) -> None:
+    def receive(self, events: Sequence[Recorded]) -> None:
         for recorded in events:
             self._fold.apply(recorded.event, recorded.at, recorded.seq)
-            self._hear(recorded.event, recorded.at)
+            self._apply(recorded.event, recorded.at)
 
-    def _hear(self, event: AnyEvent, at: float) -> None:
+    def _apply(self, event: AnyEvent, at: float) -> None:
         match event:
             case kinds.RunFinishedEvent():
                 if event.outcome is RunEnd.STOPPED:
                     self._stop(at)
             case kinds.SubplanStateEvent():
-                self._hear_state(event, at)
+                self._apply_state(event, at)
             case (
                 kinds.StepStartedEvent()
                 | kinds.StepFinishedEvent()
                 | kinds.AskEvent()
                 | kinds.AnsweredEvent()
             ):
-                self._hear_step(event, at)
+                self._apply_step(event, at)
             case _:
                 kinds.overlook(event)
 
@@ -122,12 +122,14 @@ class StatusMirror:
                 if self._has_file(path):
                     self._write(path)
                     self._waiting.pop(path, None)
+        # A coordinator that was killed could not correct its files. This one knows nothing about these subplans
+        # except what the files say.
         for path in self._stale_running():
             landing = self._course.landing(self._rows[path], State.RUNNING)
             self._set(path, _SubplanStatus(at, state=_STOPPED, landing=landing))
 
     def _stale_running(self) -> list[str]:
-        """Returns the subplans that only an earlier coordinator had news of and whose files say `running`."""
+        """Returns the subplans that an earlier coordinator reported as `running` and this one knows nothing of."""
         current = self._statuses.keys() | self._written
         return [path for path in self._rows if path and path not in current and self._says_running(path)]
 
@@ -142,6 +144,8 @@ class StatusMirror:
         return not status.get("question") and not status.get("message")
 
     def _update(self, path: str, at: float) -> _SubplanStatus:
+        # The time of the first change counts, so that a subplan which changes every half second is written all the
+        # same.
         self._waiting.setdefault(path, at)
         if path not in self._statuses:
             landing = self._course.landing(self._rows[path], State.RUNNING)
@@ -149,7 +153,7 @@ class StatusMirror:
         self._statuses[path].at = at
         return self._statuses[path]
 
-    def _hear_state(self, event: SubplanStateEvent, at: float) -> None:
+    def _apply_state(self, event: SubplanStateEvent, at: float) -> None:
         path, state = event.subplan, event.outcome
         if not path:
             return
@@ -159,24 +163,26 @@ class StatusMirror:
         status.landing = self._course.landing(self._rows[path], state)
         if not state.terminal:
             return
+        # A file that exists must show the end, whatever the end is; otherwise it would say `running` forever.
         if event.reason not in _BY_OTHERS or self._has_file(path):
             self._write(path)
         del self._waiting[path], self._statuses[path]
 
-    def _hear_step(self, event: Activity, at: float) -> None:
+    def _apply_step(self, event: Activity, at: float) -> None:
         path = event.subplan
         if not path:
             return
         held = self._fold.holds.open.get(path)
         if event.step == InternalStep.LAND:
-            self._hear_landing(event, held, at)
+            self._apply_landing(event, held, at)
             return
         status = self._update(path, at)
         status.step, status.held = event, held
+        # A hold is written at once: scripts poll these files to find out that a person is needed.
         if held is not None:
             self._write(path)
 
-    def _hear_landing(self, event: Activity, held: HeldWork | None, at: float) -> None:
+    def _apply_landing(self, event: Activity, held: HeldWork | None, at: float) -> None:
         """Records a landing, which happens after the subplan has ended, if it is held or has a file already."""
         path = event.subplan
         landing = self._course.landing(self._rows[path], State.COMPLETED)
@@ -185,7 +191,7 @@ class StatusMirror:
         if held is not None or self._has_file(path):
             self._set(path, _SubplanStatus(at, state=State.COMPLETED, landing=landing, held=held))
 
-    def looks(self, now: float) -> None:
+    def refresh(self, now: float) -> None:
         """Writes the files that are due. The session calls this regularly."""
         for path in [path for path, since in self._waiting.items() if now - since >= LASTS]:
             del self._waiting[path]
@@ -193,6 +199,7 @@ class StatusMirror:
 
     def close(self) -> None:
         for path in self._waiting:
+            # The others are young and would still say `running`; as no file exists, nothing is out of date.
             if path in self._written or self._statuses[path].question:
                 self._write(path)
         self._files.close()

@@ -48,6 +48,8 @@ class WorkspaceFactory:
         self._environ = environ
         kinds = {scope.settings.isolation for scope in plan.scopes}
         rows = range(len(plan.subplans))
+        # Only slices work in a workspace. A group that inherits `worktree` while all its slices say `none` needs
+        # no git.
         leaves = {plan.scopes[row].settings.isolation for row in rows if plan.outline.is_leaf(row)}
         self._has_worktrees = not BRANCHED.isdisjoint(leaves)
         self._has_directories = kinds != {"none"}
@@ -69,8 +71,11 @@ class WorkspaceFactory:
         from weft.app.isolation import plan_repository  # noqa: PLC0415 - of no use without git
 
         repository, ends = state.repository, state.ends
+        # The earlier runs may have landed on another branch; there is nothing of that on this target.
         landed = landed if target == ends.target else ()
         worktrees = plan_repository.worktrees_of(self._plan, self.places, repository, ends, landed)
+        # A crash can leave locks, half-made worktrees and merges in progress. They must be gone before the first
+        # step starts.
         recovered = worktrees.recovery.recover(self._plan.outline.paths)
         return RunWorkspaces(
             workspaces=self._chosen(worktrees),
@@ -91,6 +96,8 @@ class WorkspaceFactory:
         from weft.workspaces.git.base.repository import Ends  # noqa: PLC0415 - the same
 
         repository = plan_repository.repository_of(self._plan, self.folder, self._environ)
+        # From the journal, not from the repository: the user may have checked out another branch since the run
+        # started.
         ends = Ends(target=started.target, target_ref=f"refs/heads/{started.target}", base=started.base)
         worktrees = plan_repository.worktrees_of(self._plan, self.places, repository, ends, started.landed)
         recovered = worktrees.recovery.recover(self._plan.outline.paths)

@@ -48,8 +48,10 @@ class Pace:
         if self._timed < FEW or not under_way or not self._weight_of_timed:
             return None
         rate = self._seconds / self._weight_of_timed
+        # A slice that has already taken longer than expected is counted as about to end, not as negative work.
         rests = [max(0.0, rate * self.weights[row] - spent) for row, spent in under_way]
         waiting = self._left - sum(self.weights[row] for row, _ in under_way)
+        # All work divided by the slices at once is a lower bound, and so is the longest remaining slice.
         return max((rate * waiting + sum(rests)) / len(under_way), *rests)
 
 
@@ -86,6 +88,7 @@ class Attempts:
             return 0
         pipeline, retries = plan.pipeline_of(row), plan.scopes[row].settings.retries
         verifies = bool(plan.subplans[row].verify)
+        # Unrolling a pipeline is slow, and equal slices share the pipeline object.
         key = (id(pipeline), retries, verifies, step)
         if key not in self._found:
             self._found[key] = self._count(effective(pipeline.steps, verifies=verifies), key)

@@ -15,6 +15,8 @@ def event_json(recorded: Recorded) -> dict[str, Any]:
     The fact is left out: it is internal to the engine.
     """
     event = recorded.event
+    # The stored text is preferred: it also holds fields that a newer or older version wrote and this one does not
+    # know.
     data: dict[str, Any] = json.loads(recorded.data) if recorded.data else data_of(event)
     common = {
         "seq": recorded.seq,
@@ -34,6 +36,7 @@ def event_json(recorded: Recorded) -> dict[str, Any]:
 
 def timestamp(at: float) -> str:
     """Returns a time in UTC with milliseconds, as `2026-01-31T12:00:00.000Z`."""
+    # Rounded first, since `isoformat` cuts off and would show 11:59:59.999 for a float just below 12:00.
     text = datetime.fromtimestamp(round(at, 3), UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
 

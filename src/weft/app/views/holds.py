@@ -66,6 +66,7 @@ class Holds(Struct):
     def step_finished(self, event: StepFinishedEvent) -> None:
         key = (event.subplan, event.step)
         if self.known:
+            # Removed before it is added again, so that a hold which was held once more is the newest.
             self._forget(key)
         if event.outcome is StepEnd.HELD:
             self.known[key] = self.open[event.subplan] = held_of(event)
@@ -85,6 +86,7 @@ class Holds(Struct):
         self.frozen = {
             (path, step)
             for path, step in self.trying
+            # A landing concerns the queue that all subplans share, so freezing one subplan does not freeze it.
             if step != InternalStep.LAND and requests.of(path) is ControlState.FREEZE
         }
 
@@ -103,5 +105,6 @@ class Holds(Struct):
 
     def _close(self, key: Key) -> None:
         hold = self.open.get(key[0])
+        # The open hold of the subplan can be that of a later step by now.
         if hold is not None and hold.step == key[1]:
             del self.open[key[0]]

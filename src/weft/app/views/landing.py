@@ -44,8 +44,8 @@ class PassedVerify(Struct, frozen=True, kw_only=True):
     seconds: float
 
 
-class MergeResult(Struct, frozen=True):
-    """What the last merge or landing of a subplan came to."""
+class MergeState(Struct, frozen=True):
+    """The result of the last merge or landing of a subplan."""
 
     landing: str = ""
     """`merged` (into the target), `held`, `conflict` or `unmerged`; empty if it was merged into its group."""
@@ -60,7 +60,7 @@ class Landings:
     def __init__(self) -> None:
         self.target = ""
         """The branch that results land on, if there is one."""
-        self.results: dict[str, MergeResult] = {}
+        self.results: dict[str, MergeState] = {}
         self.landed: dict[str, LandedWork] = {}
         self.ahead: dict[Pair, tuple[str, ...]] = {}
         """Pairs of subplans that are going to conflict, with the files; see `is_ahead`."""
@@ -85,11 +85,12 @@ class Landings:
         """Records the end of a landing."""
         self.places.leave(event.subplan)
         if event.outcome is not StepEnd.DONE:
+            # A landing that is done reports its commit with a `merge` event, which sets the place.
             self.places.end(event.subplan, VERIFY_FAILED if event.red else "")
 
     def merge(self, event: MergeEvent, seq: int) -> None:
         is_landing, is_merged = event.step == InternalStep.LAND, event.outcome == "merged"
-        self.results[event.subplan] = MergeResult(
+        self.results[event.subplan] = MergeState(
             event.outcome if is_landing or not is_merged else "",
             event.files if event.outcome == "conflict" else (),
             event.message,
@@ -105,7 +106,7 @@ class Landings:
                 self.landed[event.subplan] = move
 
     def left_out(self, event: LeftOutEvent) -> None:
-        self.results[event.subplan] = MergeResult("unmerged", (), event.message)
+        self.results[event.subplan] = MergeState("unmerged", (), event.message)
 
     def parts(self, event: PartsEvent, seq: int) -> None:
         """Records the start or end of a landing of completed parts."""
@@ -135,6 +136,7 @@ class Landings:
 
     def conflict_ahead(self, event: ConflictAheadEvent) -> None:
         first, second = sorted((event.subplan, event.other))
+        # A later forecast replaces the earlier one; without files, it takes the warning back.
         self.ahead.pop((first, second), None)
         if event.files:
             self.ahead[first, second] = event.files

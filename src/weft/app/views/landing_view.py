@@ -23,6 +23,7 @@ class LandingCourse:
         settings = self._scopes[row].settings
         if row == ROOT or state is State.PENDING or not settings.has_branch:
             return ""
+        # Completed work that does not land by itself has been merged into its group, as part of its completion.
         return "merged" if state is State.COMPLETED and not self._lands(row) else "unmerged"
 
     def _lands(self, row: int) -> bool:

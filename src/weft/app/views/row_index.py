@@ -58,9 +58,11 @@ class RowIndex:
     def _put(self, row: int) -> None:
         """Moves a row to its list. A group that starts or ends also moves its contents."""
         is_leaf, state = self._outline.leaves[row], self._rows[row].state
+        # Something in the group has started, so the group can no longer stand for all its contents.
         if state is not State.PENDING and row != ROOT:
             self._open(self._outline.parents[row] if is_leaf else row)
         self._move(row)
+        # The children were in lists of their own while the group ran; now the group stands for them.
         if state.terminal and not is_leaf:
             for child in self._outline.children(row):
                 self._move(child)
@@ -69,6 +71,7 @@ class RowIndex:
         """Lists the parts of a group separately, once something in it has started."""
         if group in self._opened:
             return
+        # From the outside in, so that a list holds a group before its contents.
         for unopened in reversed(
             [unopened for unopened in self._up_from(group) if unopened not in self._opened]
         ):
@@ -108,5 +111,6 @@ class RowIndex:
     def _quiet_list(self, row: int) -> RowList | None:
         parent, state = self._outline.parents[row], self._rows[row].state
         if state.terminal:
+            # Below a group that has ended, the group's own row is enough.
             return None if parent != ROOT and self._rows[parent].state.terminal else self.settled
         return self.waiting if state is State.PENDING and row not in self._opened else None

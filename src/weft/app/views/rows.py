@@ -93,7 +93,7 @@ class HeldWork(Struct, frozen=True, kw_only=True):
 
 
 class LeftOut(Struct, frozen=True, kw_only=True):
-    """A subplan whose group continued without it."""
+    """A subplan that its group continued without."""
 
     group: str
     message: str
@@ -118,9 +118,9 @@ class RowView(Struct, kw_only=True, eq=False):
     trouble: StepFailure | None = None
     """The last step that failed, even if a later attempt succeeded."""
     rejected: Rejection | None = None
-    """The last step whose result was rejected, until its next end."""
+    """The last step with a rejected result, until its next end."""
     idle: dict[str, None] = {}
-    """Steps whose agent was to change files and changed none in its last attempt."""
+    """Agent steps that should have changed files and changed none in their last attempt."""
     notes: dict[str, str] = {}
     """Oddities of finished steps, by step: an unreadable result file, processes left behind."""
     steps: dict[int, RunningStep] = {}

@@ -70,7 +70,6 @@ PLAN = ""
 # Module names, since a look-up in the enumeration takes longer than the rest of most branches.
 _DONE, _HELD, _REJECTED = StepEnd.DONE, StepEnd.HELD, StepEnd.REJECTED
 _LIMITED, _INFRA = StepEnd.LIMITED, StepEnd.INFRA
-_BAD_ENDS = frozenset({StepEnd.FAILED, StepEnd.TIMEOUT, StepEnd.LOST, StepEnd.CONFLICT, _INFRA, _REJECTED})
 
 
 class RunFold:
@@ -80,7 +79,7 @@ class RunFold:
         self.run = ""
         self.state = "pending"
         """`pending`, `running`, `stopping`, or the final state of the run."""
-        self.wishes = ControlRequests()
+        self.control_requests = ControlRequests()
         """The subplans that people have paused, frozen or stopped."""
         self.holds = Holds()
         self.landings_by_path = Landings()
@@ -95,7 +94,7 @@ class RunFold:
         self.unknown_costs = 0
         """Agent calls that did not report their cost."""
         self.version: int = 0
-        """Grows with each change."""
+        """Grows with each change; displays compare it to find out whether they have to draw again."""
         self.seq = 0
         self.at = 0.0
         """The number and the time of the last event."""
@@ -132,8 +131,8 @@ class RunFold:
             case StoppingEvent():
                 self.state = "stopping"
             case PausedEvent() | ResumedEvent():
-                self.wishes.says(event.subplan, event.outcome)
-                self.holds.steered(self.wishes)
+                self.control_requests.says(event.subplan, event.outcome)
+                self.holds.steered(self.control_requests)
             case RecoveredEvent():
                 self._recovered(event, at)
             case CostUnknownEvent():
@@ -169,7 +168,7 @@ class RunFold:
             ):
                 pass
             case _:
-                assert_never(event)
+                assert_never(event)  # a new kind of event fails the type checker until the fold handles it
         self.at = at
 
     # Extended by a view that knows the plan
@@ -188,7 +187,7 @@ class RunFold:
             row.started_at = at
 
     def _end(self, row: RowView, failure: Failure | None, at: float) -> None:  # noqa: ARG002 - a plan decides by it
-        """Ends a subplan, whose reason and message are known; `failure` is that of its own step."""
+        """Ends a subplan with a known reason and message; `failure` is that of its own step."""
         row.ended_at = at
         row.questions.clear()
 
@@ -218,12 +217,13 @@ class RunFold:
         self._moved(row)
 
     def _recovered(self, event: RecoveredEvent, at: float) -> None:  # noqa: ARG002 - a view has a clock
-        self.wishes.forget_stops()
-        self.holds.steered(self.wishes)
+        self.control_requests.forget_stops()  # a stop was for the coordinator that has left; pauses stay in force
+        self.holds.steered(self.control_requests)
 
     def _budget(self, event: BudgetEvent) -> None:
         """Resets the budget. Running steps count in full, including the amounts they spent before the reset."""
         if event.outcome == "reset":
+            # Steps that are running report their totals at their end, so their share must not be subtracted twice.
             cost, tokens = self.totals.all()
             self.is_reset = True
             self.charges = Charges(uncounted=(self.cost - cost, self.tokens - tokens))
@@ -238,6 +238,7 @@ class RunFold:
     def _subplan_state(self, event: SubplanStateEvent, at: float) -> None:
         row = self.by_path[event.subplan]
         if self.holds.known:
+            # Before `_change`, which derives the landing of the row from its hold.
             self.holds.subplan_changed(event)
             self._release(event.subplan, at)
         self._change(row, event.outcome, at)
@@ -263,7 +264,7 @@ class RunFold:
         row.limited_until = None
         if is_internal(event.step):  # a step of the plan is never held, does not land, and is no verify
             self._own_step_started(event, at)
-        if event.command or event.agent:
+        if event.command or event.agent:  # joins, questions and merges have no process
             row.has_output = True
         row.steps[event.firing] = RunningStep(
             step=event.step,
@@ -319,7 +320,7 @@ class RunFold:
     def _step_cancelled(self, event: StepCancelledEvent, at: float) -> None:
         row = self.by_path[event.subplan]
         self.holds.step_cancelled(event)
-        if event.firing in row.steps:
+        if event.firing in row.steps:  # its process still runs, and its end is an event of its own
             row.steps[event.firing].cancelled_by = event.cause or "the run"
             return
         if event.step in row.questions and row.questions[event.step].firing == event.firing:
@@ -372,7 +373,7 @@ class RunFold:
         self.add_spending(event.subplan, cost, tokens)
 
     def add_spending(self, path: str, cost: int, tokens: int) -> None:
-        """Adds spending that is not that of an execution whose totals are known."""
+        """Adds spending that no execution with known totals has reported."""
         self._spend(self.by_path[path], cost, tokens)
 
     def _spend(self, row: RowView, cost: int, tokens: int, *, unknown: bool = False) -> None:
@@ -394,6 +395,6 @@ class RunFold:
         row = self.by_path[event.subplan]
         # A person may answer without naming the step, if the subplan has one question.
         question = row.questions.pop(event.step or next(iter(row.questions), ""), None)
-        if question is not None and not row.questions and not row.steps:
+        if question is not None and not row.questions and not row.steps:  # otherwise the subplan was not idle
             row.pause(at - question.asked_at)
         self._moved(row)

@@ -32,7 +32,7 @@ class RunView(RunFold):
         super().__init__(dict(zip(map(str, self.outline.paths), self.rows, strict=True)))
         self.tallies: dict[int, Tally] = {}
         """For each group, the number of its slices by state."""
-        self._shelves = RowIndex(self.outline, self.rows)
+        self._row_index = RowIndex(self.outline, self.rows)
         self.landings = LandingView(plan, self.landings_by_path, self.holds.open, self.rows)
         self.ended_at: float | None = None
         self._since: float | None = None
@@ -63,13 +63,13 @@ class RunView(RunFold):
 
     def under_way(self) -> Iterator[tuple[str, RunningStep]]:
         """Yields the running steps, each with the path of its subplan."""
-        for row in self.shelves.running:
+        for row in self.row_index.running:
             for step in self.rows[row].steps.values():
                 yield self.outline.paths[row], step
 
     @property
-    def shelves(self) -> RowIndex:
-        return self._shelves.tidied()
+    def row_index(self) -> RowIndex:
+        return self._row_index.tidied()
 
     @property
     def counts(self) -> Tally:
@@ -78,7 +78,7 @@ class RunView(RunFold):
 
     def held_slices(self, group: int = ROOT) -> int:
         """Returns the number of slices in a group that wait for a person to help with their merge."""
-        rows, outline = self.shelves.held, self.outline
+        rows, outline = self.row_index.held, self.outline
         inside = range(group, group + outline.sizes[group])
         return sum(
             row in inside and outline.leaves[row] and self.rows[row].state is State.RUNNING for row in rows
@@ -99,7 +99,7 @@ class RunView(RunFold):
         """Returns the estimated seconds until the end; None without enough data."""
         if self.state != "running":
             return None
-        slices = (row for row in self.shelves.running if self.rows[row].state is State.RUNNING)
+        slices = (row for row in self.row_index.running if self.rows[row].state is State.RUNNING)
         under_way = ((row, self.rows[row].seconds(now)) for row in slices if self.outline.leaves[row])
         return self._pace.remaining((row, spent or 0.0) for row, spent in under_way)
 
@@ -112,6 +112,7 @@ class RunView(RunFold):
         outline = self.outline
         while row != ROOT:
             depends_on = outline.depends_on[row]
+            # A slice may depend on thousands of others, and a view asks for this each time it is drawn.
             for number in range(self._met_before(row), len(depends_on)):
                 if self.rows[depends_on[number]].state is not State.COMPLETED:
                     yield outline.paths[depends_on[number]]
@@ -143,14 +144,15 @@ class RunView(RunFold):
         super()._run_finished(event, at)
 
     def _recovered(self, event: RecoveredEvent, at: float) -> None:
-        """Resumes the clock of a run whose coordinator left at an unknown time.
+        """Resumes the clock of a run after its coordinator left at an unknown time.
 
         If steps kept running, the time in between counts; otherwise the run was alive until its last event.
         """
+        # A run that has ended can be recovered by `weft merge`; its clock stays as it was.
         if self.state in _ENDS:
             return
         super()._recovered(event, at)
-        for row in self.shelves.running:
+        for row in self.row_index.running:
             if not self.rows[row].steps:
                 self.rows[row].pause(at - self.at)
         self._seconds_before = self.elapsed(at if event.running else self.at)
@@ -161,7 +163,7 @@ class RunView(RunFold):
     # Subplans
 
     def _moved(self, row: RowView) -> None:
-        self._shelves.changed(row)
+        self._row_index.changed(row)
 
     def _landing_of(self, row: RowView) -> str:
         return self._course.landing(row.number, row.state)
@@ -183,6 +185,7 @@ class RunView(RunFold):
         if row.failed_by_itself:
             row.failure = row.trouble if failure is None else convert(to_builtins(failure), StepFailure)
         if is_leaf:
+            # Slices that did not run to an end of their own say nothing about how long work takes.
             ran = not row.carried and row.reason not in BECAUSE_OF_OTHERS
             self._pace.ended(row.number, row.seconds(at) if ran else None)
 
@@ -193,6 +196,8 @@ class RunView(RunFold):
         parent = self.outline.parents[row]
         groups = self._groups.get(parent)
         if groups is None:
+            # Cached by parent: the slices of a group share the tuple, so the memory does not grow with slices
+            # times depth.
             groups = self._groups[parent] = (parent, *self._around(parent))
         return groups
 

@@ -100,6 +100,7 @@ class FailedVerifies:
 
     def hold(self, path: str, message: str) -> None:
         """Records that a failed verify holds the landing of a subplan; without a message, ends that hold."""
+        # Removed first, so that a subplan that is held again moves to the end.
         self._held.pop(path, None)
         if message:
             self._held[path] = message
@@ -110,6 +111,7 @@ class FailedVerifies:
             return () if self._last is None else (self._last,)
         paths: dict[str, list[str]] = {}
         for path, message in self._held.items():
+            # One failed verify can hold several results; they have the same message and are shown together.
             paths.setdefault(message, []).append(path)
         return [self._hold(message, entries) for message, entries in paths.items()]
 

@@ -53,6 +53,7 @@ class Totals:
         None stands for a total that is unknown; the last one then stays valid.
         """
         before = self._reports.pop(execution, (0, 0))
+        # A step that was killed often ends without a report; its last one then stands.
         total = (before[0] if cost is None else cost, before[1] if tokens is None else tokens)
         if not ended:
             self._reports[execution] = total

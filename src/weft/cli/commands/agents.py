@@ -51,11 +51,13 @@ def agents(
     from weft.app.agents.overview import PATIENCE, find_agents, overview
     from weft.cli.text.agents import overview_data, overview_lines
 
+    # A plan that was not named and cannot be read is no error: the built-in agents can still be shown.
     with at_work_on_a_plan(as_json=as_json):
         plan_agents = find_agents(plan, directory(), os.environ)
     if plan_agents.unread:
         file = plan_agents.unread
         note(f"{file} cannot be read, and its agents are not shown; type: weft check {file}")
+    # A probe starts each program anyway, so no program is started before only to print its version.
     statuses = overview(plan_agents, names, os.environ, patience=None if probe else PATIENCE)
     if probe:
         from weft.cli.live.probe_progress import ask

@@ -81,7 +81,9 @@ def _give_answer(name: str, run_id: str | None, *, accepted: bool, text: str, as
     answer = "yes" if accepted else "no"
     with open_book(directory(), run_id) as recorded_run:
         question = record_answer(recorded_run, name, accepted=accepted, text=text)
-        is_heard, command = recorded_run.is_heard(), recorded_run.run_command()
+        # Asked after the answer is written: a coordinator that leaves in between has taken it up, or the next one
+        # will.
+        takes_requests, command = recorded_run.takes_requests(), recorded_run.run_command()
         is_paused = control_requests_of(recorded_run).of(question.subplan) is not ControlState.GO
         run = recorded_run.run.run
     if as_json:
@@ -91,10 +93,10 @@ def _give_answer(name: str, run_id: str | None, *, accepted: bool, text: str, as
                 "subplan": question.subplan,
                 "step": question.step,
                 "answer": answer,
-                "heard": is_heard,
+                "heard": takes_requests,
             }
         )
-    elif is_heard:
+    elif takes_requests:
         note(f"answered {question.name}: {answer}")
     else:
         note(f"answered {question.name}: {answer}; the run is not active; to resume it, type: {command}")

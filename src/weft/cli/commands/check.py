@@ -91,6 +91,7 @@ def _check(
                 plan=plan,
             )
         )
+    # A plan that is proven to finish is of no use if this machine cannot run it, so the refusal comes first.
     code = _REFUSED if checked.is_refused else _EXIT[checked.report.finish.answer]
     return code or (0 if checked.eligibility.is_known else _NOT_KNOWN)
 

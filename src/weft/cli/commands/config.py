@@ -19,6 +19,7 @@ class _Config(WeftGroup):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         first = args[0] if args else ""
+        # `weft config max_parallel` must not be an unknown subcommand.
         if first not in self.commands and first not in ctx.help_option_names:
             args = [_USUAL, *args]
         return super().parse_args(ctx, args)
@@ -179,6 +180,7 @@ def revoke(*, project: str | None) -> int:
 
     place = project_of(absolute(directory())).project if project is None else directory() / project
     refuse_inside_step(place, "weft config revoke")
+    # Also for a directory that no longer exists: its approvals are what the user wants to be rid of.
     gone = approval.revoke(place, os.environ)
     note(f"nothing was approved for {place}" if not gone else f"no command of {place} is approved any more")
     return 0

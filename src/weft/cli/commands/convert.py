@@ -43,6 +43,7 @@ def convert(*, file: str, system: str, out: str | None, as_json: bool) -> int:
         conversion = convert_plan(source, cast("System", system), shown=out_file or "the converted plan")
     text = conversion.converted.text
     if out_file is not None:
+        # A plan with errors is written all the same: the user completes it in an editor.
         save_text(text, out_file, source=source)
         note(f"wrote {out_file}")
     if as_json:
@@ -50,6 +51,7 @@ def convert(*, file: str, system: str, out: str | None, as_json: bool) -> int:
     else:
         if out_file is None:
             write_text(text)
+        # On standard error, since standard output is the plan.
         note_lines(map(str, conversion.converted.notes))
         note_lines(conversion.refused.lines() if conversion.refused else ())
     return 0 if conversion.refused is None else EXIT_REFUSED

@@ -29,6 +29,7 @@ def coordinate(
     from weft.store.errors import BusyError
 
     plan, ids = plan_and_ids(words, directory())
+    # Otherwise steps would inherit the pipe, and `weft start` would wait for its end as long as they run.
     os.set_inheritable(ready, False)
     ready_message = ReadyMessage(ready)
     observer = BackgroundObserver(ready_message, plan=plan)
@@ -39,7 +40,7 @@ def coordinate(
         state = run_plan(request, observer)
     except BusyError as error:
         # Another command took the lock first; the `weft start` that started this process tries again.
-        ready_message.say(busy=str(error))
+        ready_message.send(busy=str(error))
         return EXIT_BUSY
     observer.ends(state)
     return observer.exit_code(state)

@@ -113,6 +113,7 @@ def decompose(  # noqa: PLR0913 - as many as there are options
     target = None if written is None else _Target(Path(directory(), written), written, force)
     by_agent = _refine(refine, model, timeout)
     if target is not None:
+        # Before the files are read, which can take a minute.
         target.refuse_early(is_costly=by_agent is not None)
     with watching(as_json=as_json) as watch:
         proposal = propose(

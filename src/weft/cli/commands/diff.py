@@ -38,6 +38,7 @@ def diff(*, name: str | None, how: str | None, run_id: str | None, as_json: bool
     with open_book(directory(), run_id) as recorded_run:
         subplan_diff = find_diff(recorded_run, name)
     options = [] if how is None else [how]
+    # The journal is closed by now: a pager may stay open for hours.
     with looked_at(subplan_diff) as view:
         if as_json:
             files = [change.to_json() for change in view.changes()]

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 import click
 
 from weft.cli.effects import CommandEffect, WeftCommand
-from weft.cli.output import Progress, examples, show_json, show_lines
+from weft.cli.output import ProgressLine, examples, show_json, show_lines
 from weft.cli.plan_options import directory, json_option
 
 EXIT_PROBLEM = 1
 EXIT_UNKNOWN = 4
 
 
-class _Checking(Progress):
+class _Checking(ProgressLine):
     """A progress line that shows the check being made."""
 
     def show(self, check: str) -> None:
@@ -68,4 +68,6 @@ def doctor(*, fix: bool, verbose: bool, as_json: bool) -> int:
         show_lines(report_lines(report, verbose=verbose, fix=fix))
     if report.of(FindingState.PROBLEM):
         return EXIT_PROBLEM
+    # A check that could not be made is not a healthy project, but no reason to say that something is broken
+    # either.
     return EXIT_UNKNOWN if report.of(FindingState.UNKNOWN) else 0

@@ -39,6 +39,7 @@ def events(*, follow: bool, run_id: str | None, after: int, as_json: bool) -> in
             from weft.app.views.event_json import event_json
 
             for recorded in recorded_run.events(after=after, follow=follow, alone=alone):
+                # One write for each event, so that a program at the other end of a pipe sees it at once.
                 write_text(f"{json.dumps(event_json(recorded))}\n")
             return 0
         from weft.app.record.run_plan import plan_of

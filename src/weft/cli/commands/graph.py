@@ -65,6 +65,7 @@ def graph(  # noqa: PLR0913 - one for each option
     PLAN is weft.yaml or weft.yml by default, and standard input if it is -.
     """
     file = written_to(out)
+    # `--of` has a meaning for nets only, so it implies one.
     what = what or ("deps" if of is None else "net")
     as_format = as_format or _format_of(file)
     _check_usage(what, as_format, of)

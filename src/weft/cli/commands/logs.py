@@ -44,6 +44,7 @@ def logs(*, name: str | None, follow: bool, run_id: str | None, raw: bool, as_js
         for piece in pieces(recorded_run, name, follow=follow, alone=alone):
             is_empty = False
             printer.show(piece)
+        # Only a call without ID can print nothing; a named step without output is an error of `pieces`.
         if is_empty:
             run_words = "" if run_id is None else f" --run {run_id}"
             note(

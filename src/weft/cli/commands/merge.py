@@ -49,6 +49,7 @@ def merge(*, names: tuple[str, ...], now: bool, lists: bool, run_id: str | None,
         selected, parts = (
             holds.chosen_now(recorded_run, names) if wants_parts else (holds.chosen(recorded_run, names), ())
         )
+        # `--list` takes the same path up to here, so that it names exactly what the command would retry.
         still_held = selected if lists else try_again(recorded_run, selected, observer, now=parts)
         paused = holds.paused(recorded_run, selected)
         others = (
@@ -71,4 +72,5 @@ def merge(*, names: tuple[str, ...], now: bool, lists: bool, run_id: str | None,
             note(f"to resume the run, type: {command}")
     if observer.interrupted:
         return EXIT_INTERRUPTED
+    # A failure outranks waiting: a script that retries on 4 must not retry something that failed.
     return EXIT_FAILED if observer.failed else EXIT_WAITING if still_held or paused or observer.refused else 0

@@ -11,6 +11,7 @@ from weft.cli.effects import CommandEffect, WeftGroup
 from weft.cli.output import examples, note, progress_on_terminal, show_json, show_lines, write_text
 
 EXIT_PROVED, EXIT_REFUTED, EXIT_UNKNOWN = 0, 1, 4
+# A limit that was met is neither yes nor no, and a script must not take it for either.
 _EXIT = {"proved": EXIT_PROVED, "refuted": EXIT_REFUTED, "unknown": EXIT_UNKNOWN}
 
 TARGETS = ("pnml", "dot", "mermaid", "json")
@@ -97,6 +98,7 @@ def explore(
     from weft.app.project.files import InputSource
     from weft.cli.text.net import explored
 
+    # The search can take minutes; without a terminal there is no progress line.
     with progress_on_terminal() as progress:
         report = nets.explore_net(
             InputSource(name=file, directory=directory()),
@@ -179,6 +181,8 @@ def invariants(*, file: str, as_json: bool, limit: int, expression: str | None) 
         invariants_report = nets.list_invariants(source, limit=limit)
         show(invariants_report, listed(invariants_report), as_json=as_json)
         return 0
+    # Checking one sum multiplies a vector by the incidence matrix. Listing all minimal invariants can take
+    # exponential time, so `--check` never does it.
     report = nets.check_sum(source, expression)
     show(report, invariant_checked(report), as_json=as_json)
     return _EXIT[report.verdict.answer]
@@ -208,6 +212,7 @@ def convert(*, file: str, to: str | None, out: str | None, as_json: bool) -> int
     from weft.app.project.files import STDIN, InputSource, save_text
 
     written = None if out == STDIN else out
+    # A program that asks for JSON and names no format gets the one that loses nothing.
     to = to or _ENDINGS.get(Path(written or "").suffix) or ("json" if as_json else None)
     if to is None:
         raise click.UsageError("Name the new format: --to " + "|".join(TARGETS))

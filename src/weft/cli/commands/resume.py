@@ -39,6 +39,8 @@ def resume(*, names: tuple[str, ...], limits: bool, as_json: bool) -> int:
 
         end_usage_limits(as_json=as_json)
         return 0
+    # GO is also the request for a run without a coordinator: it is recorded, and the next coordinator follows
+    # it.
     from weft.cli.text.control import steered
     from weft.engine.messages.facts import ControlState
 

@@ -32,10 +32,12 @@ def retry(*, names: tuple[str, ...], fresh_budget: bool, as_json: bool) -> int:
     from weft.app.run.background import start as start_coordinator
     from weft.errors import WeftError
 
+    # A coordinator that is about to end would make the retry fail as busy.
     running_here(directory())
     with open_book(directory()) as recorded_run:
         ids = refuse_to_retry(recorded_run, names)
         file = Path(recorded_run.run.directory, Path(recorded_run.run.file).name)
+    # After `--`, a plan whose name starts with a dash is not an option.
     arguments = [*(["--fresh-budget"] if fresh_budget else []), "--", str(file), *ids]
     message, code = start_coordinator(arguments, directory=directory(), environ=os.environ)
     if "busy" in message:

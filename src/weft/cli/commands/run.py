@@ -74,10 +74,12 @@ def run(
     else:
         observer = Watcher(sys.stderr, style, plan=plan)
     has_person = not as_json and _is_terminal(sys.stderr)
+    # In a script, waiting for an answer that will not be typed would look like a hang.
     stays = has_person if waits is None else waits
 
     def run_watched() -> str:
-        with observer.on_stage():
+        # Inside `when_free` and `when_approved`: their questions and notes need a terminal without a live view.
+        with observer.display():
             return when_free(lambda: run_plan(request, observer), directory())
 
     with plan_errors_as_data(as_json=as_json):

@@ -17,7 +17,7 @@ _TRIES = 20
 """How often a busy project is tried again: a coordinator that has just started has no run to name yet."""
 
 if TYPE_CHECKING:
-    from weft.cli.text.paused import PausedSubplans
+    from weft.cli.text.pause_state import PausedSubplans
 
 
 @click.command(
@@ -45,7 +45,7 @@ def start(
     Exit code: 0 if it runs, or there is nothing to do; else as of `weft run`.
     """
     from weft.app.project.files import STDIN
-    from weft.cli.text.paused import PausedSubplans
+    from weft.cli.text.pause_state import PausedSubplans
     from weft.errors import InputError
 
     plan, ids = plan_and_ids(words, directory())
@@ -54,6 +54,7 @@ def start(
     if _is_running_already(as_json=as_json):
         return 0
     if not as_json:
+        # Also the first load of the plan: its errors appear on this terminal and not in the coordinator's log.
         note_lines(_eligibility(plan, ids, flags, fresh=fresh))
     _ask_for_approval(directory())
     arguments = [f"--{name.replace('_', '-')}={value}" for name, value in flags.items() if value is not None]
@@ -82,6 +83,7 @@ def _started(arguments: list[str], *, as_json: bool) -> tuple[dict[str, Any] | N
     from weft.errors import WeftError
 
     message, code = start_coordinator(arguments, directory=directory(), environ=os.environ)
+    # Two `weft start` at the same moment: one becomes the coordinator, the other has to name it.
     for _ in range(_TRIES):
         if "busy" not in message:
             return message, code
@@ -95,7 +97,7 @@ def _is_running_already(*, as_json: bool) -> bool:
     """Returns whether a coordinator runs in this project, and prints that if so."""
     from weft.app.control.control import control_requests_of
     from weft.app.record.journal import open_book
-    from weft.cli.text.paused import PausedSubplans
+    from weft.cli.text.pause_state import PausedSubplans
 
     running = running_here(directory())
     if running is None:
@@ -137,6 +139,7 @@ def _eligibility(plan: str | None, ids: tuple[str, ...], flags: Flags, *, fresh:
 
 def _ask_for_approval(folder: Path) -> None:
     """Asks the user to approve the project's commands. The coordinator has no terminal and cannot ask."""
+    # Without a terminal, the coordinator itself refuses, with the command that approves.
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
     from weft.app.project.approval import NotApprovedError

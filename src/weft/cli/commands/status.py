@@ -41,9 +41,10 @@ def status(*, everything: bool, watch: bool, run_id: str | None, as_json: bool) 
     terminal = style_of(sys.stdout)
     style = terminal or Style(colours=takes_colours(sys.stdout))
     with open_book(directory(), run_id) as recorded_run:
-        for is_news in recorded_run.looks(follow=watch):
+        for is_news in recorded_run.poll(follow=watch):
             if not is_news:
                 continue
+            # Programs get all subplans, since they can filter themselves; people get what needs attention.
             run_overview = overview(recorded_run, everything=everything or as_json)
             worktrees = worktrees_of(recorded_run.places.project)
             if as_json:

@@ -44,6 +44,7 @@ def stop(*, names: tuple[str, ...], now: bool, waits: bool, as_json: bool) -> in
                     f"ended what the dead coordinator had left running: {stopped_jobs} "
                     f"step{'s' if stopped_jobs > 1 else ''}"
                 )
+        # After the stop of single subplans the run continues, so there is no end to wait for.
         elif result.alive and waits and not names:
             await_end(recorded_run)
             if not as_json:

@@ -16,14 +16,16 @@ class BackgroundObserver(LineObserver):
         self._ready_message = ready_message
         self._log: RotatingLog | None = None
 
-    def hears(self, events: Sequence[Recorded]) -> None:
+    def receive(self, events: Sequence[Recorded]) -> None:
         if self._log is None:
-            self._log = RotatingLog(self.begun.places.log)
+            self._log = RotatingLog(self.setup.places.log)
+            # From the first events on the run is certain to have started; errors before that belong on the user's
+            # terminal.
             self._log.take_over()
-        super().hears(events)
+        super().receive(events)
         # After the first events: a person may have resumed the run before it was started.
-        paused = self.view.wishes.restraints()
-        self._ready_message.say(
-            run=self.begun.run, pid=os.getpid(), resumed=self.begun.resumed, paused=paused
+        paused = self.view.control_requests.restraints()
+        self._ready_message.send(
+            run=self.setup.run, pid=os.getpid(), resumed=self.setup.resumed, paused=paused
         )
-        self._log.look()
+        self._log.rotate_if_long()

@@ -38,6 +38,7 @@ def choose(view: RunView, room: int) -> VisibleRows:
 def _choose(view: RunView, room: int) -> VisibleRows:
     urgent = list(_urgent(view, room))
     whole = _fill(view, urgent, room, is_tree=True)
+    # If the groups around the urgent rows push some of them out, indentation is not worth it.
     is_tree = whole.issuperset(urgent)
     rows = sorted(_fill(view, chain(urgent, _others(view, room)), room, is_tree=is_tree))
     return VisibleRows(rows=rows, is_tree=is_tree, hidden=_hidden(view, rows))
@@ -45,21 +46,21 @@ def _choose(view: RunView, room: int) -> VisibleRows:
 
 def _urgent(view: RunView, room: int) -> Iterator[int]:
     """Yields the urgent rows. Each kind has a share of the room, so that running rows are never pushed out."""
-    shelves, share = view.shelves, max(1, room // 3)
-    yield from islice(shelves.asking, share)
-    yield from islice(shelves.held, share)
-    yield from islice(reversed(shelves.failed), share)
-    yield from islice(shelves.running, room)
+    row_index, share = view.row_index, max(1, room // 3)
+    yield from islice(row_index.asking, share)
+    yield from islice(row_index.held, share)
+    yield from islice(reversed(row_index.failed), share)
+    yield from islice(row_index.running, room)
 
 
 def _others(view: RunView, room: int) -> Iterator[int]:
-    shelves, most = view.shelves, room
-    yield from islice(shelves.asking, most)
-    yield from islice(shelves.held, most)
-    yield from islice(reversed(shelves.failed), most)
-    yield from islice(reversed(shelves.settled), JUST_ENDED)
-    yield from islice(shelves.waiting, most)
-    yield from islice(reversed(shelves.settled), most)
+    row_index, most = view.row_index, room
+    yield from islice(row_index.asking, most)
+    yield from islice(row_index.held, most)
+    yield from islice(reversed(row_index.failed), most)
+    yield from islice(reversed(row_index.settled), JUST_ENDED)
+    yield from islice(row_index.waiting, most)
+    yield from islice(reversed(row_index.settled), most)
 
 
 def _fill(view: RunView, rows: Iterable[int], room: int, *, is_tree: bool) -> set[int]:
@@ -89,5 +90,7 @@ def _hidden(view: RunView, rows: Iterable[int]) -> Tally:
         elif view.rows[row].state is not State.RUNNING:
             for state, number in view.tallies[row].items():
                 hidden[state] -= number
+            # A group that is shown as one line stands for all slices in it, so the rows below must not be
+            # subtracted again.
             covered = row + view.outline.sizes[row]
     return hidden

@@ -22,6 +22,7 @@ _LEAST_BAR, _WIDEST_BAR = 6, 40
 def footer(view: RunView, now: float, width: int, height: int, style: Style) -> list[str]:
     """Returns at most `height` lines; the least important are dropped first."""
     last = [_progress(view, width, style), _state(view, now, width, style)]
+    # In the order of urgency: a terminal of few lines shows only the first of them.
     hints = [*_questions(view, style, width), *_merges(view, width), *_ahead(view, style), *_paused(view)]
     hints += _push(view)
     hints += [f"Warning: {line}" for line in outside_lines(view.outside[-1:])]
@@ -30,21 +31,22 @@ def footer(view: RunView, now: float, width: int, height: int, style: Style) -> 
 
 
 def _questions(view: RunView, style: Style, width: int) -> Iterator[str]:
-    for row in islice(view.shelves.asking, QUESTIONS):
+    for row in islice(view.row_index.asking, QUESTIONS):
         for step in islice(view.rows[row].questions, 1):
             yield _question(answer_command(view.outline.paths[row], step), width)
-    more = len(view.shelves.asking) - QUESTIONS
+    more = len(view.row_index.asking) - QUESTIONS
     if more > 0:
         yield f"{style.more} {more:,} more ask"
 
 
 def _question(command: str, width: int) -> str:
     whole = f"Answer with: {command} (or no)"
+    # A command that is cut off is of no use, so the words around it are dropped first.
     return whole if len(whole) <= width else command
 
 
 def _merges(view: RunView, width: int) -> Iterator[str]:
-    if view.shelves.held:
+    if view.row_index.held:
         whole = "To see what is held and how to settle it, type: weft merge --list"
         yield whole if len(whole) <= width else "weft merge --list"
 
@@ -56,13 +58,14 @@ def _push(view: RunView) -> Iterator[str]:
 
 
 def _paused(view: RunView) -> Iterator[str]:
-    if view.wishes:
+    if view.control_requests:
         yield "Something is paused; to resume it, type: weft resume"
 
 
 def _ahead(view: RunView, style: Style) -> Iterator[str]:
     """Yields pairs of running subplans that are going to conflict."""
-    coming = [pair for pair in view.landings.ahead if not view.shelves.held.keys() & set(pair)]
+    # A conflict that has happened is shown as held work and needs no prediction.
+    coming = [pair for pair in view.landings.ahead if not view.row_index.held.keys() & set(pair)]
     for pair in coming[:CONFLICTS]:
         subplan, other_subplan = (view.outline.paths[row] for row in pair)
         yield f"{subplan} is {ahead(other_subplan, view.landings.ahead[pair])}"
@@ -74,9 +77,10 @@ def _progress(view: RunView, width: int, style: Style) -> str:
     """Returns a bar of completed and failed slices with the numbers."""
     counts = view.counts
     words = [f"{counts[State.COMPLETED]:,}/{sum(counts.values()):,} done"]
-    asking = len(view.shelves.asking)
+    asking = len(view.row_index.asking)
     if asking:
         words.append(f"{asking:,} asking")
+    # Steps that ask count as running in the engine; the words must not count them twice.
     running = max(0, counts[State.RUNNING] - asking)
     words += tally_words({**counts, State.COMPLETED: 0, State.RUNNING: running}, view.held_slices())
     to_land = len(view.landings.unlanded)
@@ -90,7 +94,9 @@ def _progress(view: RunView, width: int, style: Style) -> str:
 def _bar(view: RunView, width: int, style: Style) -> str:
     counts = view.counts
     ended = counts[State.COMPLETED] + counts[State.FAILED]
+    # At least one cell once a slice has ended, so that a long run does not look stuck.
     filled = min(width, max(int(view.progress * width), min(ended, 1)))
+    # Rounded up: even one failure among a thousand slices shows in the bar.
     failed = -(-filled * counts[State.FAILED] // ended) if ended else 0
     good, bad, rest = _BAR[style.unicode]
     return (

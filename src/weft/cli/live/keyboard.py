@@ -31,6 +31,7 @@ def no_echo(stream: TextIO) -> Generator[None]:
     finally:
         if _is_ours(terminal):
             with suppress(termios.error):  # the terminal may have gone
+                # `TCSAFLUSH` discards what was typed.
                 termios.tcsetattr(terminal, termios.TCSAFLUSH, before)
 
 

@@ -16,8 +16,9 @@ from weft.engine.messages.events import Recorded
 
 def offer(observer: Observer) -> int:
     """Prints the summary of a run that waits for people, asks whether to land, and returns the exit code."""
-    view, setup = observer.view, observer.begun
+    view, setup = observer.view, observer.setup
     paths = [view.outline.paths[row] for row in view.landings.to_agree()]
+    # Only for the results that the summary names; each count is a call of git.
     changed = changed_files(setup.plan, setup.directory, paths[:NAMES])
     observer.ends("waiting", changed=changed, has_next=not paths)
     state = "waiting"
@@ -26,7 +27,7 @@ def offer(observer: Observer) -> int:
         if _agrees(f"Land {count(len(paths), 'result')}{on}?"):
             state = _land(observer, paths)
         if state != "completed":
-            observer.says_next()
+            observer.show_next_commands()
     return observer.exit_code(state)
 
 
@@ -45,8 +46,8 @@ class _Lander(MergeObserver):
         super().__init__(note)
         self._observer = observer
 
-    def hears(self, events: Sequence[Recorded]) -> None:
-        super().hears(events)
+    def receive(self, events: Sequence[Recorded]) -> None:
+        super().receive(events)
         for recorded in events:
             self._observer.view.apply(recorded.event, recorded.at)
 
@@ -54,7 +55,7 @@ class _Lander(MergeObserver):
 def _land(observer: Observer, paths: Sequence[str]) -> str:
     """Lands the results and returns the state of the run afterwards."""
     lander = _Lander(observer)
-    with open_book(observer.begun.directory, observer.begun.run) as recorded_run:
+    with open_book(observer.setup.directory, observer.setup.run) as recorded_run:
         still_held = merge(
             recorded_run, [work for work in held(recorded_run) if work.subplan in paths], lander
         )

@@ -48,23 +48,25 @@ class Observer:
         """`plan` is as it was named on the command line."""
         self._plan = "" if plan is None else shlex.quote(plan)
         self._clock = clock
-        self._begun: RunSetup | None = None
+        self._setup: RunSetup | None = None
         self._view: RunView | None = None
         self._history: Iterable[Recorded] | None = None
         """Events of an earlier coordinator that the view has not applied yet."""
         self._is_gone = False
 
-    def on_stage(self) -> AbstractContextManager[object]:
+    def display(self) -> AbstractContextManager[object]:
         """Returns the context in which the run is shown."""
         return nullcontext()
 
     # Called during the run
 
-    def begins(self, setup: RunSetup) -> None:
+    def start(self, setup: RunSetup) -> None:
         """Starts a view of the run, and prints how it relates to an earlier run."""
-        self._begun = setup
+        self._setup = setup
         self._view = RunView(setup.plan)
         self._history = setup.history
+        # The history of a resumed run may be long, and is read later; here it only exists if there is nothing to
+        # do.
         if not setup.resumed:
             self._catch_up()
         if setup.settles:
@@ -87,7 +89,7 @@ class Observer:
         """Prints notes that the user should see before any step starts."""
         self._say([f"note: {line}" for line in notes])
 
-    def hears(self, events: Sequence[Recorded]) -> None:
+    def receive(self, events: Sequence[Recorded]) -> None:
         """Applies new events to the view and prints their lines."""
         if events:
             self._catch_up(before=events[0].seq)
@@ -112,18 +114,18 @@ class Observer:
         """Prints notes that are not events."""
         self._notes(lines)
 
-    def looks(self) -> None:
+    def refresh(self) -> None:
         """Draws the run, if this observer draws."""
 
-    def stops(self, times: int) -> None:
+    def show_stop(self, times: int) -> None:
         self._say([_STOPPING[min(times, 3)]])
 
     # Called after the run
 
     @property
-    def begun(self) -> RunSetup:
-        assert self._begun is not None
-        return self._begun
+    def setup(self) -> RunSetup:
+        assert self._setup is not None
+        return self._setup
 
     @property
     def view(self) -> RunView:
@@ -141,21 +143,21 @@ class Observer:
             forget_broken_outputs()
 
     def _summary(self, changed: Mapping[str, int], *, has_next: bool) -> list[str]:
-        if self.begun.done_by:
-            return _nothing_to_do(self.begun)
-        result = self.begun.result
+        if self.setup.done_by:
+            return _nothing_to_do(self.setup)
+        result = self.setup.result
         results = str(result) if result is not None and result.is_dir() else ""
         return summary_lines(
             self.view, self._clock(), results=results, plan=self._typed(), changed=changed, has_next=has_next
         )
 
-    def says_next(self) -> None:
+    def show_next_commands(self) -> None:
         """Prints the commands to type next."""
         self._write(partial(note_lines, next_lines(self.view, self._typed())))
 
     def _typed(self) -> str:
         """Returns the words after `weft run` that name the same run."""
-        return " ".join(filter(None, (self._plan, *map(shlex.quote, self.begun.chosen))))
+        return " ".join(filter(None, (self._plan, *map(shlex.quote, self.setup.chosen))))
 
     def exit_code(self, state: str) -> int:
         """Returns the exit code; failures take precedence over waiting."""
@@ -180,6 +182,7 @@ class Observer:
         try:
             write()
         except OSError:
+            # A closed terminal or pipe must not end a run that costs money.
             self._is_gone = True
 
 
@@ -223,8 +226,8 @@ class LineObserver(Observer):
 class JsonObserver(Observer):
     """Prints each event as a line of JSON."""
 
-    def hears(self, events: Sequence[Recorded]) -> None:
-        super().hears(events)
+    def receive(self, events: Sequence[Recorded]) -> None:
+        super().receive(events)
         text = "".join(f"{json.dumps(event_json(recorded))}\n" for recorded in events)
         self._write(partial(write_text, text))
 
@@ -240,15 +243,16 @@ class Watcher(Observer):
 
         self._screen = Screen(stream, style)
 
-    def on_stage(self) -> AbstractContextManager[object]:
+    def display(self) -> AbstractContextManager[object]:
         return self._screen
 
-    def looks(self) -> None:
+    def refresh(self) -> None:
         if self._history is not None or self._view is None:
             return  # nothing has happened yet that could be shown
         for path, step in self._view.under_way():
             ref = StepRef(path, step.step, step.attempt, ExecutionKey(step.firing, step.execution))
-            self._view.note_output(path, step.step, last_line(self.begun.host, output_name(ref)))
+            # From the host's records, as output is not an event: a chatty step would fill the journal.
+            self._view.note_output(path, step.step, last_line(self.setup.host, output_name(ref)))
         self._screen.show(self._view, self._clock())
 
     def _lines(self, recorded: Recorded, view: RunView) -> Sequence[str]:

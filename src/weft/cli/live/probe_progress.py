@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from weft.app.agents.overview import AgentStatus, PlanAgents
 from weft.app.agents.probes import probe, to_probe
-from weft.cli.output import Progress, note, show_json, show_lines
+from weft.cli.output import ProgressLine, note, show_json, show_lines
 from weft.cli.text.agents import probed_data, probed_lines
 
 EXIT_SILENT = 1
@@ -26,6 +26,7 @@ def ask(
     selection = to_probe(plan_agents, statuses, os.environ, named=named, model=model)
     names = [agent.name for agent in selection.agents]
     if names:
+        # Before the calls, not after: the user can still interrupt before anything is spent.
         note(f"calling each agent once, which may cost a little: {', '.join(names)}")
     with _watching(names) as has_ended:
         replies = probe(
@@ -33,7 +34,7 @@ def ask(
             selection.agents,
             os.environ,
             timeout=timeout,
-            tell=lambda reply: has_ended(reply.agent.name),
+            on_reply=lambda reply: has_ended(reply.agent.name),
         )
     if as_json:
         show_json(probed_data(replies, selection.missing))
@@ -42,7 +43,7 @@ def ask(
     return 0 if not selection.missing and all(reply.has_answered for reply in replies) else EXIT_SILENT
 
 
-class _Asking(Progress):
+class _Asking(ProgressLine):
     """A progress line that names the agents without an answer."""
 
     def show(self, names: Sequence[str]) -> None:
@@ -58,6 +59,7 @@ def _watching(names: Sequence[str]) -> Generator[Callable[[str], None]]:
         return
     asking, unanswered = _Asking(stream), list(names)
 
+    # One event loop in this thread receives all replies, so the list needs no lock.
     def has_ended(name: str) -> None:
         unanswered.remove(name)
         if unanswered:

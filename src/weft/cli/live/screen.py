@@ -71,6 +71,7 @@ class Screen:
         self._at_exit.__exit__(kind, error, trace)
 
     def is_due(self, view: RunView, now: float) -> bool:
+        # Without news only the clocks on the screen change, and once a second is enough for those.
         is_same = view.version == self._drawn_version and self._size(self._stream) == self._drawn_size
         return not 0 <= now - self._drawn_at < (LATEST if is_same else SOONEST)
 
@@ -86,6 +87,8 @@ class Screen:
 
     def draw(self, lines: Sequence[str]) -> None:
         size = self._size(self._stream)
+        # After a change of the size, lines of the old picture may be wrapped, and their positions are not known
+        # any more.
         before = self._wiped() if self._drawn and size != self._drawn_size else ""
         hide = "" if self._drawn else _HIDE
         self._write(_BEGIN + before + hide + _changes(self._drawn, lines) + _END)

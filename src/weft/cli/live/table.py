@@ -100,7 +100,8 @@ def tally_words(tally: Tally, held: int = 0) -> list[str]:
 def _line(view: RunView, row: int, now: float, *, is_tree: bool) -> TableLine:
     row_view = view.rows[row]
     name = _name(view, row, is_tree=is_tree)
-    if row in view.shelves.held:
+    # From the most urgent to the least: what needs a person hides everything else about the row.
+    if row in view.row_index.held:
         return _held(view, row, name, now)
     if not view.outline.leaves[row]:
         return _group(view, row, name, now)
@@ -121,7 +122,7 @@ def _line(view: RunView, row: int, now: float, *, is_tree: bool) -> TableLine:
 
 def wanted_word(view: RunView, row: int) -> str:
     """Returns the state that a person requested for the subplan; empty if it is to continue."""
-    return _WANTED[view.wishes.of(view.outline.paths[row])] if view.wishes else ""
+    return _WANTED[view.control_requests.of(view.outline.paths[row])] if view.control_requests else ""
 
 
 def _name(view: RunView, row: int, *, is_tree: bool) -> str:
@@ -159,6 +160,7 @@ def _working(view: RunView, row: int, name: str, now: float) -> TableLine:
         detail, style = requested if requested != "paused" else "pauses after this step", "yellow"
     cancelled_by = next((step.cancelled_by for step in steps if step.cancelled_by), "")
     if cancelled_by:
+        # The latest reason wins: a step that is being ended no longer pauses.
         detail, style = f"is being ended because of {cancelled_by}", "yellow"
     return TableLine(
         sign="running",

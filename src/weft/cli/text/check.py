@@ -41,6 +41,7 @@ def check_lines(
     plan: str = "",
 ) -> Iterator[str]:
     """Yields the lines of the report. `plan` is the plan as named on the command line, or empty."""
+    # First what keeps the plan from running, last what is merely worth knowing.
     yield from section("Error", (f"{_upper(finding.message)}." for finding in findings if finding.refuses))
     yield from section("Finish", _finish(report, verbose=verbose))
     if report.finish.answer is not Answer.REFUTED:  # the other sections assume that the plan can finish
@@ -81,6 +82,7 @@ def _finish(report: CheckReport, *, verbose: bool) -> Iterator[str]:
 def _numbered(trace: Sequence[str]) -> Iterator[str]:
     if trace:
         yield "The shortest way there:"
+    # The start and the end of a long trace say most; the middle is left out.
     left_out = range(MORE_ROWS // 2, max(len(trace), MORE_ROWS) - MORE_ROWS // 2)
     digits = len(str(len(trace)))
     for number, sentence in enumerate(trace):
@@ -141,6 +143,8 @@ def _agents(together: Together) -> str:
     limit = "" if together.agents_limited_by == together.limited_by else f" ({together.agents_limited_by})"
     if len(kinds) == 1:
         return f", with at most {kinds[0]}{limit}"
+    # The maxima of the single agents can be reached at different times; only if they add up do they occur
+    # together.
     if sum(use.at_most for use in together.each) == together.agents:
         return f", with at most {_and(kinds)}{limit}"
     if together.agents == 1:

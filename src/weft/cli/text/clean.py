@@ -13,6 +13,7 @@ def cleaned_lines(cleaned: CleanResult, *, dry_run: bool) -> Iterator[str]:
     verb = "would remove" if dry_run else "removed"
     for removed in cleaned.removed:
         if removed.kind not in _NOTED:
+            # With the commit, `git branch NAME COMMIT` restores a branch that was removed by mistake.
             at = f" (at {removed.commit[:12]})" if removed.commit else ""
             yield f"{verb} the {removed.kind} {removed.name}{at}"
     private_refs = sum(removed.kind in _NOTED for removed in cleaned.removed)

@@ -42,6 +42,7 @@ def key_lines(explanation: KeyExplained) -> Iterator[str]:
 def _place_line(place: SetValue, key: str) -> str:
     """Returns a line for one place that sets the key; with the entry's name if the key is a mapping."""
     name = "" if place.row.name == key else f"{place.row.name}: "
+    # Values without effect are listed, too: users ask mostly because a value that they set has no effect.
     counts = "" if place.wins else " (does not count)"
     return f"  {name}{value_text(place.row.value, most=None)}  {place.row.origin}{counts}"
 

@@ -36,6 +36,7 @@ def steered(wanted: ControlState, names: Sequence[str], *, now: bool = False, as
 def show_result(result: ControlResult) -> None:
     subject = ", ".join(result.subplans) or f"run {result.run}"
     show_lines([_result_line(result, subject)])
+    # A frozen step is halted in the middle, so only a pause has steps that finish first.
     if result.under_way and result.wanted is ControlState.PAUSE:
         shown = ", ".join(result.under_way[:MOST_STEPS]) + (", …" if result.under_way[MOST_STEPS:] else "")
         note(f"these steps finish first: {shown}")

@@ -9,7 +9,7 @@ from msgspec import structs, to_builtins
 
 from weft.app.decompose.decompose import Proposal
 from weft.app.decompose.refinement import Refinement
-from weft.cli.output import Progress
+from weft.cli.output import ProgressLine
 from weft.cli.wording.words import count, span
 from weft.decompose.model import Part
 from weft.decompose.paths import folder_of
@@ -17,7 +17,7 @@ from weft.decompose.paths import folder_of
 _SHOWN = 5
 
 
-class _Working(Progress):
+class _Working(ProgressLine):
     """A progress line that shows the current work once it takes long. An empty text clears the line."""
 
     def show(self, activity: str) -> None:
@@ -121,6 +121,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _by_folder(paths: Sequence[str]) -> Iterator[str]:
+    # `groupby` joins only neighbours; the paths are sorted.
     for folder, inside in groupby(paths, key=folder_of):
         names = [*inside]
         yield names[0] if len(names) == 1 else f"{len(names):,} in {folder or '.'}"

@@ -25,6 +25,7 @@ def _lines(results: Iterable[CheckResult]) -> Iterator[str]:
     """Yields the results; checks that could not be made for the same reason are printed together."""
     reasons: dict[str, list[CheckResult]] = {}
     for result in results:
+        # Without git, for example, many checks are unknown for one reason. Other results are never joined.
         reasons.setdefault(
             result.finding.found if result.state is FindingState.UNKNOWN else str(id(result)), []
         ).append(result)

@@ -13,6 +13,7 @@ def eligibility_lines(eligibility: Eligibility, *, verbose: bool = False) -> Ite
     by_kind: defaultdict[BlockKind, list[Ineligible]] = defaultdict(list)
     for slice_ in eligibility.ineligible:
         by_kind[slice_.kind].append(slice_)
+    # Unmerged work is done as well: the next run does not repeat it.
     complete = by_kind[BlockKind.COMPLETE] + by_kind[BlockKind.UNMERGED]
     is_over = len(complete) == len(eligibility.ineligible)
     yield from section("Start", _start(eligibility.eligible, is_over=is_over, verbose=verbose))

@@ -45,6 +45,7 @@ def value_text(value: Plain, *, most: int | None = LONGEST_VALUE) -> str:
             return "not set"
         case str():
             text = value.replace("\n", " ").strip()
+        # As JSON, since a list or a mapping is then as it can be typed in a plan.
         case _:
             text = json.dumps(value, ensure_ascii=False)
     return text if most is None or len(text) <= most else f"{text[: most - 1]}…"

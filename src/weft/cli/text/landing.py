@@ -43,7 +43,7 @@ def waiting_to_land(view: RunView) -> str:
 
 
 def _held(view: RunView) -> list[HeldWork]:
-    held_rows = (view.rows[row].held for row in sorted(view.shelves.held))
+    held_rows = (view.rows[row].held for row in sorted(view.row_index.held))
     return [work for work in held_rows if work is not None]
 
 
@@ -121,6 +121,8 @@ def merge_commands(view: RunView) -> Iterator[tuple[str, str]]:
     held = _held(view)
     conflicts = [work for work in held if work.conflict]
     held_back = [work for work in held if not work.conflict]
+    # The message of a conflict holds the commands that settle it. The commands of several conflicts in one list
+    # would be mixed up, so `weft merge --list` shows the others.
     for work in conflicts[:1]:
         lines = work.message.splitlines()
         settle = [line.strip() for line in lines[_commands_start(lines) + 1 :]]

@@ -19,6 +19,7 @@ def left_out_slices(view: RunView) -> int:
 
 def left_out_lines(view: RunView, tail: Tail) -> Iterator[str]:
     for group, rows in _by_group(view).items():
+        # The subplans that a verify excludes share its message, so the first stands for all.
         reason = next(left_out.message for row in rows if (left_out := view.rows[row].left_out) is not None)
         yield f"{few([view.outline.paths[row] for row in rows])}: {reason}"
         yield from tail(view.row(group).trouble)
@@ -32,7 +33,7 @@ def left_out_commands(view: RunView) -> Iterator[tuple[str, str]]:
 
 
 def _left_out(view: RunView) -> list[int]:
-    return [row for row in sorted(view.shelves.failed) if view.rows[row].left_out is not None]
+    return [row for row in sorted(view.row_index.failed) if view.rows[row].left_out is not None]
 
 
 def _by_group(view: RunView) -> dict[str, list[int]]:

@@ -19,7 +19,7 @@ from weft.engine.messages.events import StepFinishedEvent
 
 _RULE = "──"
 _NOT_RUN = "infra"
-"""The outcome of a step whose program could not be started or was not found."""
+"""The outcome of a step with a program that could not be started or was not found."""
 
 
 class LogPage:
@@ -35,6 +35,7 @@ class LogPage:
         if piece.what is LogStreams.STARTED:
             self._print_heading(f"{_name(log)}: {log.command}")
         elif log is not self._speaker:
+            # The output of parallel steps is interleaved, so each change of the step gets a heading.
             self._print_heading(_name(log))
         self._speaker = log
         if piece.what is LogStreams.OUTPUT:

@@ -47,10 +47,10 @@ class MergeObserver:
         """Whether there is nothing more to do in the run."""
         self.interrupted = False
 
-    def begins(self, begun: RunSetup) -> None:
+    def start(self, begun: RunSetup) -> None:
         """Prints nothing."""
 
-    def hears(self, events: Sequence[Recorded]) -> None:
+    def receive(self, events: Sequence[Recorded]) -> None:
         for recorded in events:
             self._handle(recorded.event)
 
@@ -70,6 +70,7 @@ class MergeObserver:
         if event.step in _MERGES and event.outcome is StepEnd.DONE:
             self._arrived(event)
         elif event.step in _PARTS and event.outcome not in _SILENT_OUTCOMES:
+            # The command prints held work at the end, with its commands; a failure is printed only here.
             self.failed = True
             self._say(f"{event.subplan}: {event.message or event.outcome}")
             for line in (event.tail or "").splitlines():
@@ -104,10 +105,10 @@ class MergeObserver:
         except OSError:
             self._write = None
 
-    def looks(self) -> None:
+    def refresh(self) -> None:
         """Draws nothing, since merges take little time."""
 
-    def stops(self, times: int) -> None:  # noqa: ARG002 - what is under way ends by itself
+    def show_stop(self, times: int) -> None:  # noqa: ARG002 - what is under way ends by itself
         self.interrupted = True
 
 

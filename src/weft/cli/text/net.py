@@ -21,15 +21,18 @@ def explored(report: ExploreReport) -> Iterator[str]:
         yield f"{counts}: the whole state space."
     else:
         yield f"{counts}: not the whole state space, {exploration.why}."
+    # A user who asks for the trace needs all of it to replay it.
     yield _deadlocks(
         exploration, most=len(exploration.deadlock_trace or ()) if report.with_trace else NAMES_SHOWN
     )
+    # Bounds of a search that met a limit are only lower bounds.
     scope = "" if exploration.complete else "Among these states: "
     in_place = f"{_count(exploration.place_bound, 'token')} at most in a place"
     yield f"{scope}{in_place}, {exploration.marking_bound:,} in a marking."
     if exploration.dead_transitions:
         names = few(exploration.dead_transitions)
         yield f"{_count(len(exploration.dead_transitions), 'transition')} can never fire: {names}."
+    # An incomplete search does not prove that a transition is dead, nor that all are live.
     elif exploration.complete:
         yield "Every transition can fire."
     yield f"It took {report.cpu_seconds:.2f} s of CPU."

@@ -20,6 +20,7 @@ _APART = {
 def overlap_lines(overlaps: OverlapReport, *, verbose: bool) -> Iterator[str]:
     pairs = overlaps.pairs
     if pairs:
+        # The comparison of patterns stops at a limit, so there may be more pairs.
         least = "At least " if overlaps.more else ""
         yield f"{least}{count(len(pairs), 'pair')} of subplans can touch the same files:"
         yield from table([_pair(pair, verbose=verbose) for pair in pairs], verbose=verbose)

@@ -35,6 +35,7 @@ def _difference(difference: ReplayDifference) -> Iterator[str]:
     elif derived is None:
         yield f"event {seq:,} does not follow from the events before it: {_event(recorded)}"
     elif any(recorded.get(name) != derived.get(name) for name in _ABOUT):
+        # Events of different kinds or subplans share no fields worth comparing.
         yield f"event {seq:,} is {_event(recorded)}, and what follows is {_event(derived)}"
     else:
         yield f"event {seq:,}: {_event(recorded)}"

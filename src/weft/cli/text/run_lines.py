@@ -9,7 +9,7 @@ from weft.app.views.push import push_state
 from weft.app.views.rows import BECAUSE_OF_OTHERS, HeldWork, RowView
 from weft.app.views.run_view import RunView
 from weft.app.views.signals import outside_warning
-from weft.cli.text.paused import PausedSubplans
+from weft.cli.text.pause_state import PausedSubplans
 from weft.cli.wording.outside_changes import outside_words
 from weft.cli.wording.push import push_lines
 from weft.cli.wording.words import (
@@ -57,6 +57,7 @@ def lines_of(
     if quiet and not _is_urgent(event, view):
         return []
     is_state = isinstance(event, kinds.SubplanStateEvent) and not quiet
+    # The step's own line has just said why; repeating it for the subplan would double every failure.
     is_explained = is_state and _is_explained(view.row(event.subplan))
     text, *more = ("failed" if is_explained else _describe(event, view)).splitlines() or [""]
     if not text:
@@ -163,7 +164,7 @@ def _run_started(event: kinds.RunStartedEvent, view: RunView) -> str:
 def _recovered(event: kinds.RecoveredEvent, view: RunView) -> str:
     were = "was" if len(event.running) == 1 else "were"
     still = f"; {count(len(event.running), 'step')} {were} under way" if event.running else ""
-    paused = "".join(f"; {line}" for line in PausedSubplans(view.wishes.restraints()).lines())
+    paused = "".join(f"; {line}" for line in PausedSubplans(view.control_requests.restraints()).lines())
     return f"resumes after an interruption{still}{paused}"
 
 

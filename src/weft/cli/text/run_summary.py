@@ -76,6 +76,7 @@ def summary_lines(
 def next_lines(view: RunView, plan: str = "") -> list[str]:
     """Returns the commands to type, each with what it does."""
     commands = list(_commands(view, plan))
+    # One long command must not push all explanations out of the line.
     width = min(_COMMAND, max((len(command) for command, does in commands if does), default=0))
     labels = chain(["Next"], repeat(""))
     return [
@@ -95,6 +96,7 @@ def _section(label: str, lines: Iterable[str], *, folds: bool = True) -> Iterato
 def _outcome(view: RunView, now: float) -> str:
     counts, time = view.counts, span(view.elapsed(now))
     completed, slices = counts[State.COMPLETED], sum(counts.values())
+    # Groups are carried over, too, but people count slices.
     carried = sum(row_view.carried for row, row_view in enumerate(view.rows) if view.outline.leaves[row])
     earlier = f" ({carried:,} by an earlier run)" if carried else ""
     to_land = waiting_to_land(view)
@@ -103,7 +105,7 @@ def _outcome(view: RunView, now: float) -> str:
         return f"{_all(slices)} completed in {time}{earlier}{f'; {to_land}' if to_land else ''}."
     words = [f"{completed:,} of {count(slices, 'slice')} completed{earlier}", *_others(view)]
     words += [to_land] if to_land else []
-    state = "waiting" if view.state == "running" and view.shelves.asking else view.state
+    state = "waiting" if view.state == "running" and view.row_index.asking else view.state
     return f"{_STATES.get(state, state.capitalize())} after {time}: {', '.join(words)}."
 
 
@@ -133,7 +135,7 @@ def _all(slices: int) -> str:
 
 
 def _failures(view: RunView) -> list[int]:
-    return [row for row in sorted(view.shelves.failed) if view.rows[row].failed_by_itself]
+    return [row for row in sorted(view.row_index.failed) if view.rows[row].failed_by_itself]
 
 
 def _failed(view: RunView) -> Iterator[str]:
@@ -201,7 +203,7 @@ def _notes(view: RunView) -> Iterator[str]:
 
 
 def _questions(view: RunView) -> Iterator[str]:
-    questions = [(row, step) for row in sorted(view.shelves.asking) for step in view.rows[row].questions]
+    questions = [(row, step) for row in sorted(view.row_index.asking) for step in view.rows[row].questions]
     for row, step in questions[:QUESTIONS]:
         first, *more = view.rows[row].questions[step].text.splitlines() or [""]
         yield f"{view.outline.paths[row]}: {first}"
@@ -223,7 +225,7 @@ def _cost(view: RunView) -> Iterator[str]:
 
 def _commands(view: RunView, plan: str) -> Iterator[tuple[str, str]]:
     paths = view.outline.paths
-    for row in sorted(view.shelves.asking)[:QUESTIONS]:
+    for row in sorted(view.row_index.asking)[:QUESTIONS]:
         for step in view.rows[row].questions:
             yield answer_command(paths[row], step), "or no"
     yield from merge_commands(view)

@@ -20,6 +20,7 @@ def section(label: str, sentences: Iterable[str]) -> Iterator[str]:
     """
     for sentence in filter(str.strip, sentences):
         inset = len(sentence) - len(sentence.lstrip())
+        # Further lines start below the text and not below the label, so that the labels can be skimmed.
         yield Paragraph(f"{label:<{LABEL}}{sentence}", hang=LABEL + inset + 2)
         label = ""
 

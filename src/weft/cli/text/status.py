@@ -107,6 +107,7 @@ def _counts(overview: Overview) -> dict[str, int]:
 
 def _waits_as(row: SubplanNow) -> str:
     """Returns the state of a subplan that cannot proceed without a person; empty for any other."""
+    # For the engine the slice is running; for a reader it stands still until a person acts.
     if row.state != _RUNNING:
         return ""
     if row.landing in {"held", "conflict"}:
@@ -372,6 +373,7 @@ def _time(at: float) -> str:
 def worktrees_of(project: Path) -> dict[str, str]:
     """Returns the directory of each checked-out branch from git's files; empty if they cannot be read."""
     directories: dict[str, str] = {}
+    # From git's files and not from `git worktree list`: `weft status` must answer at once and starts no process.
     for place in _registrations(project / ".git"):
         try:
             head, gitdir = read_text(place / "HEAD"), read_text(place / "gitdir")

@@ -14,6 +14,7 @@ WHOLE = "/"
 
 def next_commands(overview: Overview) -> Iterator[Suggestion]:
     """Yields suggestions, the most urgent first. Each can be typed as it is."""
+    # Commands without `--run` concern the last run, so for an older one only the views are suggested.
     if overview.is_last:
         yield from _steering(overview)
         yield from _settling(overview)

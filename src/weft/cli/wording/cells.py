@@ -30,8 +30,11 @@ class Style(Struct, frozen=True, kw_only=True):
 
     def shown(self, text: str) -> str:
         """Returns the text as one line without control sequences."""
+        # Titles and output come from agents: a control sequence in them could move the cursor or retitle the
+        # terminal.
         if not text.isprintable():
             text = clean(unpainted(_last_written(text)).replace("\t", " "))
+        # On a terminal with another encoding, writing such a character would raise an error.
         return text if self.unicode or text.isascii() else text.encode("ascii", "replace").decode()
 
     def cut(self, text: str, width: int) -> str:
@@ -70,6 +73,7 @@ def _last_written(text: str) -> str:
 def _beginning(text: str, width: int) -> str:
     if text.isascii():
         return text[: max(0, width)]
+    # Wide characters take two cells, so the number of characters that fit is known only by adding them up.
     return text[: sum(used <= width for used in accumulate(map(cells_of, text)))]
 
 

@@ -25,6 +25,7 @@ def span(seconds: float) -> str:
 
 
 def time_left(seconds: float) -> str:
+    # Rounded up to minutes: an estimate to the second would jump with each finished step.
     minutes = ceil(seconds / 60)
     if minutes <= 1:
         return "less than a minute left"
@@ -61,7 +62,9 @@ def step_name(step: str, attempt: int = 0, most: int = 0) -> str:
 
 def what_failed(failure: StepFailure) -> str:
     """Returns a phrase such as `exit code 1 (pytest -q)`."""
+    # The line already starts with the step, so the message does not repeat it.
     message = failure.message.removeprefix(f"{failure.step}: ")
+    # The message is a reviewer's reason; the command that returned it says nothing about the rejection.
     if failure.how == StepEnd.REJECTED:
         return message
     if message in {"", "failed", f"failed ({failure.command})"}:
@@ -127,6 +130,7 @@ def first_line(held: HeldWork) -> str:
 
 def why_held(held: HeldWork) -> str:
     """Returns why the work is held, in a few words."""
+    # Such work lacks nothing but an approval, so its other fields do not explain the wait.
     if held.asks:
         return f"waits to land with {some(held.waits_for)}" if held.waits_for else "waits to land"
     if held.waits_for:

@@ -1,6 +1,6 @@
 """Aliases of JavaScript and TypeScript files: exports and imports of `package.json`, and paths of `tsconfig.json`.
 
-An alias is a pattern with at most one `*` and a list of paths, of which the first that exists counts. Aliases are
+An alias is a pattern with at most one `*` and a list of paths. The first path that exists counts. Aliases are
 untrusted: those that are too long or too many are ignored, and no path leads out of the set, because only files
 of the set are ever looked up.
 """
@@ -103,6 +103,7 @@ def package_imports(data: _Object, folder: str) -> Aliases:
     pairs = [
         (key, resolve_path(folder, path)) for key, entry in imports.items() for path in _collect_paths(entry)
     ]
+    # Most bundlers understand `@/` and `~/` without any setting.
     usual = [
         (f"{prefix}/*", resolve_path(folder, f"{folder_prefix}*"))
         for prefix in "@~"
@@ -143,6 +144,7 @@ def settings_paths(path: str, settings: Mapping[str, _Object]) -> Aliases:
 
 def _with_extended(path: str, settings: Mapping[str, _Object]) -> list[tuple[str, _Object]]:
     """Returns the settings file and those it extends, the most distant first."""
+    # Settings may extend each other in a circle; the limit ends that.
     files, pending = list[tuple[str, _Object]](), [path]
     while pending and len(files) < _MOST_EXTENDED:
         place = pending.pop()

@@ -57,6 +57,7 @@ def _find_last_mention(text: bytes, keyword: Keyword, comment: bytes) -> tuple[i
     position = text.rfind(keyword.word)
     while position >= 0:
         mention = keyword.as_said.match(text, position)
+        # The last mention decides how much is parsed, so one in a comment must not count.
         if mention and not _line_start_to(text, position).startswith(comment):
             return mention.span()
         position = text.rfind(keyword.word, 0, position)

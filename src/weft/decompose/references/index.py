@@ -113,8 +113,9 @@ class Index(Struct, frozen=True, kw_only=True, dict=True):
         return next((numbers[path] for path in paths if path in numbers), None)
 
     def ending(self, suffix: str, *, seen_from: str) -> int | None:
-        """Returns the file whose path ends so; the nearest of several, and None if that is ambiguous."""
+        """Returns the file with a path that ends so; the nearest of several, and None if that is ambiguous."""
         candidates = self.by_end.get(_last_two(suffix), ())
+        # The look-up by the last two names is cheap and mostly empty: most includes name files of libraries.
         if not candidates:
             return None
         # A file in an enclosing folder is the most likely target.

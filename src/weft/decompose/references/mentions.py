@@ -5,13 +5,15 @@ language, still yields its references. Each language has a query for the relevan
 reads one. The function reads the text of the statement instead of its child nodes: that is faster, and no depth
 of nesting is too deep for it.
 
-| language | target | names |
-| --- | --- | --- |
-| Python | `package.module`, with leading dots if relative | after `import` |
-| JavaScript, TypeScript | the text between the quotes | as in the other file, or as in this one if it has none
-there | | Go, C, C++ | the path | | | Rust | `crate::a`; `mod:a` or `path:a.rs` for a module in a file of its own
-| the last of each `use` | | Java | the class; `a.b.*` for a package, including the file's own | every name that
-may be a class |
+language                target                                                names
+Python                  `package.module`, with leading dots if relative       after `import`
+JavaScript, TypeScript  the text between the quotes                           as in the other file, or as in this
+                                                                              one if it has none there
+Go, C, C++              the path                                              none
+Rust                    `crate::a`; `mod:a` or `path:a.rs` for a module in    the last of each `use`
+                        a file of its own
+Java                    the class; `a.b.*` for a package, including the       every name that may be a class
+                        file's own
 
 The empty name stands for the whole target. Java does not name what a file uses from a package, so every name that
 looks like a class counts.
@@ -43,7 +45,7 @@ PYTHON, SCRIPT, GO, RUST, JAVA, C = "python", "script", "go", "rust", "java", "c
 
 
 class Language(Struct, frozen=True, kw_only=True):
-    """A language whose mentions can be read."""
+    """A language in which Weft can read mentions."""
 
     family: str
     """Languages of one family refer to each other's files."""
@@ -327,11 +329,13 @@ def mentions(language: Language, text: bytes) -> Mentions:
     for node in _statements(language, text):
         for target, name in language.read(node):
             if len(target) + len(name) < _LONGEST:
+                # Interned, since thousands of files name the same few modules.
                 names_by_target.setdefault(intern(target), []).append(intern(name))
     return language.more(text, names_by_target)
 
 
 def _statements(language: Language, text: bytes) -> list[Tree]:
+    # Two limits, as parsing dominates: the first bytes only, and of these only what may hold a mention.
     text = head(text[:_PARSED], language.signs)
     if not text:
         return []

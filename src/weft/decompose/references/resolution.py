@@ -50,6 +50,7 @@ def _python(index: Index, path: str, target: str, names: Collection[str]) -> Tar
         submodule = _python_submodule(index, place, module, name) if name else None
         if submodule is None and name and module is None:  # several folders of modules may have this name
             _place, submodule = _look_up(index, PYTHON, folder, target + "." * (target[-1:] != ".") + name)
+        # `from package import name` can mean a module or something in `__init__`; a module is the better link.
         if submodule is not None:
             yield submodule, ""
         elif module is not None:

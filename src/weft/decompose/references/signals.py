@@ -121,6 +121,7 @@ class _References:
 
     def _source(self, file: int, name: str) -> tuple[int, str]:
         for _ in range(_PASSED_ON):
+            # A whole module, without a name, is the file itself: nothing says which of its re-exports is used.
             next_file = self._find_reexports(file).get(name) if name else None
             if next_file is None:
                 break

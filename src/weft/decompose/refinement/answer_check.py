@@ -22,6 +22,7 @@ class AnswerCheck:
     def faults(self, answer: RefinementAnswer, whole: Part) -> Iterator[str]:
         """Yields all faults. Duplicate ids and sizes are checked only if each text and move is valid by itself."""
         words, moves = [*self._words(answer.parts)], [*self._moves(answer.moves)]
+        # An answer with wrong paths would give a list of clashes that do not exist.
         yield from words or self._ids(answer.parts, whole)
         yield from moves or self._sizes(answer.moves)
 

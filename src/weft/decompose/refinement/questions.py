@@ -85,6 +85,7 @@ class Questions:
                 groups.append((path, _BYTES_OF_ANSWER + _byte_size(_outline(path, part))))
         return [
             *(QuestionScope(subtrees=paths_in_scope) for paths_in_scope in _pack(subtrees, self._most_bytes)),
+            # Groups come last and in reverse, the innermost first: the titles of their parts are final by then.
             *(
                 QuestionScope(groups=paths_in_scope)
                 for paths_in_scope in _pack(reversed(groups), self._most_bytes)
@@ -94,6 +95,7 @@ class Questions:
     def _sizes(self, whole: Part) -> dict[str, int]:
         """Returns the size in bytes of each subtree in a question, with its answer."""
         sizes = dict[str, int]()
+        # Children come after their parent in the list, so backwards they are known before it.
         for path, part in reversed(list(part_paths(whole))):
             below = sum(sizes[f"{path}/{child.id}"] for child in part.parts)
             sizes[path] = _BYTES_OF_ANSWER + _byte_size(self._lines(path, part)) + below

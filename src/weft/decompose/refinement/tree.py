@@ -59,6 +59,7 @@ class Refining:
         new_whole = (
             None if faults else add_order(self._part("", whole, _Draft.of(answer, parts)), self._signals)
         )
+        # The answer was checked before; this is the last line of defence, as the tree becomes a plan.
         if new_whole is None or (faults := [*find_violations(new_whole, self._signals, self._limits)]):
             return Refused(tuple(faults))
         return Refined(

@@ -4,9 +4,9 @@ Three strategies are tried in order. A later one replaces an earlier one only if
 
 1. *Sibling folders*: parts that people know by name.
 2. *Whole folders from anywhere*: for example code and its tests, which are in separate trees. METIS gathers
-folders of at most a third of a part into parts of about equal load, with the fewest links between them. 3.
-*Files from anywhere*: the same with pieces so small that their size no longer matters. In small parts these are
-single files.
+   folders of at most a third of a part into parts of about equal load, with the fewest links between them.
+3. *Files from anywhere*: the same with pieces so small that their size no longer matters. In small parts these
+   are single files.
 
 METIS also sees folders, as nodes without load that are linked to their contents.
 
@@ -95,7 +95,7 @@ class _Room(Struct, frozen=True, kw_only=True):
 
 
 def _ceil_root(number: int, degree: int) -> int:
-    """Returns the least integer whose power of this degree is at least `number`."""
+    """Returns the least integer that, raised to this degree, is at least `number`."""
     root = 1
     while root**degree < number:
         root += 1
@@ -110,6 +110,7 @@ class _Cut(Struct, frozen=True, kw_only=True):
     """The load that the levels below cannot split any more."""
 
     def is_clearly_better(self, best_so_far: "_Cut", worse: float) -> bool:
+        # Load that no level below can split counts more than any number of links.
         if not best_so_far.groups or self.excess != best_so_far.excess:
             return not best_so_far.groups or self.excess < best_so_far.excess
         return self.coupling.cut + worse < best_so_far.coupling.cut
@@ -145,6 +146,7 @@ class _Cutting(Struct, frozen=True, kw_only=True):
         candidate = self._measured(groups) if len(groups) <= self.room.most else _NO_CUT
         if self._is_good_enough(candidate) or not 1 < len(candidate.groups) < self.room.parts:
             return candidate
+        # Compared with the same number of parts: more parts always cut more links.
         alternative = self._whole_folders(len(candidate.groups))
         return (
             _NO_CUT

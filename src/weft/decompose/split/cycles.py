@@ -18,6 +18,7 @@ def join_circles(graph: Graph, uses: Sequence[tuple[int, int]]) -> list[Group]:
     groups = list[Group]()
     for circle in find_circles(len(graph.paths), uses):
         fits = total(graph.loads, circle) <= _LARGEST
+        # Of a circle that is too large, every file is on its own again; the cut decides where it breaks.
         groups += [sorted(circle)] if fits else [[file] for file in circle]
     return sorted(groups, key=lambda group: group[0])
 

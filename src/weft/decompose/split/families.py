@@ -1,6 +1,6 @@
 """Group files by the first word of their names, where they share a folder and no links distinguish them.
 
-Files whose names start with the same word are a family. Digits do not count: `f001` and `f002` are one family,
+Files with names that start with the same word are a family. Digits do not count: `f001` and `f002` are one family,
 and a single family cannot be split.
 """
 
@@ -24,6 +24,7 @@ def group_by_family(graph: Graph, parts: int) -> list[Group]:
     by_name = dict[str, list[int]]()
     for node, path in enumerate(graph.paths):
         by_name.setdefault(family_of(path), []).append(node)
+    # In the order of names, so that a reader finds `a` to `f` in one part.
     return _split_evenly(graph, [by_name[name] for name in sorted(by_name)], parts)
 
 

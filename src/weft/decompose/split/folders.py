@@ -29,7 +29,7 @@ class FolderNodes(Struct, frozen=True, kw_only=True):
 
     @property
     def around(self) -> str:
-        """The folder of which this is a piece."""
+        """The folder that this is a piece of."""
         return folder_of(self.path) if self.whole else self.path
 
 
@@ -48,6 +48,7 @@ def siblings(graph: Graph, *, most: int, load: int) -> list[Group]:
 
     There may be more than `most` groups, if a folder has more subfolders, or if fewer would be too large.
     """
+    # A part with more than half of everything has not made the work smaller.
     enough = min(load, sum(graph.loads) // 2)
     folders = _list_contents(graph, graph.nodes)
     open_folders = [_heap_entry(graph, folder) for folder in folders if folder.whole]

@@ -107,6 +107,7 @@ def _bonds(signals: Signals) -> list[dict[int, int]]:
     """Returns for each file its neighbours and the weights of the links, in the order of the signals."""
     # A file with many users says little about any of them, so its links weigh less.
     users = Counter([used for _user, used in signals.uses])
+    # With fifty users a reference still weighs a quarter: less than alone, but far more than a fiftieth.
     weights = {used: max(1, int(REFERENCE / number**0.35)) for used, number in users.items()}
     bonds: list[dict[int, int]] = [{} for _ in signals.paths]
     for user, used in signals.uses:
@@ -123,6 +124,7 @@ def _load(tokens: int, limits: Limits) -> int:
     """Returns the load of a file: the larger of its share of files and its share of tokens, at most 1."""
     by_number = LOAD_OF_AN_AGENT // limits.max_files_per_subplan
     by_length = LOAD_OF_AN_AGENT * tokens // limits.max_tokens_per_subplan
+    # At most a whole agent, since a single file cannot be split anyway.
     return min(LOAD_OF_AN_AGENT, max(by_number, by_length))
 
 

@@ -51,7 +51,7 @@ class Links(Struct, frozen=True, kw_only=True):
         return zip(self.neighbours[begin:end], self.weights[begin:end], strict=True)
 
     def within(self, groups: Sequence[Group]) -> list["Links"]:
-        """Returns the links inside each group, whose nodes are renumbered. No node may be in two groups."""
+        """Returns the links inside each group, with its nodes renumbered. No node may be in two groups."""
         group_of, place = [-1] * (len(self.starts) - 1), [0] * (len(self.starts) - 1)
         for number, group in enumerate(groups):
             for at, node in enumerate(group):

@@ -23,6 +23,8 @@ def move_nodes(graph: Graph, leaves: Sequence[Group], limits: Limits) -> list[li
     """Returns the leaves after the moves, sorted. No leaf exceeds the limits or keeps too few files."""
     mover = _NodeMover(graph, leaves, limits)
     candidates: Sequence[int] = graph.nodes
+    # A move can make another one worthwhile. Later rounds gain little, and without a limit two files could swap
+    # forever.
     for _ in range(_ROUNDS):
         moved_nodes = [node for node in candidates if mover.try_to_move(node)]
         # Only neighbours of moved nodes can gain by a move in the next round.

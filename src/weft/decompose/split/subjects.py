@@ -75,6 +75,7 @@ def join_tests(graph: Graph, groups: Sequence[Group], tests: Mapping[int, int]) 
         test_group, subject_group = group_of[test], group_of[subject]
         if (
             test_group != subject_group
+            # A test that is part of a circle stays there: its group must not be taken apart.
             and len(members[test_group]) == 1
             and loads[test_group] + loads[subject_group] <= _LARGEST
         ):

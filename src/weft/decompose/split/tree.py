@@ -31,6 +31,7 @@ class SplitNode(Struct, frozen=True, kw_only=True):
 
 def build_tree(graph: Graph, uses: Sequence[tuple[int, int]], limits: Limits) -> SplitNode:
     """Splits the files top-down, then moves single files to the leaf they belong to."""
+    # First the circles, then the tests: a test joins the whole circle of its subject.
     unit_files = join_tests(graph, join_circles(graph, uses), find_subjects(graph.paths, uses))
     units = graph.joined(unit_files) if len(unit_files) < len(graph.paths) else graph
     if not exceeds_limits(units, units.nodes, limits):

@@ -2,8 +2,8 @@
 
 Above the slices, the net is a graph of dependencies: it has a place for each "this starts when that has ended".
 Every subplan ends exactly once, whatever its result, so each such place gets one token and gives one. Whether a
-slice then runs or is stopped is decided inside its shape. A plan compiles to this graph and to the shapes of its
-subplans, of which there are few. Together they make one net, with a copy of its shape for each subplan.
+slice then runs or is stopped is decided inside its shape. A plan compiles to this graph and to the few shapes of
+its subplans. Together they make one net, with a copy of its shape for each subplan.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -53,6 +53,7 @@ def _serial_order(plan: Plan) -> list[tuple[int, ...]]:
 def _landings(plan: Plan) -> list[int]:
     """Returns the rows that land: top-level subplans as a whole, or each slice by itself."""
     outline, scopes = plan.outline, plan.scopes
+    # The whole plan works in the user's own directory, so there is no target to land on.
     if scopes[ROOT].settings.isolation == "none":
         return []
     landings: list[int] = []
@@ -86,6 +87,8 @@ class _Shapes(Struct):
             frame = self.frame(scope.settings, verifies=verifies, merges=row != ROOT)
             return self.numbered(("group", frame), lambda: group_shape(frame))
         pipeline = self.plan.pipeline_of(row)
+        # Slices of one group share their pipeline and scope objects, so most of ten thousand slices need no
+        # signature.
         origin = (id(pipeline), id(scope), verifies)
         if origin not in self._by_origin:
             self._by_origin[origin] = self.slice(pipeline, scope.settings, verifies=verifies)
@@ -101,6 +104,7 @@ class _Shapes(Struct):
             resolver=self.resolver(settings),
         )
         sizes = {f"pool:{name}": pool.size for name, pool in self.plan.pools.items()}
+        # Equal steps in different objects, such as two `steps:` lists with the same text, share a shape as well.
         key = ("slice", signature(pipeline.steps, self.plan.pipelines), frame)
 
         def build() -> Shape:
@@ -116,6 +120,7 @@ class _Shapes(Struct):
         """Returns the number of the shape with this key; builds the shape if it is new."""
         if key not in self._numbers:
             shape = make()
+            # `None` is remembered too: a group without verify and merge does nothing of its own.
             self._numbers[key] = -1 if shape is None else len(self.shapes)
             if shape is not None:
                 self.shapes.append(shape)

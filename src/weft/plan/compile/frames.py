@@ -71,6 +71,7 @@ def slice_shape(
     # A slice that is cancelled before it starts takes no slots.
     shape.move("stop", Act(Role.STOP), [READY], [END])
     _begin(shape, frame, start, turn)
+    # Slots are returned before the merge, so that a long merge keeps no other slice from starting.
     shape.move("close", Act(Role.CLOSE), [finished], [over, SLOT])
     if frame.merges:
         _merge(shape, frame, over, turn, _numbered(shape, pool_claims.resolver))
@@ -139,7 +140,12 @@ def _merge(
 ) -> None:
     shape.move("drop", Act(Role.DROP), [over], [END])
     merge = _Action(
-        "merge", Role.MERGE, ActionKind.MERGE, ("done", "conflict", "failed"), ((MERGE, 1), *turn)
+        # The pool `MERGE` has one token per branch: merges into the same branch happen one after the other.
+        "merge",
+        Role.MERGE,
+        ActionKind.MERGE,
+        ("done", "conflict", "failed"),
+        ((MERGE, 1), *turn),
     )
     if frame.resolver is None or resolver is None:
         _add_tries(shape, frame, merge, over, END)
@@ -151,6 +157,7 @@ def _merge(
         "resolve", Role.RESOLVE, ActionKind.RESOLVE, ("done", "failed"), (*resolver, *turn), stopped=END
     )
     _add_tries(shape, frame, resolve, conflict, resolved)
+    # Every place needs a way out that takes no time, or a cancelled plan could wait for a merge that never starts.
     shape.move("stop merge again", Act(Role.STOP), [resolved], [END])
     _add_tries(shape, frame, replace(merge, name="merge again"), resolved, END)
 
@@ -164,6 +171,8 @@ def _add_tries(shape: ShapeBuilder, frame: Frame, action: _Action, ready: int, e
         if retry:
             shape.move(f"stop {name}", Act(Role.STOP), [ready], [stopped])
         last = retry == frame.infra_retries
+        # Each retry has a place of its own; a way back to the same place would be a cycle, and the number of
+        # retries unbounded.
         lost = end if last else shape.place(f"{action.name}~{retry + 1} ready", carries=False)
         outcomes = (*action.outcomes, "cancelled")
         arcs: list[OutcomeArcs] = [(outcome, [targets.get(outcome) or end]) for outcome in outcomes]
@@ -238,6 +247,7 @@ class _PoolClaims:
     def of_step(self, step: Step) -> dict[str, int]:
         claims = {f"pool:{name}": count for name, count in step.pools}
         if isinstance(step.body, AgentWork):
+            # `frame.agents` lists the agents in the order of this walk, so the iterator stays in step with it.
             claims |= self.of_agent(*next(self.agents))
         return claims
 

@@ -104,6 +104,7 @@ class _Assembly:
     def add_dependencies(self) -> None:
         wires, paths, count = self.compiled.wiring, self.outline.paths, len(self.outline.paths)
         add = self.builder.add_place
+        # The only token of the net outside of pools: everything else follows from it.
         self.waits[ROOT].append(add("start", tokens=1))
         self.ends[ROOT].append(add("end", kind=PlaceKind.END))
         for group, children in enumerate(wires.opens):
@@ -116,6 +117,8 @@ class _Assembly:
                 place = add(f"{paths[earlier]} ended for {paths[row]}")
                 self.ends[earlier].append(place)
                 self.waits[row].append(place)
+        # After the followers, before the closings: the numbers of places decide the order of choices, which must
+        # not change.
         for row in wires.landings:
             self.landing.append(add(f"{paths[row]} to land"))
             self.ends[row].append(self.landing[-1])
@@ -136,6 +139,7 @@ class _Assembly:
         plan, add = self.plan, self.builder.add_place
         for row, subplan in enumerate(plan.subplans):
             settings, parent = plan.scopes[row].settings, self.outline.parents[row]
+            # A slice takes a slot of every limit around it, so the lists accumulate from the outside in.
             slots = self.slots[parent] if row else ()
             turn = self.turns[parent] if row else ()
             path = self.outline.paths[row]
@@ -212,6 +216,7 @@ class _Assembly:
         shape = self.compiled.shapes[number]
         prefix = prefix or self.outline.paths[row] or "the plan"
         parent = self.outline.parents[row]
+        # A subplan merges into the branch of the group around it, and merges of one branch exclude each other.
         branch = self.branch(f"branch {self.outline.paths[parent]}".rstrip()) if shape.merges else ()
         places = [(ready,), ends, self.slots[row], self.turns[row], branch]
         places += [self.pools[name] for name in shape.pools]

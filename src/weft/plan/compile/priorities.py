@@ -22,6 +22,7 @@ def priorities(plan: Plan, after: Sequence[Sequence[int]]) -> list[int]:
     later, leaves = points.later, outline.leaves
     lengths = [0.0] * len(later)
     weights = [weight(subplan) if leaf else 0.0 for subplan, leaf in zip(plan.subplans, leaves, strict=True)]
+    # Backwards, so that the length behind each point is known when it is needed: the critical path.
     for point in reversed(points.topological_order()):
         beyond = max([lengths[following] for following in later[point]], default=0.0)
         lengths[point] = beyond + weights[point // 2]

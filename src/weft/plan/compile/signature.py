@@ -13,6 +13,7 @@ def _step_signature(step: Step, pipelines: Mapping[str, Pipeline]) -> tuple[obje
     inner = signature(pipelines[step.body.pipeline].steps, pipelines) if isinstance(step.body, Nested) else ()
     # All conditions that are evaluated at run time give the same net.
     condition = step.condition if step.condition in {None, "never", "always"} else "?"
+    # Prompts, commands and titles are left out on purpose: they change what a step does, not how the net looks.
     return (
         step.id,
         type(step.body).__name__,

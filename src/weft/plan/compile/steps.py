@@ -81,6 +81,8 @@ class PipelineNet:
 
     def build(self, entry: int, end: int) -> None:
         count = len(self.steps)
+        # The entry and the exit belong to the frame, or to the pipeline around; all other cursors are created on
+        # demand.
         self.cursors[0, self.copies.start] = entry
         self.cursors[count, self.copies.start] = end
         first = 0
@@ -112,6 +114,7 @@ class PipelineNet:
         return self.signals[key]
 
     def name(self, step: int, counts: Counts, retry: int = 0) -> str:
+        # Attempts are numbered through: those of a loop, and within each of them the retries in place.
         number = self.copies.attempt(step, counts) * (self.retries_in_place(step) + 1) + retry
         return f"{self.outer.prefix}{self.steps[step].id}#{number + 1}"
 
@@ -188,12 +191,15 @@ class _Copy:
         if self.step.condition == "never":
             self.shape.move(f"skip {name}", self.act(Role.SKIP), [ready], self.ends)
             return
+        # Whether the condition holds is known only at run time, so the net allows both: to skip the step and to
+        # run it.
         if self.step.condition not in {None, "always"}:
             self.shape.move(f"skip {name}", self.act(Role.SKIP), [ready], self.ends)
         most = self.pipeline.retries_in_place(self.number)
         for retry in range(most + 1):
             following = None if retry == most else self.place(self.name(retry + 1))
             again = None if following is None else [following]
+            # `retries_in_place` also covers crashes. A plain failure uses a retry only if the step asks for it.
             failed = again if again is not None and self.step.max_retries else self.after_failure()
             self.add_try(retry, ready, failed, again or self.after_crash())
             ready = ready if following is None else following
@@ -232,6 +238,8 @@ class _Copy:
         """Yields the outcomes of something with a result, including those of `on_result`."""
         yield "done", self.ends
         yield "failed", failed
+        # An outcome exists only if a rule can lead to it; an unused one would be a dead transition, and the net
+        # unsound.
         actions = {rule.action for rule in self.step.on_result}
         if "abort" in actions:
             yield "aborted", self.ends
@@ -284,6 +292,8 @@ class _Copy:
         )
         PipelineNet(self.shape, self.pipeline.context, steps, outer).build(entry, settled)
         outcomes = list(self.outcomes(retry, failed))
+        # The inner pipeline always reaches its end, also after a failure; only here is it decided what the step
+        # came to.
         act = self.act(Role.SETTLE, retry=retry, inner=outer.prefix)
         self.shape.choice(f"settle {name}", act, [settled], outcomes)
 

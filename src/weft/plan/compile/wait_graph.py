@@ -33,6 +33,7 @@ def wiring(outline: Outline, after: Sequence[Sequence[int]], landings: Sequence[
     implied = bytearray(rows)  # another row of its group waits for it, or the plan waits for its landing
     parents, sizes = outline.parents, outline.sizes
     for number, row in enumerate(landings):
+        # A landing can be held for days, so only the end of the whole plan waits for it.
         closes[ROOT].append(rows + number)
         implied[row] = implied[row] or parents[row] == ROOT
     for row in range(1, rows):

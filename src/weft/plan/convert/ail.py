@@ -48,6 +48,7 @@ def convert_ail(sources: Sequence[ConversionSource]) -> dict[str, Plain]:
     named = {name: steps for file in files for name, steps in file.pipelines.items() if name}
     # Recursive lookups below need pipelines without cycles.
     check_calls(named, main.source)
+    # From here on, ids and references are looked up without further checks.
     main.source.ledger.settle()
     models = {
         name: file.model
@@ -201,6 +202,7 @@ class _Plan:
 
     def written(self, settings: dict[str, Plain]) -> dict[str, Plain]:
         context = self._context
+        # The pipelines are written before the notes: writing them finds out which variables and prompts they read.
         main = PipelineWriter("", context, is_main=True).written()
         pipelines: dict[str, Plain] = {
             context.names[name]: PipelineWriter(name, context, is_main=False).written()

@@ -83,6 +83,7 @@ def _loop(step: AilStep, *, within: bool) -> Iterator[AilStep]:
     if fields is None:
         yield replace(step, kind="")
         return
+    # Weft's loops are `on_fail` of one pipeline: they cannot be nested in each other, nor run on an async branch.
     if within or step.is_async:
         yield replace(
             step, unsupported="Weft has no loops " + ("within loops" if within else "that are async")

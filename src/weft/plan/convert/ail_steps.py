@@ -345,6 +345,8 @@ class _StepWriter:
             loop.fields.note("on_max_iterations", message, "after the last round the slice has failed")
         return {
             "on_error": "continue" if last == "continue" else None,
+            # A loop "until" is a check that fails until its condition holds, and `on_fail` goes back to the first
+            # step.
             "on_result": [{"when": until, "action": "continue"}, {"when": "true", "action": "fail"}],
             "on_fail": {"retry_from": self._scope.ids[loop.first], "max": most - 1},
         }
@@ -360,6 +362,7 @@ class _StepWriter:
                     "on_error", f"on_error {NOT_CARRIED_OVER}", "a failing command is no error in ail"
                 )
                 self._fields.take("max_retries")
+            # Otherwise a failing command would end the slice, which ail leaves to the rules of `on_result`.
             return {"on_error": "continue"}
         if on_error is None:
             return {}

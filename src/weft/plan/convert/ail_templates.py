@@ -83,6 +83,7 @@ def template(text: str, scope: AilScope, lost: Callable[[str, str], None]) -> st
     """
     parts: list[str] = []
     for literal, path in _pieces(text):
+        # Braces that mean nothing to ail would be statements to Jinja.
         parts.append(_JINJA.sub(r"{% raw %}\g<0>{% endraw %}", literal))
         if path is not None:
             try:

@@ -228,6 +228,7 @@ class _Writer:
             self._source.note(line, message, "the format names test files, and Weft runs commands")
 
     def _group(self, epic: _Part) -> Plain:
+        # An empty epic has no subplan that could be waited for, so its own dependencies take its place.
         needs = [self._epic_ids[need] for need in self._needed_by_group(epic)]
         members = [part for part in self._slices.values() if part.epic == epic.id]
         return without_empty(

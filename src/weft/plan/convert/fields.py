@@ -34,6 +34,7 @@ class Fields:
 
     def take(self, key: str) -> Node | None:
         """The value, unless it is missing or null."""
+        # Reading marks the key; whatever is left at the end becomes a note, so that nothing is dropped silently.
         self._read.add(key)
         node = self.table.get(key)
         # An empty value in YAML is null, and means the same as a missing key.

@@ -1,8 +1,8 @@
 """Converts milestones of `gsd`: each becomes a group, its slices subplans, its tasks a part of the prompts.
 
-`gsd_files` and `gsd_roadmap` list the formats that are read. A checked slice, and a milestone whose slices are all
-checked, is done: it is left out with a note, and nothing depends on it any more. A milestone without a roadmap is
-left out, too, and so is one with faults, with its dependents: see `gsd_milestones`.
+`gsd_files` and `gsd_roadmap` list the formats that are read. A checked slice is done, and so is a milestone
+with only checked slices: it is left out with a note, and nothing depends on it any more. A milestone without a
+roadmap is left out, too, and so is one with faults, with its dependents: see `gsd_milestones`.
 
 Of the preferences, `parallel`, `budget_ceiling` and `verification_commands` are read.
 """

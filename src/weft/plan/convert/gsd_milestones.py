@@ -1,6 +1,6 @@
 """Reads the milestones of a folder of `gsd` from their files, with their dependencies.
 
-A milestone whose files have faults cannot be read. It is left out with a note for each fault, and so are the
+A milestone with faults in its files cannot be read. It is left out with a note for each fault, and so are the
 milestones that depend on it; the others are converted. If no milestone remains, the faults are raised.
 """
 
@@ -102,6 +102,7 @@ def _read_file(source: ConversionSource, folders: dict[str, Milestone]) -> bool:
         path = pattern.fullmatch(source.file)
         if path is not None:
             new = Milestone(id=milestone_id(path), source=source, ledger=source.ledger.part())
+            # The files of one folder are one milestone, in whatever order they are read.
             milestone = folders.setdefault(path["folder"], new)
             try:
                 read(replace(source, ledger=milestone.ledger), path, milestone)
@@ -199,6 +200,7 @@ def _leave_out(milestones: Mapping[str, Milestone]) -> None:
         for dependent in milestones.values():
             if milestone.left_out and milestone.id in dependent.needs and not dependent.left_out:
                 dependent.left_out = f"it depends on {milestone.id!r}, which is left out"
+                # Being left out spreads to the dependents of the dependents.
                 waiting.append(dependent)
 
 

@@ -175,6 +175,7 @@ def _agent_work(
         yield EffectiveValue(name="agent", value=body.agent, origin=located.origin("agent"))
     if body.model is not None:
         yield EffectiveValue(name="model", value=body.model, origin=located.origin("model"))
+    # A model in the settings is nearer to the step than that of the agent.
     elif settings.model is None and agent.model is not None:
         yield EffectiveValue(name="model", value=agent.model, origin=_of_agent(plan, agent))
     if body.max_cost is None and agent.max_cost is not None:

@@ -56,6 +56,7 @@ def agent_origin(plan: Plan, agent: Agent) -> Origin:
     return next(
         Origin(at=document.position(agents.key(agent.name)))
         for document in documents
+        # By identity: a name may be defined in several files, and only one of them is in force.
         if (agents := _agents_in(document)) is not None and agents.get(agent.name) is agent.source
     )
 

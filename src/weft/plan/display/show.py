@@ -151,6 +151,7 @@ class _PlanWriter(Struct):
                 # The loader uses the id as the title if there is none.
                 "title": None if subplan.title == subplan.id else subplan.title,
                 "prompt": subplan.prompt,
+                # Paths from the root mean the same wherever the subplan is moved by hand later.
                 "depends_on": [f"/{outline.paths[target]}" for target in outline.depends_on[row]],
                 "files": list(subplan.files),
                 "verify": notation.commands(subplan.verify),

@@ -71,6 +71,7 @@ def _of_record(table: Table, record: Record, path: str) -> Iterator[ConfiguredCo
         if name in dangerous:
             yield ConfiguredCommand(inner, plain(value))
         else:
+            # The kind says how to go on: the same node can be a list of agents, a mapping of them, or plain text.
             yield from _within(value, record.key(name).kind, inner)
 
 

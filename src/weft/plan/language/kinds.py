@@ -57,6 +57,7 @@ class Text(Struct, frozen=True):
     """Whether `{{ … }}` in it is replaced."""
 
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
+        # `type` instead of `isinstance`, here and in `Record.read`: these two run for every value of a large plan.
         if type(node) is not Scalar:
             return mismatch(self, node, reader, name)
         text = node.text
@@ -157,6 +158,7 @@ class Money(Struct, frozen=True):
         text = _number_of_dollars(node)
         if text is None:
             return mismatch(self, node, reader, name, _meant(node, dollars_meant))
+        # Not a float: 0.1 dollars have to be exactly 100,000 micro-dollars, or sums drift away from the ceiling.
         micros = Fraction(text) * MICRO
         if micros > MOST_MONEY * MICRO:
             return mismatch(self, node, reader, name, f", and up to {MOST_MONEY:,}")
@@ -276,6 +278,7 @@ class Choice(Struct, frozen=True):
     def read(self, node: Node, reader: Reader, name: str) -> Any:  # noqa: ANN401
         if isinstance(node, Scalar) and node.text in self.values:
             return node.text
+        # Searching for a similar word is slow, and a full reader drops the message.
         near = nearest(node.text, self.values) if isinstance(node, Scalar) and not reader.full else None
         return mismatch(self, node, reader, name, f"; did you mean {near!r}?" if near else "")
 

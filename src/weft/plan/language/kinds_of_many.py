@@ -52,6 +52,7 @@ def _json_scalar(node: Scalar) -> object:
 def _json_number(text: str) -> object:
     """Returns the number; `BAD` if JSON has no such number: infinity, or too many digits."""
     if _WHOLE.fullmatch(text):
+        # Base 0 understands 0x and 0o, but refuses a leading zero as in 007, which YAML allows.
         return int(text, 0 if text[1:2].isalpha() else 10)
     try:
         number = float(text)
@@ -74,7 +75,7 @@ class JsonObject(Struct, frozen=True):
 
 @runtime_checkable
 class HasKeys(Protocol):
-    """A kind of mapping whose keys are known."""
+    """A kind of mapping with known keys."""
 
     @property
     def key_names(self) -> Collection[str]: ...

@@ -73,4 +73,5 @@ def amounts_in(text: str) -> Node:
     for name, equals, value in parts:
         if equals:
             table.entries[name.strip()] = (Scalar(name.strip(), 1, 1, ""), Scalar(value.strip(), 1, 1, ""))
+    # A mixture such as `20,tokens=5M` is passed on as it is, so that the message shows what was typed.
     return table if len(table.entries) == len(parts) else Scalar(text, 1, 1, "")

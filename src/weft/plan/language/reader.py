@@ -17,6 +17,7 @@ class Reader:
 
     def __init__(self, document: Document) -> None:
         self.document = document
+        # The parser's own complaints, such as a duplicate key, count towards the same limit.
         self.problems: list[Problem] = list(document.problems)
         self.unsaid = document.unsaid
         """The number of problems beyond the most that are kept."""

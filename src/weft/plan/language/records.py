@@ -102,6 +102,7 @@ class Record(Struct, frozen=True, eq=False, dict=True):
         for key in self._required:
             if key.name not in node.entries:
                 reader.wrong(node, f"{self.name} needs the key {key.name!r} ({key.kind.words})")
+        # Rules look at the table and not at the values: a key with a bad value is present all the same.
         for rule in self.rules:
             rule.check(node, reader, self.name)
         return Values(by_key, node)

@@ -36,6 +36,7 @@ def _with_parts(root: Record, urn: str, title: str) -> Schema:
     Its keys are at the top, where every editor finds them; other records are in `$defs`.
     """
     definition = root.definition()
+    # A URN and not a URL: there is no server that editors should ask.
     head = {"$schema": DIALECT, "$id": urn} | definition | {"title": title}
     parts = _parts_of(definition)
     return head | {"$defs": parts} if parts else head

@@ -42,6 +42,7 @@ def duration_meant(text: str) -> str | None:
     least = min(units, key=_UNITS.__getitem__)
     total = sum(float(number) * _UNITS[unit] for (number, _), unit in zip(parts, units, strict=True))
     amount = total / _UNITS[least]
+    # A guess that is not exact (1.5h10s) would be worse than none.
     return f"{amount:.0f}{least}" if amount.is_integer() and amount else None
 
 

@@ -116,6 +116,8 @@ def _definitions(values: Values, key: str) -> Iterator[tuple[str, Node]]:
 
 def read_records(values: Values, key: str, record: Record, document: Document) -> Sequence[Values]:
     """Returns the records of a list; if the list could not be read, those that can be read on their own."""
+    # One bad entry makes the whole list unreadable. The good ones are read once more, so that references to them
+    # hold.
     records: Sequence[Values] | None = values.get(key)
     return _read_tables(values.table.get(key), record, document) if records is None else records
 

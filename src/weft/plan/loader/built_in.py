@@ -74,6 +74,7 @@ def built_in_pipelines(agents: Collection[str] = ()) -> dict[str, Pipeline]:
 
 @cache
 def _pipelines(agents: frozenset[str]) -> dict[str, Pipeline]:
+    # The text and not the model is changed, so that `weft show` prints what really runs.
     text = _AGENT.sub(lambda match: match[1] if match[2] in agents else match[0], TEXT)
     document = read_document(text, FILE)
     steps_by_name = MapOf(Text(), STEPS).read(document.root, Reader(document), FILE)

@@ -53,6 +53,8 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 
 def read_config(text: str, file: str, where: str) -> Config:
     """Returns a configuration; raises `PlanError`. An empty file, or one with only comments, sets nothing."""
+    # `weft init` writes a configuration in which everything may be commented out; to YAML that is not a mapping
+    # but nothing.
     if all(line.partition("#")[0].strip("\ufeff \t") in {"", "---"} for line in text.splitlines()):
         return Config(layer=Layer(where, {}), agents={})
     document = read_document(text, file)
@@ -99,6 +101,8 @@ def load_plan(
         _raise_errors(reader)
     loader = _Loader(values, reader, configs, flags, surroundings)
     plan = loader.plan()
+    # Also if reading has found errors: the checks see stand-ins for what is missing, and report what else is
+    # wrong.
     loader.check(plan)
     _raise_errors(reader)
     return replace(plan, warnings=tuple(_sort_by_position(reader.problems)))
@@ -107,6 +111,7 @@ def load_plan(
 def configured_agents(configs: Sequence[Config]) -> dict[str, Agent]:
     """Returns the agents of all configurations; the nearest of a name counts."""
     agents: dict[str, Agent] = {}
+    # The nearest comes last, and a later entry of the same name replaces an earlier one.
     for config in reversed(configs):
         agents |= config.agents
     return agents
@@ -198,6 +203,8 @@ class _Loader:
         """Returns the settings at the root of the plan."""
         layers = [layer("plan", self.document, self.values)]
         if own:
+            # Behind the plan's own settings, before the configuration: an agent of the plan is nearer than one of
+            # the user.
             layers.append(self.first_agent(next(iter(own))))
         layers.extend(outer_layers(self.configs, agents, self.surroundings))
         return Scope(tuple(layers), self.flags)

@@ -10,6 +10,7 @@ from weft.plan.prices import dollars
 def never_affordable(plan: Plan, row: int, work: AgentWork, agent: Agent) -> str | None:
     """Returns the end of a sentence about a step that no ceiling of this slice has room for; None if it fits."""
     settings = plan.scopes[row].settings
+    # The same order in which the engine decides how much to reserve.
     cost = _first_set(work.max_cost, agent.max_cost, settings.reserve)
     tokens = _first_set(work.max_tokens, agent.max_tokens, settings.reserve_tokens)
     for path, setting, ceiling in _ceilings(plan, row):
@@ -33,6 +34,7 @@ def _ceilings(plan: Plan, row: int) -> Iterator[tuple[str, str, int]]:
     while row >= 0:
         for setting in ("budget", "budget.tokens"):
             ceiling, _ = plan.scopes[row].find(setting)
+            # An inherited value is the ceiling of the group that sets it, not a second one for each subplan below.
             if ceiling is not None and (row == ROOT or setting in plan.subplans[row].settings):
                 yield plan.outline.paths[row], setting, ceiling
         row = plan.outline.parents[row]

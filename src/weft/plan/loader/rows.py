@@ -91,6 +91,7 @@ class _References:
         self.row_by_path: dict[str, int] = {}
         self.row_by_id: dict[str, int] = {}
         for row in range(1, len(self.outline.paths)):
+            # Of two subplans with one path, which is reported elsewhere, the first is meant.
             self.row_by_path.setdefault(self.outline.paths[row], row)
             self.row_by_id.setdefault(rows.subplans[row].id, row)
 
@@ -149,6 +150,8 @@ def _break_cycles(rows: Rows, reader: Reader) -> None:
         if cycle is None:
             return
         _report_cycle(rows, cycle, reader)
+        # All dependencies of the cycle go at once; removing only one could leave another cycle through the same
+        # rows.
         for row in cycle:
             outline.depends_on[row] = ()
     # After that many cycles the rest of the order is not worth checking.

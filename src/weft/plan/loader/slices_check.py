@@ -101,6 +101,7 @@ class SlicesCheck(Struct):
             self._unverified.append(row)
         elif "verify" not in subplan.source.entries and self.plan.scopes[row].settings.resolves:
             self._unchecked.append(row)
+        # Ten thousand equal slices are checked once, by the identity of the two objects that they share.
         if self.first_time("work", id(pipeline), id(self.plan.scopes[row])):
             self.work(row, pipeline, tree)
 
@@ -192,6 +193,7 @@ class SlicesCheck(Struct):
     def no_agent(self, node: Node, subject: str, scope: Scope) -> None:
         """Reports, once, that a step has no agent, or that a configuration or flag names an unknown agent."""
         name, layer = scope.find("agent")
+        # `named_agent` reports the names that the plan itself sets, at their own lines.
         if layer.document is self.plan.document or "agents" in self.catalog.unread:
             return  # already reported, or the agents could not be read
         if name is not None:
@@ -296,6 +298,7 @@ class SlicesCheck(Struct):
     def size(self, subplan: Subplan, pipeline: Pipeline, settings: Settings) -> None:
         if any(is_unknown(step, self.plan.pipelines) for _, step in self.tree(pipeline).steps()):
             return
+        # `verifies=True`, as a slice may get a verify later; the limit must not depend on that.
         unrolled = Unrolled(pipelines=self.plan.pipelines, retries=settings.retries, verifies=True)
         total = unrolled.size(pipeline.steps)
         if total > MOST_STEPS and self.first_time("size", id(pipeline)):

@@ -215,6 +215,7 @@ class _PipelineCheck:
                 self.reader.wrong(node, f"{reason}; {name!r} has none")
             # The missing schema is reported above; anything is assumed, to avoid a second error.
             schemas[name] = ANYTHING if schema is None else schema
+        # With a wrong name among the dependencies, a fault of the join as a whole may only follow from it.
         has_errors = not schemas.keys() <= self.numbers.keys() or not schemas
         for name, fault in join_contradictions(join_schema, schemas).items():
             if name in schemas:

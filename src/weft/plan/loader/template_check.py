@@ -185,6 +185,7 @@ class _StepsCheck:
         for written in _texts(self.steps[number]):
             names = self.check.names(written)
             self.read.update(name.path for name in names)
+            # A template that reads a step with an error is not to blame.
             certain = [name for name in names if not self.is_in_doubt(name.path)]
             if any(name.path[0] == "step" or name.path[0] not in ROOTS for name in certain):
                 end = number + written.after
@@ -203,6 +204,7 @@ class _StepsCheck:
         for earlier in range(end):
             id_ = self.steps[earlier].id
             ended = earlier == number or self.flow.has_ended(earlier, number)
+            # A step that is still running has no result yet, but its id is known: the message can say so.
             views.setdefault(id_, self.ended[id_] if ended else self.running[id_])
         return views
 

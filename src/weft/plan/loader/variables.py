@@ -51,6 +51,7 @@ class VariablesError(InputError):
 
 def read_variables(environment: Mapping[str, str]) -> list[Config]:
     """Returns what each variable with Weft's prefix sets; raises `VariablesError`."""
+    # By the names of variables, since `merge.when` and `merge_when` become the same one.
     settings = {variable_name(setting): setting for setting in SETTING_NAMES}
     configs: list[Config] = []
     errors: list[str] = []

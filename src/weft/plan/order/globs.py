@@ -83,6 +83,7 @@ def _segments(pattern: str) -> tuple[str | None, ...]:
     if pattern.endswith("/"):
         whole = f"{pattern}*/**"
     elif not WILDCARD.search(pattern):
+        # A path without wildcards may name a directory, and then means everything in it.
         whole = f"{pattern}/**"
     return tuple(None if segment == _DEEP else segment for segment in whole.split("/"))
 
@@ -152,6 +153,7 @@ def _segment_expression(segment: str) -> str:
 
 def matches(pattern: str, path: str) -> bool:
     """Returns whether a pattern matches a file. The path is relative, with `/`."""
+    # Each part of the expression ends with a slash, so the path gets one as well.
     return _expression(pattern).fullmatch(f"{path}/") is not None
 
 
@@ -260,7 +262,7 @@ class _SameBeginning:
         self.endings = sorted(by_ending)
 
     def fitting(self, ending: str) -> Iterator[int]:
-        """Yields the patterns whose ending is a suffix of this one, or has this one as a suffix."""
+        """Yields the patterns with an ending that is a suffix of this one, or has this one as a suffix."""
         for length in range(len(ending)):
             yield from self.by_ending.get(ending[:length], ())
         for longer in islice(self.endings, bisect_left(self.endings, ending), None):

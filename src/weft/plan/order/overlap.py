@@ -79,6 +79,7 @@ def overlaps(outline: Outline, files: Files, after: After = (), *, limits: Searc
     unnamed: dict[tuple[int, int], int] = {}
     more = not owners.complete
     for steps, (pair, patterns) in enumerate(owners.pairs(outline.sizes)):
+        # The number of pairs is quadratic in the worst case, for example if all subplans say `**`.
         if steps == limits.steps or (len(shared) == limits.pairs and pair not in shared):
             more = True
             break
@@ -130,6 +131,8 @@ class _Owners:
             for left, right in dict.fromkeys(((a, b), (b, a))):
                 patterns, later = (self.patterns[left], self.patterns[right]), self.rows[right]
                 for first in self.rows[left]:
+                    # Rows are in plan order, and everything below `first` is the range after it: the search starts
+                    # behind that range, as a group does not overlap its own parts.
                     for position in range(bisect_left(later, first + sizes[first]), len(later)):
                         yield (first, later[position]), patterns
 
@@ -188,6 +191,7 @@ class _Exclusion:
     def _find_crossings(self) -> None:
         self._owners = _Owners(self._files, self._limits.checks)
         if not self._owners.complete:
+            # Coarser patterns keep more subplans apart than necessary, but never fewer.
             self._files = [tuple(map(coarser, patterns)) for patterns in self._files]
             self._owners = _Owners(self._files, maxsize)
         is_asked = [any(self._asks[row] for row in rows) for rows in self._owners.rows]

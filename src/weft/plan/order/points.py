@@ -47,6 +47,7 @@ class Points:
         waiting = [0] * len(later)
         for point in chain.from_iterable(later):
             waiting[point] += 1
+        # Everything is inside the plan, so its opening is the only point that waits for nothing.
         order = [2 * ROOT]
         for point in order:  # grows while it is walked
             for after in later[point]:
@@ -222,6 +223,7 @@ class PointSequence:
 
     def stuck(self) -> set[int]:
         """Returns the pieces that cannot be contiguous, as each has a part that waits for a part of another."""
+        # Points of pieces that were never entered wait only because their piece does.
         stuck = {n for n, count in enumerate(self._waiting) if count and self._homes[n] in self._entered}
         following = {number: stuck.intersection(self._later[number]) for number in stuck}
         # Numbers that are merely behind stuck pieces are not stuck themselves; they are removed from the end.

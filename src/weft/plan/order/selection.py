@@ -59,6 +59,7 @@ def _parts(outline: Outline, rows: Iterable[int], groups: Iterable[int]) -> Iter
     return [
         group
         for group in groups
+        # A difference of two sums counts the selected rows of a group without walking through them.
         if before[group + outline.sizes[group]] - before[group] < outline.sizes[group]
     ]
 

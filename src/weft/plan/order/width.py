@@ -9,9 +9,9 @@ token searches for one to use instead, backwards along the order, and forwards a
 are needed. When no search succeeds, the flow is minimal, and the leaves at the edge of the searched area can all
 run at once.
 
-A group whose cap matters is a single node of the flow. It needs as many tokens as leaves can run below it, which
-is computed first. This drops a part of the order: the arcs between single leaves inside and outside such a group.
-The result is therefore an upper bound, and a number that can be reached is found by trial.
+A group with a cap that matters is a single node of the flow. It needs as many tokens as leaves can run below it,
+which is computed first. This drops a part of the order: the arcs between single leaves inside and outside such a
+group. The result is therefore an upper bound, and a number that can be reached is found by trial.
 """
 
 from collections.abc import Iterable, Sequence
@@ -44,6 +44,7 @@ class Peak(Struct, frozen=True, kw_only=True):
 def peak(outline: Outline, after: After, caps: Caps, *, most_steps: int = MOST_STEPS) -> Peak:
     """Returns how many leaves can run at once. The outline must have no cycle."""
     leaves = [row for row, leaf in enumerate(outline.leaves) if leaf]
+    # Two cheap bounds first; for most plans they meet, and the flow is never built.
     at_most = _allowed(outline, caps, leaves)
     points = Points(outline, after)
     reached = _on_one_level(outline, points, caps, at_most)

@@ -47,6 +47,7 @@ def flow(steps: Sequence[Step]) -> Flow:
             waiters[earlier].append(number)
         ended.append(before)
         signals.append(needed)
+        # The cursor waits for a sequential step, and with it for everything that this step waited for.
         if not step.is_async:
             behind_cursor = before | 1 << number
         numbers.setdefault(step.id, number)
@@ -58,6 +59,7 @@ def loop_region(steps: Sequence[Step], number: int) -> range | None:
     on_fail = steps[number].on_fail
     if on_fail is None:
         return None
+    # Only earlier steps: a reference to itself or forwards is reported by the loader, and ignored here.
     for first in range(number):
         if steps[first].id == on_fail.retry_from:
             return range(first, number + 1)

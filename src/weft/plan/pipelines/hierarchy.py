@@ -99,6 +99,7 @@ def without_steps(pipelines: Mapping[str, Pipeline], faults: StepFaults) -> dict
 def _cut(pipeline: Pipeline, faults: StepFaults) -> Pipeline:
     if not any(id(step) in faults for step in pipeline.steps):
         return pipeline
+    # A step that must not be followed any further is replaced, so that one mistake does not hide all others.
     steps = (replace(step, body=RunCommand("")) if id(step) in faults else step for step in pipeline.steps)
     return replace(pipeline, steps=tuple(steps))
 

@@ -31,7 +31,7 @@ def loop_limit(step: Step, retries: int) -> int:
 
 
 def crash_loop(steps: Sequence[Step], number: int) -> int | None:
-    """Returns the step whose loop counts a crash at this one: itself, or the nearest that loops back to it."""
+    """Returns the step with the loop that counts a crash here: this one, or the nearest that loops back to it."""
     if loop_region(steps, number) is not None:
         return number
     for later in range(number + 1, len(steps)):
@@ -75,6 +75,7 @@ class Unrolled(Struct, frozen=True, kw_only=True):
         """Returns each step once, with the most runs it can have in total."""
         times: Counter[str] = Counter()
         runs = self._times(steps, 1, times)
+        # Outer pipelines first: a pipeline is counted when the runs of all that contain it are known.
         for name in reversed(inner_first(steps, self.pipelines)):
             runs += self._times(self.pipelines[name].steps, times[name], times)
         return runs

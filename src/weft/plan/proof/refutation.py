@@ -30,6 +30,7 @@ def _shortest(net: PlainNet, verdict: Verdict) -> Verdict:
 
 def _fault(net: PlainNet, trace: tuple[TransitionId, ...]) -> str:
     tokens = replay(net, trace)
+    # The order of these questions is that of their meaning for a reader, from the clearest fault to the vaguest.
     if tokens[_end(net)] > 1:
         return "can end twice"
     if tokens[_end(net)]:

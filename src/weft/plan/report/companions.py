@@ -1,7 +1,7 @@
 """Subplans with different files that used to change together: a change of one file may well need the other.
 
-The history is a list of pairs of files. A file belongs to the subplans whose `files` match it. Only subplans that
-may run together and whose patterns share no file are counted; all others are reported elsewhere.
+The history is a list of pairs of files. A file belongs to the subplans with a pattern that matches it. Only
+subplans that may run together and have no common file are counted; all others are reported elsewhere.
 """
 
 from bisect import bisect_left

@@ -142,6 +142,7 @@ def _no_value(demands: Iterable[Demand], search: _Search) -> str | None:
     closed = next((demand.side for demand in flat if demand.schema is False), None)
     if closed is not None:
         return f"{closed} allows nothing there"
+    # From the simplest reason to the most involved, so that the message names the simplest.
     return _no_type(flat) or _no_listed_value(flat) or _no_value_of_a_type(flat, search)
 
 
@@ -237,6 +238,7 @@ def _self_contained(schema: object) -> dict[str, object]:
 
 def _no_value_of_a_type(demands: list[Demand], search: _Search) -> str | None:
     types = allowed_types(demands)
+    # One type without a test is enough: it always has a value.
     if not types <= _IMPOSSIBLE.keys():
         return None
     reasons: list[str] = []

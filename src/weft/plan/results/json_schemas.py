@@ -30,6 +30,8 @@ TYPE_NAMES = ("string", "number", "integer", "boolean", "null", "array", "object
 def schema_fault(schema: object) -> str | None:
     """Returns why this is not a self-contained JSON Schema (2020-12); None if it is."""
     try:
+        # In this order, since each check relies on the one before: the metaschema expects JSON, the last one valid
+        # keywords.
         return _fault_as_json(schema) or _fault_by_metaschema(schema) or _fault_in_references(schema)
     except RecursionError:
         return "the schema is nested too deeply"

@@ -47,6 +47,7 @@ class Results:
         match step.body:
             case Join():
                 members = [schema_by_id.get(name, ANYTHING) for name in step.depends_on]
+                # A join of texts is a text; it is an object only if every member is JSON.
                 return None if None in members else OBJECT
             case Nested(name):
                 return self._of_pipeline(name)

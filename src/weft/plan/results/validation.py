@@ -37,6 +37,7 @@ class TooManyStepsError(Exception):
 
 def validator(schema: object) -> Any:  # noqa: ANN401 - jsonschema's types are incomplete
     """Returns a jsonschema validator for a single use; it raises `TooManyStepsError`."""
+    # A class attribute and no argument, as jsonschema calls the keyword functions itself and passes nothing on.
     _Steps.remaining = MOST_STEPS
     return _class()(schema)
 

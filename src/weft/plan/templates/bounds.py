@@ -83,6 +83,7 @@ def refuse_format(text: str, values: Iterable[object]) -> None:
     refuse_numbers(parts)
     # A number among the arguments may be a width.
     longest = max((part if isinstance(part, int) else len(str(part)) for part in parts), default=0)
+    # Every `{` or `%` counts as a place, also an escaped one: too strict is harmless, too lenient is not.
     refuse_size(len(text) + len(_PLACE.findall(text)) * max(longest, 0))
 
 
@@ -106,6 +107,7 @@ def refuse_call(owner: object, name: str, args: tuple[object, ...], more: Mappin
         case (("format" | "format_map"), _):
             refuse_format(owner, (*args, *more.values()))
         case "replace", (str() as old, str() as new, *_):
+            # An empty text to replace is found before each character and at the end.
             refuse_size(len(owner) + (owner.count(old) if old else len(owner) + 1) * len(new))
         case "join", (items,) if isinstance(items, list | tuple):
             refuse_join(owner, cast("list[object]", items))

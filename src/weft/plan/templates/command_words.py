@@ -40,6 +40,8 @@ class CommandWords:
 
     def enter(self) -> None:
         """Starts a command within the one that is being read."""
+        # The result of `$(…)` belongs to the word around it, so that word exists from now on, even if it is still
+        # empty.
         self._open.append((self.words, self._word or ""))
         self.words, self._word = [], None
 

@@ -105,6 +105,7 @@ def _code_option(interpreter: _Interpreter, words: Sequence[str]) -> str | None:
             option = word
         elif word in interpreter.with_value:
             is_value = True
+        # `sh -c -- CODE`: the code comes after the dashes.
         elif option is not None and word == "--":
             continue
         # An operand before the option is the script file, so no code follows.

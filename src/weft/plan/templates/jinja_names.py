@@ -42,7 +42,7 @@ _FILTER_AS_ARGUMENT = {"map": 0}
 _TEST_AS_ARGUMENT = {"select": 0, "reject": 0, "selectattr": 1, "rejectattr": 1}
 
 
-class Use(NamedTuple):
+class NameUse(NamedTuple):
     """One use of a free name."""
 
     offset: int
@@ -58,15 +58,15 @@ class JinjaFaultError(Exception):
         self.offset = offset
 
 
-def names_in_template(text: str) -> list[Use]:
+def names_in_template(text: str) -> list[NameUse]:
     return _uses(text, expression=False)
 
 
-def names_in_expression(text: str) -> list[Use]:
+def names_in_expression(text: str) -> list[NameUse]:
     return _uses(text, expression=True)
 
 
-def _uses(text: str, *, expression: bool) -> list[Use]:
+def _uses(text: str, *, expression: bool) -> list[NameUse]:
     # Jinja reads each line break as one character. The same is done here, without changing offsets.
     text = text.replace("\r\n", " \n").replace("\r", "\n")
     collector = _NameCollector()
@@ -138,7 +138,7 @@ class _NameCollector:
     """Walks a parsed template and collects the uses of free names."""
 
     def __init__(self) -> None:
-        self.uses: list[Use] = []
+        self.uses: list[NameUse] = []
 
     # Statements: each method takes the names bound before the statement and returns those bound after it.
 
@@ -192,6 +192,7 @@ class _NameCollector:
 
     def _branches(self, node: nodes.If, bound: Bound) -> Bound:
         # A name is bound after an `if` only if every branch sets it.
+        # Without an `else` this is an empty block, which binds nothing: the case in which no branch is taken.
         ends = [self.block(node.else_, bound)]
         for branch in (node, *node.elif_):
             self.expression(branch.test, bound)
@@ -203,6 +204,7 @@ class _NameCollector:
         inside = bound | _targets(node.target)
         self._expressions([node.test] if node.test else [], inside)
         self.block(node.body, inside | {"loop"})
+        # The `else` of a loop runs when there are no items, so its variable is not set there.
         self.block(node.else_, bound)
 
     def _callable(self, node: nodes.Macro | nodes.CallBlock, bound: Bound) -> None:
@@ -252,14 +254,14 @@ class _NameCollector:
         return key
 
 
-def _use(root: nodes.Name, keys: list[Key | None]) -> Use:
+def _use(root: nodes.Name, keys: list[Key | None]) -> NameUse:
     constant_keys = [key for key in takewhile(lambda key: key is not None, keys) if key is not None]
     if len(constant_keys) < min(len(keys), KEYED_BY_NAME.get(root.name, 0)):
         message = (
             f"'{root.name}[…]' depends on a value, so it cannot be checked beforehand; write the name out"
         )
         raise JinjaFaultError(message, offset=root.lineno)
-    return Use(root.lineno, (root.name, *constant_keys))
+    return NameUse(root.lineno, (root.name, *constant_keys))
 
 
 def _constant(node: nodes.Node) -> Key | None:

@@ -218,6 +218,8 @@ class _Generator(CodeGenerator):
     def _output_child_to_const(self, node: nodes.Expr, *_args: object, **_more: object) -> str:
         if isinstance(node, nodes.TemplateData):
             return node.data
+        # Jinja then writes the value at run time. A constant that is computed at compile time would escape the
+        # limits.
         raise nodes.Impossible
 
     def _output_child_pre(self, *_args: object, **_more: object) -> None:

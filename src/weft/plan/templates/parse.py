@@ -81,6 +81,7 @@ def parse_expression(text: str) -> Template:
 
 def _names_in_plain_holes(text: str) -> tuple[Name, ...] | None:
     """Returns the names if all values of the template are in the simplest form; otherwise None."""
+    # A statement or a comment can change what the text around it means, so Jinja has to read all of it.
     if "{%" in text or "{#" in text:
         return None
     names: list[Name] = []

@@ -74,7 +74,7 @@ def check_arguments(texts: Sequence[str]) -> tuple[int, RenderError] | None:
 
 
 def _values_in(text: str) -> Sequence[Name]:
-    """Returns the names whose values a text inserts, except through `| raw`, which is the author's decision."""
+    """Returns the names of the values that a text inserts, except through `| raw`, the author's decision."""
     try:
         parts = _plain_parts(text)
         return parse_template(text).names if parts is None else [
@@ -102,6 +102,7 @@ def holds(expression: str, values: Values) -> bool:
     value = look_up(values, plain.name)
     if plain.operator is None:
         return bool(value)
+    # As in Python and Jinja: `1 == 1.0` is true, and `'1' == 1` is not.
     return (value == plain.literal) is (plain.operator == "==")
 
 

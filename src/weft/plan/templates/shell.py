@@ -143,6 +143,7 @@ class _ShellReader:
         elif place == "((":
             self.open.append("((")
         elif sign == "case":
+            # The `)` of a case pattern would look like the end of `$(`. Outside of that, a case does no harm.
             self.open += ["case"] * ("$(" in self.open)
         elif not sign.startswith("\\") and sign != ")":
             self.open.append(sign)

@@ -308,7 +308,7 @@ class _Builder:
 
     def anchor(self, event: _NodeEvent, node: Node) -> None:
         if event.anchor is not None:
-            self.anchors[event.anchor] = node
+            self.anchors[event.anchor] = node  # which may replace an earlier one of the same name
         if event.tag is not None:
             tag = event.tag
             tag = f"!!{tag.removeprefix(_STANDARD_TAG)}" if tag.startswith(_STANDARD_TAG) else tag
@@ -327,6 +327,7 @@ class _Builder:
             return
         parent.pending = None
         entry = (key, node)
+        # The first entry counts and the second is only reported; YAML libraries keep the last, silently.
         first = parent.entries.setdefault(key.text, entry)
         if first is not entry:
             where = f"line {first[0].line}"

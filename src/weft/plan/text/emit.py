@@ -137,6 +137,7 @@ def _on_one_line(data: Plain, room: int) -> str | None:
     if isinstance(data, str):
         return None if _fits_a_literal_block(data) else _scalar(data)
     if isinstance(data, Mapping):
+        # A mapping is written in lines even if it is short: a person edits those more easily.
         return None if data else "{}"
     if isinstance(data, Sequence):
         return _in_brackets(data, room)

@@ -54,6 +54,7 @@ def _visible_offsets(text: str, start: int, style: str) -> Iterator[int]:
 
 def _character(text: str, position: int, style: str) -> tuple[int, bool]:
     """Returns how many characters the next character is written with, and whether it is blank."""
+    # Within single quotes, a quote is written twice.
     if style == "'" and text[position] == "'":
         return 2, False
     if style != '"' or text[position] != "\\":

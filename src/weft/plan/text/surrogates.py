@@ -7,6 +7,7 @@ _PAIR = re.compile(r"(?<!\\)((?:\\\\)*)\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]
 
 def join_surrogates(text: str) -> str:
     """Returns JSON with each pair written as YAML does, which is two characters shorter."""
+    # Only JSON has such pairs, and the recorded plans of runs are JSON. Other texts must not change.
     return _PAIR.sub(_whole, text) if text.lstrip().startswith("{") and "\\u" in text else text
 
 

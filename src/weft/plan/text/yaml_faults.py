@@ -156,6 +156,7 @@ def _indentation(report: _Report) -> Fault | None:
     is_dash = report.current_line.lstrip().startswith("- ")
     entries = _columns(report)
     entry = entries.get(indent)
+    # The key has the column of the dashes above it: two spaces are missing.
     if entry is not None and entry.is_dash and not is_dash:
         message = f"an entry of the list of line {entry.line} begins with '- '"
         keys = f"indent this line by {_spaces(entry.keys)}"

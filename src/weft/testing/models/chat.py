@@ -20,6 +20,7 @@ from weft.testing.models.values import table, tables
 Event = tuple[str | None, object]
 
 CREATED = 1_700_000_000
+# Such a message between the parts of a reply would make two turns of one.
 _INJECTED = re.compile(r"<(info-msg|system-reminder)>.*?</\1>", re.DOTALL)
 """Text that agents add in the user's name."""
 _CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
@@ -102,6 +103,7 @@ def stream(reply: Reply) -> Iterator[Event]:
         for piece in pieces_of(function["arguments"]):
             yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
     yield chunk({}, _finish(reply))
+    # Only on request, as the real service does: some clients reject a chunk without choices.
     if table(reply.body.get("stream_options")).get("include_usage"):
         yield None, {**_head(reply, "chat.completion.chunk"), "choices": [], "usage": _usage(reply)}
     yield None, "[DONE]"

@@ -35,6 +35,8 @@ class Request(NamedTuple):
 
     @property
     def step(self) -> int:
+        # A turn without calls ends the answer to a prompt. An agent that sends the next prompt in the same
+        # conversation starts at the first step again.
         return len(self.turns) - max((n for n, turn in enumerate(self.turns, 1) if turn != CALLS), default=0)
 
 

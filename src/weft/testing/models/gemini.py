@@ -21,6 +21,7 @@ def read(body: Mapping[str, Any]) -> Request:
     declared = [
         function
         for tool in tables(body.get("tools"))
+        # Programs send either spelling; the service accepts both.
         for function in tables(tool.get("functionDeclarations") or tool.get("function_declarations"))
     ]
     return Request(
@@ -59,6 +60,7 @@ def whole(reply: Reply) -> dict[str, Any]:
 
 
 def stream(reply: Reply) -> Iterator[tuple[str | None, object]]:
+    # One event with everything: the protocol allows it, and clients join the parts anyway.
     yield None, whole(reply)
 
 

@@ -19,6 +19,7 @@ _KINDS = {
 
 def read(body: Mapping[str, Any]) -> Request:
     messages = tables(body.get("messages"))
+    # Claude Code declares tools that the model must search for first; a call to such a tool would fail.
     tools = [tool for tool in tables(body.get("tools")) if "name" in tool and not tool.get("defer_loading")]
     return Request(
         turns=tuple(
@@ -54,6 +55,7 @@ def whole(reply: Reply) -> dict[str, Any]:
 def _blocks(reply: Reply) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     if reply.text or not reply.calls:
+        # A message without any block is invalid, so an empty reply has an empty text.
         blocks.append({"type": "text", "text": reply.text})
     return blocks + [
         {"type": "tool_use", "id": f"tool_{call.id}", "name": call.name, "input": call.arguments}
@@ -67,6 +69,8 @@ def stream(reply: Reply) -> Iterator[tuple[str | None, object]]:
 
 
 def _events(message: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    # The real service counts up to here only, and `message_delta` has the final figure. An agent that adds up
+    # both would report a wrong sum.
     usage = {**message["usage"], "output_tokens": 1}
     started: dict[str, Any] = {**message, "content": [], "stop_reason": None, "usage": usage}
     yield "message_start", {"message": started}

@@ -11,6 +11,7 @@ from weft.testing.models.script import ScriptRule, ScriptStep
 from weft.testing.models.tool_choice import choose_calls
 
 _MARK = re.compile(r"\[\[scenario:([\w-]+)\]\]")
+# A server that many tests share for hours must not keep every body.
 _MOST_RECORDS = 5000
 DROPPED, HUNG = "dropped", "hung"
 
@@ -64,12 +65,17 @@ class ScriptState:
 
     def part(self, name: str, tag: str, request: Request) -> ChosenStep | None:
         """Returns the step for a request; None if no rule of that name fits."""
+        # Before a rule is chosen: a step with `after` waits for this message even if the message itself gets no
+        # answer.
         self._note_messages(request.said)
+        # A mark in the prompt outranks the address, so that slices that share an agent can behave differently.
         name = self._find_mark(request.said) or name or self._rules[0].name
         with self._lock:
             for number, rule in enumerate(self._rules):
                 if rule.name == name and rule.fits(request.said, self._played[number, tag]):
                     self._played[number, tag] += 1
+                    # The last step is repeated: agents send further requests, such as for a summary, after the
+                    # answer that should end their turn.
                     step_number = min(request.step, len(rule.steps) - 1)
                     step = rule.steps[step_number]
                     return ChosenStep(
@@ -105,6 +111,8 @@ class ScriptState:
         text, calls = choose_calls(step, request.tools)
         with self._lock:
             self._replies += 1
+            # The ids of calls must differ between replies, since agents and `chat.reply_of` tell replies apart
+            # by them.
             reply_id = f"{self._replies:06}"
         tool_calls = [
             Call(f"call_{reply_id}_{number}", tool, arguments)
@@ -134,6 +142,8 @@ class ScriptState:
     def release(self) -> None:
         """Releases all requests that wait for others."""
         with self._lock:
+            # Set first and under the lock, so that a request that arrives now gets an aborted barrier and
+            # cannot block `close`.
             self._is_over = True
             for barrier in self._barriers.values():
                 barrier.abort()

@@ -55,17 +55,20 @@ class Answers:
                 _NO_RULE, self._wire.failure(_NO_RULE, f"no rule {name!r} fits this request")
             )
             return
+        # The reply is made before the wait, so that the ids of replies follow the order of the requests.
         reply = self._stage.reply(part.step, request, model_of(path, body), body)
         stream = wants_stream(path, body)
         if not self._wait_for_turn(part):
             self._connection.close_connection = True
             return
+        # Recorded before the answer is sent: a test that has seen the answer finds the request in the log.
         self._stage.note(self._record(part, tag, request, reply, stream=stream))
         self._play(part.step, reply, stream=stream)
 
     def _wait_for_turn(self, part: ChosenStep) -> bool:
         if part.step.after and not self._stage.wait_for_message(part.step.after):
             return False
+        # A wait for the event and not a sleep, so that `close` does not have to wait for it.
         self._closing.wait(part.step.delay)
         try:
             # All requests of the step arrive here before any of them is answered.
@@ -108,6 +111,7 @@ class Answers:
         elif stream:
             self._stream(step, reply)
         elif step.drop:
+            # A length that is never reached: the client must notice that the body is cut off.
             self._send_head("application/json", {"content-length": "100000"})
             self._connection.wfile.write(json.dumps(self._wire.whole(reply)).encode()[:_CUT_AT])
             self._cut()
@@ -127,7 +131,7 @@ class Answers:
             self._closing.wait(step.slow)
 
     def _send_head(self, kind: str, headers: dict[str, str]) -> None:
-        """Sends the head of a response whose end is the end of the connection."""
+        """Sends the head of a response that ends with the connection."""
         self._connection.send_response(_OK)
         for name, value in {"content-type": kind, "connection": "close", **headers}.items():
             self._connection.send_header(name, value)
@@ -135,10 +139,13 @@ class Answers:
         self._connection.close_connection = True
 
     def _cut(self) -> None:
+        # `close` alone would leave the connection open, because the file objects of the handler still refer to
+        # it.
         self._connection.connection.shutdown(socket.SHUT_RDWR)
 
     def _hang(self) -> None:
         """Waits until the client or the server closes the connection."""
         self._connection.close_connection = True
         self._connection.connection.settimeout(_LONGEST_HANG)
+        # A read and not a sleep: it returns as soon as the client gives up, and the thread can end.
         self._connection.connection.recv(1)

@@ -93,6 +93,7 @@ def whole(reply: Reply) -> dict[str, Any]:
 
 
 def _items(reply: Reply) -> list[dict[str, Any]]:
+    # A custom tool, such as the patch tool of Codex, takes plain text; with JSON it would fail.
     custom = {tool.name for tool in read(reply.body).tools if tool.is_custom}
     items: list[dict[str, Any]] = []
     if reply.text or not reply.calls:

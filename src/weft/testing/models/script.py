@@ -126,6 +126,7 @@ def _check_keys(value: object, kinds: Mapping[str, _Kind], where: str) -> dict[s
         raise InputError(f"{where}: must be an object with any of {', '.join(kinds)}")
     entries = cast("dict[str, Any]", value)
     for name, entry in entries.items():
+        # A misspelled key must not be ignored: the test would pass without testing anything.
         if name not in kinds:
             raise InputError(f"{where}: unknown key {name!r}; allowed are {', '.join(kinds)}")
         if not kinds[name].fits(entry):
@@ -138,6 +139,7 @@ def _is_text(value: object) -> bool:
 
 
 def _is_count(value: object) -> bool:
+    # `True` is an `int` in Python, but it is no count in JSON.
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 

@@ -55,6 +55,8 @@ class ModelServer:
         return self._state.asked()
 
     def close(self) -> None:
+        # `server_close` waits for all threads. So first no connection is accepted any more, then the requests
+        # that wait for others are released, and then the reads of open connections end.
         self._server.shutdown()
         self._state.release()
         self._server.cut_all()
@@ -69,7 +71,10 @@ class ModelServer:
 
 
 class _Server(ThreadingHTTPServer):
+    # `server_close` waits only for threads that are no daemons; a thread that outlives the server would disturb
+    # the next test.
     daemon_threads = False
+    # Many agents connect at once; the kernel drops connections beyond this length, and the default is 5.
     request_queue_size = 256
     stage: ScriptState
 
@@ -111,6 +116,7 @@ def _cut(connection: socket.socket) -> None:
 
 
 class _Handler(BaseHTTPRequestHandler):
+    # Agents keep connections open for many requests, which HTTP/1.0 would not do.
     protocol_version = "HTTP/1.1"
     server_version = "ScriptedModel"
 
@@ -140,6 +146,7 @@ class _Handler(BaseHTTPRequestHandler):
         if path == "/_reset":
             server.stage.forget()
             self.send_json(200, {})
+        # Agents count tokens by requests of their own, which must not use up a step of the script.
         elif counts_tokens(path):
             self.send_json(200, {"input_tokens": 1000, "totalTokens": 1000})
         elif wire is None:

@@ -59,6 +59,7 @@ def _call_shell(tools: Sequence[OfferedTool], command: str) -> list[ToolUse]:
 def _call_writer(tools: Sequence[OfferedTool], path: str, content: str) -> list[ToolUse]:
     tool = _find_by_name(tools, _WRITERS)
     if tool is None:
+        # Some agents offer only a shell.
         return _call_shell(tools, f"cat > {path} <<'SCRIPTED_EOF'\n{content}SCRIPTED_EOF\n")
     properties = _properties(tool)
     arguments = {
@@ -66,6 +67,7 @@ def _call_writer(tools: Sequence[OfferedTool], path: str, content: str) -> list[
         _key(properties, ("content", "file_text", "contents", "text")): content,
     }
     if "create" in listed(table(properties.get("command")).get("enum")):
+        # Editors with several commands in one tool, where only this one writes a whole file.
         arguments["command"] = "create"
     return [(tool.name, _complete_arguments(tool, arguments))]
 

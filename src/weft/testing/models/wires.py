@@ -29,6 +29,7 @@ class _Route(NamedTuple):
 
 
 _ROUTES = (
+    # By the end of the path only: agents put different versions and prefixes before it.
     _Route(re.compile(r"/chat/completions$"), "chat", chat),
     _Route(re.compile(r"/responses$"), "responses", responses),
     _Route(re.compile(r"/messages$"), "messages", messages),
