@@ -5,14 +5,13 @@ from pathlib import Path
 import pytest
 
 from app.forecast.projects import PLAN, lasting, played_project
-from weft.app.forecast import start as module
 from weft.app.forecast.start import start_of
 from weft.plan.loader.load import load_plan
 
 
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module.time, "time", lambda: 1100.0)
+    monkeypatch.setattr("weft.app.forecast.start.time.time", lambda: 1100.0)
 
 
 @pytest.mark.usefixtures("now")
