@@ -81,9 +81,9 @@ def test_the_history_of_another_agent_says_nothing() -> None:
     assert estimate.basis is Basis.DEFAULT
 
 
-def test_a_command_is_drawn_towards_commands_and_not_towards_agents() -> None:
-    history = History(kinds={"run": sampled(7.0)}, agents={"coder": sampled(9.0)})
-    assert of(COMMAND, history=history).seconds.median == pytest.approx(7.0)
+def test_a_command_is_drawn_towards_nothing_else() -> None:
+    history = History(kinds={"@merge": sampled(7.0)}, agents={"coder": sampled(9.0)})
+    assert of(COMMAND, history=history).seconds == between(*COMMAND_SECONDS)
     assert of(COMMAND).seconds == between(*COMMAND_SECONDS)
 
 

@@ -7,7 +7,6 @@ slice is for its agents: each agent step of the slice has an equal part of it.
 
 from collections.abc import Iterator
 from enum import StrEnum
-from math import pow
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -248,7 +247,7 @@ def _fail(written: Estimate, own: WorkSample, group: WorkSample, whole: Estimate
         return written.fail
     if whole is not None and whole.fail is not None:
         # All parts succeed as often as the plan states for the slice.
-        return 1.0 - pow(1.0 - whole.fail, 1.0 / parts)
+        return 1.0 - float((1.0 - whole.fail) ** (1.0 / parts))
     for sample in (own, group):
         if sample.count >= _ENOUGH:
             # Neither never nor always can be known from a few executions.
