@@ -77,9 +77,14 @@ def test_nothing_waits_so_nothing_is_played() -> None:
 
 
 PLANS: dict[str, Callable[..., Rehearsal]] = {
-    "slots": lambda seed=1: rehearsal(*slices(9, work(minutes="2..6")), max_parallel=2, history=History(), seed=seed),
+    "slots": lambda seed=1: rehearsal(
+        *slices(9, work(minutes="2..6")), max_parallel=2, history=History(), seed=seed
+    ),
     "a pool": lambda seed=1: rehearsal(
-        *slices(8, work("x", "1..3", pool="db"), work("y", "1..2")), max_parallel=6, pools={"db": 2}, seed=seed
+        *slices(8, work("x", "1..3", pool="db"), work("y", "1..2")),
+        max_parallel=6,
+        pools={"db": 2},
+        seed=seed,
     ),
     "an agent": lambda seed=1: rehearsal(
         *slices(7, call(minutes="3..9")),
@@ -90,16 +95,27 @@ PLANS: dict[str, Callable[..., Rehearsal]] = {
         seed=seed,
     ),
     "two limits": lambda seed=1: rehearsal(
-        *slices(8, work("x", "1..3", pool="db"), work("y", "1..9")), max_parallel=4, pools={"db": 1}, seed=seed
+        *slices(8, work("x", "1..3", pool="db"), work("y", "1..9")),
+        max_parallel=4,
+        pools={"db": 1},
+        seed=seed,
     ),
     "groups": lambda seed=1: rehearsal(
-        group("g", *slices(4, work(minutes="2..9"))), group("h", *slices(4, work(minutes="1..4"))), max_parallel=3, seed=seed
+        group("g", *slices(4, work(minutes="2..9"))),
+        group("h", *slices(4, work(minutes="1..4"))),
+        max_parallel=3,
+        seed=seed,
     ),
     "values": lambda seed=1: rehearsal(
-        *slices(6, work(minutes="1..4", pool="port")), max_parallel=6, pools={"port": {"values": [1, 2]}}, seed=seed
+        *slices(6, work(minutes="1..4", pool="port")),
+        max_parallel=6,
+        pools={"port": {"values": [1, 2]}},
+        seed=seed,
     ),
     "failures": lambda seed=1: rehearsal(
-        *slices(6, work(minutes="1..4", estimate={"fail": 0.3}, on_error="retry", max_retries=3)), max_parallel=2, seed=seed
+        *slices(6, work(minutes="1..4", estimate={"fail": 0.3}, on_error="retry", max_retries=3)),
+        max_parallel=2,
+        seed=seed,
     ),
 }
 

@@ -128,7 +128,9 @@ def test_no_estimate_tells_which_night_it_will_be() -> None:
 
 
 def test_work_off_the_critical_path_explains_nothing() -> None:
-    rehearsed = rehearsal(leaf("long", work(minutes="50..80")), leaf("short", work(minutes="1..9")), max_parallel=2)
+    rehearsed = rehearsal(
+        leaf("long", work(minutes="50..80")), leaf("short", work(minutes="1..9")), max_parallel=2
+    )
     summary = summarize(rehearsed, play_all(rehearsed, RUNS))
     assert [influence.path for influence in summary.influences] == ["long"]
     assert summary.influences[0].share == pytest.approx(1.0)
@@ -175,9 +177,7 @@ def test_the_bound_of_a_single_slice_is_its_own_median_on_nights_of_all_kinds() 
 
 
 def test_landing_adds_to_the_finish_and_not_to_the_bound() -> None:
-    rehearsed = rehearsal(
-        leaf("a"), isolation="worktree", git=True, verify="true", history=steady(land=30.0)
-    )
+    rehearsed = rehearsal(leaf("a"), isolation="worktree", git=True, verify="true", history=steady(land=30.0))
     summary = summarize(rehearsed, play_all(rehearsed, [0]))
     assert summary.p50.value == pytest.approx(90.0, abs=0.1)
     assert summary.lower_bound == pytest.approx(60.0)

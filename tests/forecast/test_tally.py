@@ -50,9 +50,7 @@ def test_the_replications_differ_enough_to_tell_them_apart() -> None:
     assert {"a", "g/b", "g/c"} == ALL.slices.keys()
 
 
-@given(
-    st.permutations(range(RUNS)), st.lists(st.integers(1, 6), min_size=RUNS, max_size=RUNS)
-)
+@given(st.permutations(range(RUNS)), st.lists(st.integers(1, 6), min_size=RUNS, max_size=RUNS))
 def test_the_tally_of_all_is_the_sum_of_the_tallies_of_parts(order: list[int], sizes: list[int]) -> None:
     whole = Tally()
     waiting = list(order)

@@ -190,7 +190,9 @@ def internal(type_: Any, **more: Any) -> Any:
 
 
 def test_work_of_weft_itself_succeeds_and_a_kept_workspace_needs_no_time() -> None:
-    each = world(work(), history=History(sigma=0.0, kinds={"@workspace": sampled(5.0), "@merge": sampled(2.0)}))
+    each = world(
+        work(), history=History(sigma=0.0, kinds={"@workspace": sampled(5.0), "@merge": sampled(2.0)})
+    )
     assert each.ends(internal(Prepare), 0.0).seconds == pytest.approx(5.0)
     assert each.ends(internal(Merge), 0.0).at == pytest.approx(2.0)
     kept = each.ends(internal(Prepare, continues=EarlierSlice(subplan="a", run="r")), 3.0)
