@@ -12,6 +12,8 @@ from weft.errors import InputError
 
 _OVER_BUDGET, _TOO_LATE = 3, 4
 _WIDEST = 1_000
+_OFTEN = 0.1
+"""A ceiling that stops the run more often than this is too low."""
 
 
 @click.command(
@@ -77,8 +79,8 @@ def simulate(  # noqa: PLR0913 - one for each option
     The limits of the plan can be changed, to see what that is worth: with the options that name a setting, with
     --set and with --width. All comparisons use the same luck.
 
-    Exit code: 0; 3 if the cost is above the ceiling in more than one run of ten; 4 if it is less likely than
-    --confidence to be done by the time that --by names; 2 if the plan is invalid.
+    Exit code: 0; 3 if a ceiling stops more than one run of ten, or the cost is above it; 4 if it is less likely
+    than --confidence to be done by the time that --by names; 2 if the plan is invalid.
     """
     now = datetime.now().astimezone()
     with at_work_on_a_plan(as_json=as_json):
@@ -105,7 +107,9 @@ def simulate(  # noqa: PLR0913 - one for each option
             show_json(forecast_json(answer))
         else:
             show_lines(forecast_lines(answer, now, verbose=verbose))
-        if answer.ceiling is not None and answer.summary.cost_p90.value > answer.ceiling:
+        # A run never spends much more than its ceiling: it stops there. So a stop counts, too.
+        is_over = answer.ceiling is not None and answer.summary.cost_p90.value > answer.ceiling
+        if is_over or answer.summary.ceiling.value > _OFTEN:
             return _OVER_BUDGET
         return _TOO_LATE if answer.in_time is not None and answer.in_time.value < confidence else 0
 
