@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 
 from weft.app.forecast.samples import Samples
-from weft.engine.messages.events import AnyEvent, LimitedEvent, StepFinishedEvent, StepStartedEvent, VerifyEvent
+from weft.engine.messages.events import (
+    AnyEvent,
+    LimitedEvent,
+    StepFinishedEvent,
+    StepStartedEvent,
+    VerifyEvent,
+)
 from weft.engine.messages.landing_events import VerifyOutcome
 from weft.engine.messages.step_events import StepEnd
 from weft.forecast.history import History, WorkSample
@@ -84,7 +90,9 @@ def test_other_plans_say_something_about_agents_and_kinds_only() -> None:
     assert (result.runs, result.executions) == (0, 0)
 
 
-@pytest.mark.parametrize("end", set(StepEnd) - {StepEnd.DONE, StepEnd.FAILED, StepEnd.REJECTED, StepEnd.TIMEOUT})
+@pytest.mark.parametrize(
+    "end", sorted(set(StepEnd) - {StepEnd.DONE, StepEnd.FAILED, StepEnd.REJECTED, StepEnd.TIMEOUT})
+)
 def test_an_execution_that_was_cut_off_says_nothing(end: StepEnd) -> None:
     assert not history(Run().step("a", "x", 60.0, end=end)).steps
 

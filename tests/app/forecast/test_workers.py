@@ -52,7 +52,9 @@ def children() -> set[str]:
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_the_result_does_not_depend_on_the_number_of_workers(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_result_does_not_depend_on_the_number_of_workers(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     use(monkeypatch, count)
     before = children()
     seen: list[int] = []
@@ -73,7 +75,9 @@ def test_fewer_replications_than_processors_need_fewer_workers(monkeypatch: pyte
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_deadline_ends_the_replications_after_the_least(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deadline_ends_the_replications_after_the_least(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     use(monkeypatch, count)
     result = play(REHEARSAL, 10_000, seconds=0.0, least=7)
     assert 7 <= result.runs < 10_000
