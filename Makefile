@@ -30,7 +30,7 @@ test: $(VENV)/ready ## all tests that need no other tool, with coverage
 	$(BIN)/pytest -n auto --dist worksteal -m thorough || code=1; \
 	exit $$code
 
-test-oracle: $(ORACLE)/ready ## our verdicts against pm4py's and SNAKES's
+test-oracle: $(ORACLE)/ready ## our verdicts against those of pm4py, SNAKES and SimPy
 	@$(ORACLE)/bin/python -m pytest -c tests/oracle/pytest.ini tests/oracle
 
 test-agents: $(VENV)/ready ## real coding agents, installed first, with a scripted model; AGENTS="codex goose" for some

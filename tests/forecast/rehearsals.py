@@ -51,8 +51,8 @@ def group(id_: str, *subplans: Data, **more: Any) -> Data:
 
 
 def plan(*subplans: Data, git: bool = False, **head: Any) -> Plan:
-    """In one directory, so that Weft itself does nothing that takes time."""
-    data: Data = {"weft": 1, "plan": "p", "isolation": "none"} | head
+    """In one directory, so that Weft itself does nothing that takes time; no step meets its time limit."""
+    data: Data = {"weft": 1, "plan": "p", "isolation": "none", "timeout": "100h"} | head
     if "coder" in json.dumps([subplans, head]):
         data = {"agents": {"coder": {"use": "claude"}}, "agent": "coder"} | data
     return load_plan(json.dumps(data | {"subplans": subplans}), surroundings=Surroundings(git=git))

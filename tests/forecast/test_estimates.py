@@ -128,9 +128,7 @@ def test_the_estimate_of_a_step_comes_before_that_of_its_slice() -> None:
 
 
 def test_a_step_with_any_name_has_a_luck_of_its_own() -> None:
-    several = estimates(
-        {**BARE, "id": "slice"}, BARE, estimate={"minutes": "10..40"}
-    )
+    several = estimates({**BARE, "id": "slice"}, BARE, estimate={"minutes": "10..40"})
     assert several.of_step(1, "slice").stream != several.of_step(1, "call").shared
 
 
@@ -142,7 +140,9 @@ def test_steps_of_a_nested_pipeline_are_addressed_through_it() -> None:
             pipelines={"inner": [BARE, {**BARE, "id": "review"}]},
         )
     )
-    assert nested.of_step(1, "outer.call").seconds == nested.of_step(1, "outer.review").seconds == Spread(240.0)
+    assert (
+        nested.of_step(1, "outer.call").seconds == nested.of_step(1, "outer.review").seconds == Spread(240.0)
+    )
     assert [step.step for step in nested.listed()] == ["outer.call", "outer.review"]
 
 
@@ -192,7 +192,9 @@ def test_a_cost_comes_from_the_plan_then_the_step_then_the_agent() -> None:
 
 
 def test_an_unknown_price_of_the_step_falls_back_to_that_of_its_agent() -> None:
-    history = History(steps={OWN: cost_of(unpriced=2)}, agents={"coder": cost_of(50.0, 50.0, 50.0, unpriced=2)})
+    history = History(
+        steps={OWN: cost_of(unpriced=2)}, agents={"coder": cost_of(50.0, 50.0, 50.0, unpriced=2)}
+    )
     cost = of(BARE, history=history).cost
     assert cost is not None
     assert cost.median == pytest.approx(50.0)
@@ -295,7 +297,12 @@ def test_each_piece_of_work_has_a_stream_of_its_own() -> None:
 def test_the_list_for_people_has_each_process_in_plan_order() -> None:
     several = Estimates(
         plan(
-            leaf("b", work("x"), {"id": "q", "action": "ask", "question": "Well?"}, {"id": "v", "action": "verify"}),
+            leaf(
+                "b",
+                work("x"),
+                {"id": "q", "action": "ask", "question": "Well?"},
+                {"id": "v", "action": "verify"},
+            ),
             group("g", leaf("c", BARE)),
             isolation="dir",
             verify="true",

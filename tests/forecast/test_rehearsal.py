@@ -53,7 +53,16 @@ def test_limits_order_and_rules_of_failure_stay(text: str) -> None:
         assert limits_of(after.settings) == limits_of(before.settings)
         assert after.settings.merge_mode == "auto"
     for first, second in zip(steps_of(original), steps_of(result), strict=True):
-        for name in ("id", "on_error", "max_retries", "on_fail", "pools", "timeout", "depends_on", "is_async"):
+        for name in (
+            "id",
+            "on_error",
+            "max_retries",
+            "on_fail",
+            "pools",
+            "timeout",
+            "depends_on",
+            "is_async",
+        ):
             assert getattr(first, name) == getattr(second, name)
         assert type(first.body) is type(second.body)
 

@@ -115,7 +115,14 @@ def test_a_sample_without_a_group_stays_as_it_is() -> None:
     assert sample.shrunk(LogSample()) == expected
 
 
-@given(st.integers(1, 50), st.floats(-3, 3), st.floats(0, 1), st.integers(1, 50), st.floats(-3, 3), st.floats(0, 1))
+@given(
+    st.integers(1, 50),
+    st.floats(-3, 3),
+    st.floats(0, 1),
+    st.integers(1, 50),
+    st.floats(-3, 3),
+    st.floats(0, 1),
+)
 def test_a_shrunk_median_lies_between_both(
     count: int, mean: float, spread: float, others: int, other_mean: float, other_spread: float
 ) -> None:

@@ -49,9 +49,7 @@ def test_not_even_the_extreme_draws_give_0_or_1(draw: int, monkeypatch: pytest.M
     assert abs(luck.normal(1)) < 9.0
 
 
-@given(
-    names=st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=8), max_size=3)
-)
+@given(names=st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=8), max_size=3))
 def test_a_key_is_a_number_of_64_bits_that_depends_on_each_name(names: list[str]) -> None:
     key = key_of(*names)
     assert 0 <= key < 2**64
@@ -70,10 +68,10 @@ def test_another_process_draws_the_same_numbers() -> None:
     assert other.split() == [str(luck.uniform(key_of("a", "b"), 2)), str(luck.normal(5))]
 
 
-@given(
-    draws=st.lists(st.tuples(_NUMBERS, st.integers(0, 100)), min_size=1, max_size=20), order=st.randoms()
-)
-def test_numbers_do_not_depend_on_the_order_in_which_they_are_drawn(draws: list[tuple[int, int]], order) -> None:
+@given(draws=st.lists(st.tuples(_NUMBERS, st.integers(0, 100)), min_size=1, max_size=20), order=st.randoms())
+def test_numbers_do_not_depend_on_the_order_in_which_they_are_drawn(
+    draws: list[tuple[int, int]], order
+) -> None:
     shuffled = list(draws)
     order.shuffle(shuffled)
     first, second = Luck(SEED, 0), Luck(SEED, 0)

@@ -1,4 +1,4 @@
-"""Judges that nobody here wrote: pm4py for verdicts, SNAKES for single moves."""
+"""Judges that nobody here wrote: pm4py for verdicts, SNAKES for single moves, SimPy for makespans."""
 
 import pytest
 

@@ -6,32 +6,67 @@ from msgspec import Struct, field
 
 from weft.forecast.virtual_run import RunOutcome
 
+_UNIT = 1_000_000_000
+"""Sums are whole numbers of such parts, so that they do not depend on the order in which pieces arrive."""
+
+
+def _whole(value: float) -> int:
+    return round(value * _UNIT)
+
 
 class PoolTally(Struct):
     """The use of a pool, as sums of the shares of each replication."""
 
-    busy: float = 0.0
-    """Tokens in use, on average over a replication."""
-    waiting: float = 0.0
-    """Seconds that requests waited for it."""
+    busy_units: int = 0
+    waiting_units: int = 0
+
+    @property
+    def busy(self) -> float:
+        """Tokens in use, on average over a replication."""
+        return self.busy_units / _UNIT
+
+    @property
+    def waiting(self) -> float:
+        """Seconds that requests waited for it."""
+        return self.waiting_units / _UNIT
+
+    def add(self, busy: float, waiting: float) -> None:
+        self.busy_units += _whole(busy)
+        self.waiting_units += _whole(waiting)
+
+    def merge(self, other: "PoolTally") -> None:
+        self.busy_units += other.busy_units
+        self.waiting_units += other.waiting_units
 
 
 class SliceTally(Struct):
     """Sums of seconds, of their squares and of their products with the makespan, without the night's factor."""
 
-    seconds: float = 0.0
-    squares: float = 0.0
-    products: float = 0.0
+    seconds_units: int = 0
+    squares_units: int = 0
+    products_units: int = 0
+
+    @property
+    def seconds(self) -> float:
+        return self.seconds_units / _UNIT
+
+    @property
+    def squares(self) -> float:
+        return self.squares_units / _UNIT
+
+    @property
+    def products(self) -> float:
+        return self.products_units / _UNIT
 
     def add(self, seconds: float, makespan: float) -> None:
-        self.seconds += seconds
-        self.squares += seconds * seconds
-        self.products += seconds * makespan
+        self.seconds_units += _whole(seconds)
+        self.squares_units += _whole(seconds * seconds)
+        self.products_units += _whole(seconds * makespan)
 
     def merge(self, other: "SliceTally") -> None:
-        self.seconds += other.seconds
-        self.squares += other.squares
-        self.products += other.products
+        self.seconds_units += other.seconds_units
+        self.squares_units += other.squares_units
+        self.products_units += other.products_units
 
 
 class Tally(Struct, kw_only=True):
@@ -69,8 +104,7 @@ class Tally(Struct, kw_only=True):
         self.paths[path] += 1
         for name, use in outcome.pools.items():
             pool = self.pools.setdefault(name, PoolTally())
-            pool.busy += use.busy / total if total else 0.0
-            pool.waiting += use.waiting
+            pool.add(use.busy / total if total else 0.0, use.waiting)
         self.bounds.append(bound)
         # No estimate tells which night it will be, so what all steps have in common is left out.
         plain = total / outcome.night
@@ -92,8 +126,6 @@ class Tally(Struct, kw_only=True):
         self.bounds += other.bounds
         self.makespan.merge(other.makespan)
         for name, pool in other.pools.items():
-            mine = self.pools.setdefault(name, PoolTally())
-            mine.busy += pool.busy
-            mine.waiting += pool.waiting
+            self.pools.setdefault(name, PoolTally()).merge(pool)
         for path, work in other.slices.items():
             self.slices.setdefault(path, SliceTally()).merge(work)

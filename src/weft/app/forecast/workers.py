@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing import connection
 from typing import NoReturn
@@ -57,8 +57,9 @@ def play(
     if count <= 1:
         _play_here(rehearsal, runs, deadline, least, watches_pools, tally, progress)
         return tally
-    workers = [_Worker(rehearsal, range(number, runs, count), watches_pools) for number in range(count)]
+    workers: list[_Worker] = []
     try:
+        _start(workers, rehearsal, [range(number, runs, count) for number in range(count)], watches_pools)
         while workers:
             for piece in _pieces(workers):
                 tally.merge(piece)
@@ -94,6 +95,18 @@ def _play_here(  # noqa: PLR0913 - as `play`
             raise
 
 
+def _start(
+    workers: "list[_Worker]",
+    rehearsal: Rehearsal,
+    shares: Sequence[range],
+    watches_pools: bool,  # noqa: FBT001 - as `play`
+) -> None:
+    """Starts a worker for each share of the replications."""
+    for numbers in shares:
+        others = [worker.descriptor for worker in workers]
+        workers.append(_Worker(rehearsal, numbers, watches_pools, others))
+
+
 def _pieces(workers: "list[_Worker]") -> Iterator[Tally]:
     """Yields the pieces that have arrived, and removes the workers that have ended."""
     by_descriptor = {worker.descriptor: worker for worker in workers}
@@ -111,13 +124,23 @@ def _pieces(workers: "list[_Worker]") -> Iterator[Tally]:
 class _Worker:
     """A fork that plays replications and writes tallies into a pipe."""
 
-    def __init__(self, rehearsal: Rehearsal, numbers: range, watches_pools: bool) -> None:  # noqa: FBT001
+    def __init__(
+        self,
+        rehearsal: Rehearsal,
+        numbers: range,
+        watches_pools: bool,  # noqa: FBT001 - as `play`
+        others: Sequence[int],
+    ) -> None:
+        """`others`: the descriptors of earlier workers, which the fork closes."""
         self.descriptor, writing = os.pipe()
         self._ended = False
         sys.stdout.flush()
         sys.stderr.flush()
         self._pid = os.fork()
         if not self._pid:
+            # Only the parent reads. If it is killed, no reader is left, and the fork ends when it writes.
+            for descriptor in (self.descriptor, *others):
+                os.close(descriptor)
             _work(rehearsal, numbers, watches_pools, writing)
         os.close(writing)
 
@@ -126,7 +149,10 @@ class _Worker:
         head = self._read(8)
         if not head:
             return None
-        tally = pickle.loads(self._read(int.from_bytes(head, "little")))  # noqa: S301 - from our own fork
+        data = self._read(int.from_bytes(head, "little"))
+        if not data:  # the fork was killed while it wrote
+            return None
+        tally = pickle.loads(data)  # noqa: S301 - from our own fork
         assert isinstance(tally, Tally)
         return tally
 
@@ -172,6 +198,8 @@ def _work(rehearsal: Rehearsal, numbers: range, watches_pools: bool, writing: in
             seconds = max(time.monotonic() - begin, 1e-6)
             size = max(1, min(int(size * _PIECE / seconds), 4 * size))
         code = 0
+    except BrokenPipeError:
+        pass  # the parent is gone
     except Exception:  # noqa: BLE001 - the outermost frame of the process
         traceback.print_exc()
     finally:

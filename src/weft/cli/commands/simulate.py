@@ -129,7 +129,9 @@ def simulate(  # noqa: PLR0913 - one for each option
             show_json(forecast_json(answer))
         else:
             show_lines(forecast_lines(answer, now, verbose=verbose))
-        if answer.summary.ceiling.value > _OFTEN:
+        # A run never spends much more than its ceiling: it stops there. So a stop counts, too.
+        is_over = answer.ceiling is not None and answer.summary.cost_p90.value > answer.ceiling
+        if is_over or answer.summary.ceiling.value > _OFTEN:
             return _OVER_BUDGET
         return _TOO_LATE if answer.in_time is not None and answer.in_time.value < confidence else 0
 

@@ -16,6 +16,9 @@ from weft.plan.prices import dollars
 
 LABEL = 12
 _DAY = 24 * 3600
+_WEEK = 7
+_FAR = 1_000 * 365 * _DAY
+"""Calendars do not go much further."""
 _VISIBLE = 60.0
 """A saving of less than a minute is not worth a sentence, unless the whole run is short."""
 _UNSURE = 0.05
@@ -67,9 +70,13 @@ def _share(value: float) -> str:
 
 
 def _moment(now: datetime, seconds: float) -> str:
+    if seconds > _FAR:
+        return f"after {span(seconds)}"
     moment = now + timedelta(seconds=seconds)
     days = (moment.date() - now.date()).days
-    return f"{moment:%H:%M}" if days == 0 or seconds < _DAY / 2 else f"{moment:%a %H:%M}"
+    if days == 0 or seconds < _DAY / 2:
+        return f"{moment:%H:%M}"
+    return f"{moment:%a %H:%M}" if days < _WEEK else f"{moment:%Y-%m-%d %H:%M}"
 
 
 def _finish(forecast: PlanForecast, now: datetime) -> Iterator[str]:
