@@ -54,7 +54,8 @@ class RecordedPlan:
 
     def landing(self, paths: Iterable[str]) -> list[str]:
         """Returns those of the subplans that have a branch whose result lands by itself."""
-        subplans, settings, landing = self._subplans, self._landing_settings, []
+        subplans, settings = self._subplans, self._landing_settings
+        landing: list[str] = []
         for path in paths:
             own, group = subplans[path], path.rpartition("/")[0]
             if group not in settings or "merge" in own or "isolation" in own:
