@@ -40,14 +40,15 @@ def test_it_is_what_the_plan_says(text, written) -> None:
         one, settings = found.subplan(path), plan.scopes[row].settings
         is_leaf = plan.outline.is_leaf(row)
         lands = is_leaf if settings.merge_when == "slice" else plan.outline.parents[row] == ROOT
-        assert (one.is_leaf, one.lands) == (is_leaf, lands)
-        assert found.slices([path]) == [path] * is_leaf
+        assert (found.slices([path]) == [path], one.is_leaf, one.lands) == (is_leaf, is_leaf, lands)
         assert set(one.depends_on) == depends_on(plan, row)
         assert one.steps == (len(plan.pipeline_of(row).steps) if is_leaf else 0)
         assert (one.has_branch, one.branch_prefix) == (
             settings.isolation == "worktree",
             settings.branch_prefix,
         )
+    ways = [found.subplan(path) for path in found.paths]
+    assert found.landing(found.paths) == [way.path for way in ways if way.lands and way.has_branch]
 
 
 def test_a_plan_may_be_deep() -> None:

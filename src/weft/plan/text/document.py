@@ -247,10 +247,8 @@ class _Builder:
             self.fail(fault.line, fault.column, f"this is not YAML: {fault.message}")
         except UnicodeDecodeError:
             # A tag whose %-escapes are not UTF-8; only the position of the event before it is known.
-            self.fail(
-                *_line_and_column_of(event.end_mark if event else None),
-                "this is not YAML: a tag that is not UTF-8",
-            )
+            mark = event.end_mark if event else None
+            self.fail(*_line_and_column_of(mark), "this is not YAML: a tag that is not UTF-8")
 
     # Events, the most frequent first.
 
