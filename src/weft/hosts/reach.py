@@ -57,8 +57,8 @@ def reach(directory: Path, program: Sequence[str], under_way: Start | None = Non
     if under_way is not None:
         under_way.wait()
     while (connection := _try_connect(directory)) is None:
-        # The program forks: the parent exits once its child listens, so the wait ends when there is a socket to
-        # connect to.
+        # The program opens its socket and then forks; the parent exits at once. So when the wait ends, there is a
+        # socket to connect to.
         code = start(directory, program).wait()
         tries += code not in {0, BUSY}
         if tries == _TRIES or time.monotonic() > until:
