@@ -26,13 +26,13 @@ _GOOSE_RETRY_SUFFIX = "\n\nPlease retry"
 _GOOSE_LIMIT = "I've reached the maximum number of actions"
 
 
-class Completed(NamedTuple):
+class TurnCompletion(NamedTuple):
     """A turn that ended normally, with the last message of the agent."""
 
     text: str
 
 
-class Failed(NamedTuple):
+class TurnFailure(NamedTuple):
     """A failure with a certain reason."""
 
     why: str
@@ -54,11 +54,11 @@ class Unavailable(NamedTuple):
     why: str
 
 
-class Stopped(NamedTuple):
+class TurnCancellation(NamedTuple):
     """A turn that Weft cancelled."""
 
 
-End = Completed | Failed | ServerError | Unavailable | Stopped
+End = TurnCompletion | TurnFailure | ServerError | Unavailable | TurnCancellation
 
 
 def interpret_turn_end(
@@ -68,11 +68,11 @@ def interpret_turn_end(
     reason = value_at(result, "stopReason")
     if reason == "end_turn":
         return _interpret_goose(introduction, text) or (
-            Failed(_DID_NOTHING.format(name=name)) if did_nothing else Completed(text)
+            TurnFailure(_DID_NOTHING.format(name=name)) if did_nothing else TurnCompletion(text)
         )
     reason_text = _REASONS.get(as_text(reason))
     detail = f" ({one_line(text)})" if text.strip() and reason == "refusal" else ""
-    return Failed(
+    return TurnFailure(
         f"{reason_text}{detail}"
         if reason_text
         else f"it ended its turn for the reason {one_line(as_text(reason))!r}"
@@ -90,7 +90,7 @@ def _interpret_goose(introduction: object, text: str) -> End | None:
         return None
     if text.startswith(_GOOSE_ERROR):
         return ServerError(text.removeprefix(_GOOSE_ERROR).partition(_GOOSE_RETRY_SUFFIX)[0].strip())
-    return Failed(one_line(text)) if text.startswith(_GOOSE_LIMIT) else None
+    return TurnFailure(one_line(text)) if text.startswith(_GOOSE_LIMIT) else None
 
 
 def interpret_error(method: str, error: object, session: str | None) -> ServerError:

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
-from weft.plan.report.waits import Waiting, eligibility
+from weft.plan.report.waits import WaitingSlice, eligibility
 
 
 class BlockKind(StrEnum):
@@ -67,7 +67,7 @@ class Ineligible(Struct, frozen=True, kw_only=True):
     run: str = ""
     """The run that has completed it."""
     unlanded: UnlandedResult | None = None
-    waiting: Waiting | None = None
+    waiting: WaitingSlice | None = None
     """The incomplete subplans that it waits for."""
     unread: str = ""
     """The source that could not be read, and the error."""
@@ -174,12 +174,12 @@ def _settled(path: str, lands_with: str, facts: Facts) -> Ineligible | None:
     return Ineligible(path=path, kind=kind, run=facts.done[path], unlanded=unlanded)
 
 
-def _waiting(path: str, waiting: Waiting | None, facts: Facts) -> Eligible | Ineligible:
+def _waiting(path: str, waiting: WaitingSlice | None, facts: Facts) -> Eligible | Ineligible:
     if waiting is None:
         return Eligible(path)
     blocked = tuple(dependency for dependency in waiting.blocked_by if dependency not in facts.done)
     apart = tuple(dependency for dependency in waiting.apart_from if dependency not in facts.done)
     if not blocked and not apart:
         return Eligible(path, waiting.blocked_by)
-    remaining = Waiting(path=path, blocked_by=blocked, apart_from=apart)
+    remaining = WaitingSlice(path=path, blocked_by=blocked, apart_from=apart)
     return Ineligible(path=path, kind=BlockKind.BLOCKED, waiting=remaining)

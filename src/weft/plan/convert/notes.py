@@ -26,7 +26,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Converted:
+class ConvertedPlan:
     """The result of a conversion."""
 
     text: str
