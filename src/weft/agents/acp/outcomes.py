@@ -66,6 +66,8 @@ def interpret_turn_end(
 ) -> End:
     """Returns the end that a response to `session/prompt` means."""
     reason = value_at(result, "stopReason")
+    # `end_turn` alone proves nothing: goose reports errors as text, and a server without a working model ends
+    # its turn at once.
     if reason == "end_turn":
         return _interpret_goose(introduction, text) or (
             TurnFailure(_DID_NOTHING.format(name=name)) if did_nothing else TurnCompletion(text)
@@ -84,6 +86,7 @@ _DID_NOTHING = "{name} ended its turn without a word, and without having done an
 
 def _interpret_goose(introduction: object, text: str) -> End | None:
     """Returns the failure of a goose server, which reports its errors as messages of the model."""
+    # Some versions introduce themselves without a name, but all offer a method of this id to sign in.
     name = as_text(value_at(introduction, "agentInfo", "name")).lower()
     method_ids = [method.get("id") for method in list_objects(value_at(introduction, "authMethods"))]
     if "goose" not in name and _GOOSE not in method_ids:
@@ -111,6 +114,7 @@ def _error_text(error: object) -> str:
     data = value_at(error, "data")
     details = [value_at(data, key) for key in ("message", "details", "detail", "reason", "error")]
     parts = [value_at(error, "message"), data if isinstance(data, str) else None, *details]
+    # Servers put the useful part of an error into different fields, and often the same text into two of them.
     texts = dict.fromkeys(text.strip() for text in parts if isinstance(text, str) and text.strip())
     return ": ".join(texts) or as_text(error) or "it did not say why"
 

@@ -140,6 +140,7 @@ def judge(compiled: CompiledPlan, facts: Facts = NOTHING_YET) -> Eligibility:
     able: list[Eligible] = []
     unable: list[Ineligible] = []
     for path, lands_with in _slices(compiled.plan):
+        # A done slice waits for nothing, whatever its dependencies are, so this is decided first.
         decision = _settled(path, lands_with, facts) or _waiting(path, waits.get(path), facts)
         if isinstance(decision, Eligible):
             able.append(decision)
@@ -152,6 +153,8 @@ def _slices(plan: Plan) -> Iterator[tuple[str, str]]:
     """Yields each slice with the subplan that lands as a whole: itself or the outermost group around it."""
     outline, outermost = plan.outline, ""
     for row, path in enumerate(outline.paths):
+        # Rows are in plan order, a group before its parts, so the last row below the root is the one around
+        # this slice.
         outermost = path if outline.parents[row] == ROOT else outermost
         if outline.leaves[row]:
             yield path, path if plan.scopes[row].settings.merge_when == "slice" else outermost
@@ -164,6 +167,7 @@ def _settled(path: str, lands_with: str, facts: Facts) -> Ineligible | None:
     reason = facts.unread.get("") or facts.unread.get(lands_with if is_done else path)
     if reason:
         return Ineligible(path=path, kind=BlockKind.UNREADABLE, unread=reason)
+    # A slice that is held before its merge is not complete, but must not run again either.
     held = facts.unlanded.get(path)
     if held is not None and not held.is_done:
         return Ineligible(path=path, kind=BlockKind.UNMERGED, unlanded=held)
@@ -177,6 +181,7 @@ def _settled(path: str, lands_with: str, facts: Facts) -> Ineligible | None:
 def _waiting(path: str, waiting: WaitingSlice | None, facts: Facts) -> Eligible | Ineligible:
     if waiting is None:
         return Eligible(path)
+    # Completed dependencies count, landed or not: the next run carries their results over.
     blocked = tuple(dependency for dependency in waiting.blocked_by if dependency not in facts.done)
     apart = tuple(dependency for dependency in waiting.apart_from if dependency not in facts.done)
     if not blocked and not apart:

@@ -69,6 +69,7 @@ class MilestoneWriter:
         )
 
     def _open_needs(self, entry: Slice) -> Iterator[str]:
+        # A done slice is not written, and a dependency on an absent subplan would make the plan invalid.
         done_ids = {sibling.id for sibling in self._milestone.slices if sibling.done}
         for need in dict.fromkeys(entry.needs):
             if need in done_ids:
