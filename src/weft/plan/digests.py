@@ -182,8 +182,7 @@ class _Parts(Struct):
             case Nested():
                 return ("pipeline", inner[step.id].digest)
             case body:
-                # The journal stores digests with each run. If one of these classes were renamed, every
-                # plan that uses it would run its completed slices again.
+                # With the kind of step, since different kinds could have equal fields.
                 return (type(body).__name__, body)
 
     def _conditions(self, step: Step) -> tuple[object, ...]:

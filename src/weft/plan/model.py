@@ -78,7 +78,6 @@ class AgentWork(Struct, frozen=True, kw_only=True):
     read_only: bool = False
 
 
-# The names of these classes are part of the stored digests of slices (`digests`), so they stay as they are.
 class RunCommand(Struct, frozen=True):
     command: Command
 
