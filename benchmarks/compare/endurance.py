@@ -14,7 +14,7 @@ from benchmarks.compare.processes import cpu_of, megabytes_of
 from benchmarks.compare.table import Row, at_most
 from weft.app.project.files import InputSource
 from weft.app.project.plans import load
-from weft.app.run.setup import recovered
+from weft.app.run.setup import recover_engine
 from weft.garbage import without_gc
 from weft.plan.compile.compile import compile_plan
 from weft.store.sqlite import open_reader
@@ -146,7 +146,7 @@ def _replayed(folder: Path) -> float:
 
         def replay() -> None:
             with without_gc():
-                assert recovered(compiled, reader, record.run).state == "running"
+                assert recover_engine(compiled, reader, record.run).state == "running"
 
         return cpu(replay)
 

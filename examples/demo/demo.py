@@ -54,7 +54,7 @@ def main(argv: Sequence[str]) -> int:
         make_repository(place, env)
         say(f"A small repository, with a plan of seven slices in it: {place}", "", "$ weft run")
         code = in_foreground([*WEFT, "run"], place, env)
-        said = [asked.text for asked in models.asked()]
+        said = [asked.text for asked in models.requests()]
     if code == STOPPED:
         return code
     wrong = [f"the exit code of `weft run` is {code}"]

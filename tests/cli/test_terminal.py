@@ -21,11 +21,11 @@ from weft.cli.terminal import (
     Paragraph,
     Row,
     cells,
-    folded,
     forces_colours,
     takes_colours,
     terminal_size,
     text_width,
+    wrap_lines,
 )
 
 
@@ -146,11 +146,11 @@ TEXT = "Start     one two three"
 def test_prose_is_broken_between_words_and_plain_lines_are_not(
     line: str, width: int | None, lines: list[str]
 ) -> None:
-    assert list(folded([line], width)) == lines
+    assert list(wrap_lines([line], width)) == lines
 
 
 def test_a_file_gets_prose_of_the_usual_width() -> None:
-    lines = list(folded([Paragraph("word " * 100)], None))
+    lines = list(wrap_lines([Paragraph("word " * 100)], None))
     assert max(map(cells, lines)) == WITHOUT_TERMINAL - 1
 
 

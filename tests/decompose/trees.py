@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from weft.decompose.model import Limits, Part, Signals
 from weft.decompose.refinement.questions import Questions, QuestionScope
-from weft.decompose.refinement.tree import Refined, Refining, Refused
+from weft.decompose.refinement.tree import RefinedTree, RejectedAnswer, TreeRefiner
 
 Shape = Mapping[str, "Shape | Sequence[str]"]
 LIMITS = Limits(min_files_per_subplan=2, max_files_per_subplan=4, max_tokens_per_subplan=1_000)
@@ -43,25 +43,25 @@ class Tree:
     def __init__(self, shape: Shape | Sequence[str], signals: Signals, limits: Limits = LIMITS) -> None:
         self.signals = signals
         self.limits = limits
-        self.refining = Refining(signals, limits)
+        self.refining = TreeRefiner(signals, limits)
         self.whole = part_of("", shape)
         self.whole = self.refined({}).whole  # with its order and its sizes
 
     def scopes(self, most_bytes: int = 100_000) -> list[QuestionScope]:
         return Questions(self.signals, self.limits, "Do it.", most_bytes=most_bytes).scopes(self.whole)
 
-    def answered(self, answer: object) -> Refined | Refused:
+    def answered(self, answer: object) -> RefinedTree | RejectedAnswer:
         (scope,) = self.scopes()
-        return self.refining.refined(self.whole, scope, answer)
+        return self.refining.refine(self.whole, scope, answer)
 
-    def refined(self, answer: object) -> Refined:
+    def refined(self, answer: object) -> RefinedTree:
         result = self.answered(answer)
-        assert isinstance(result, Refined), result
+        assert isinstance(result, RefinedTree), result
         return result
 
     def faults(self, answer: object) -> list[str]:
         refused = self.answered(answer)
-        assert isinstance(refused, Refused), refused
+        assert isinstance(refused, RejectedAnswer), refused
         return list(refused.faults)
 
 

@@ -104,7 +104,7 @@ def told(request: pytest.FixtureRequest) -> Iterator[Told]:
         repository = Repository(folder / "project")
         repository.plan(PLAN.format(policy=request.param, url=server.url) + SLICES)
         outcome = repository.run()
-        yield Told(outcome, server.asked(), repository.files())
+        yield Told(outcome, server.requests(), repository.files())
         repository.end()
 
 

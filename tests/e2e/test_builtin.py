@@ -83,7 +83,7 @@ def test_a_step_continues_with_the_conversation_of_another(
 """
     assert planned(repository, server, "remembers", steps).run().state == "completed"
     assert repository.files()["answer.txt"] == "42"
-    last = server.asked()[-1].body["messages"]
+    last = server.requests()[-1].body["messages"]
     assert [one["content"] for one in last if one["role"] == "user"] == ["begin", "go on"]
 
 

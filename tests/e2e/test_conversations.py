@@ -121,7 +121,7 @@ def told() -> Iterator[Told]:
         os.mkfifo(repository.outside / "fifo")
         repository.plan(AGENTS.format(url=server.url) + PLAN)
         outcome = repository.run()
-        yield Told(outcome, server.asked())
+        yield Told(outcome, server.requests())
         repository.end()
 
 
@@ -198,7 +198,7 @@ def test_the_next_coordinator_continues_the_conversation_that_was_started(reposi
         asking = threads.submit(ask, server)
         assert repository.run().state == "completed"
         asking.result()
-        known = [_said(one) for one in server.asked() if one.agent == "weft"]
+        known = [_said(one) for one in server.requests() if one.agent == "weft"]
     assert known == [["begin"], ["begin", "go on"]]
     (begun,) = repository.told("step_finished", "killed", "begin")
     (further,) = repository.told("step_started", "killed", "further")

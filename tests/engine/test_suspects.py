@@ -162,7 +162,7 @@ def suspects_by_chance(draw: st.DrawFn) -> list[Suspect]:
 
 @st.composite
 def monotone(draw: st.DrawFn) -> World:
-    """More parts never mend anything."""
+    """More parts never fix anything."""
     suspects = draw(suspects_by_chance())
     names = [one.name for one in suspects]
     breaks = draw(st.lists(st.sets(st.sampled_from(names), min_size=1), min_size=1, max_size=3))
@@ -194,7 +194,7 @@ def check_rest(world: World, found: BisectionResult) -> None:
 
 
 @given(monotone())
-def test_culprits_are_a_smallest_set_where_more_never_mends(world: World) -> None:
+def test_culprits_are_a_smallest_set_where_more_never_fixes(world: World) -> None:
     done = search(world.suspects, world.verify)
     found = done.finding
     assert found.why is SearchEnd.FOUND

@@ -21,7 +21,7 @@ from weft.net.model import Arc, Arcs, Net, Outcome, Place, PlaceKind, Transition
 from weft.net.plain import PlainNet, unfold
 from weft.net.trace import fire, replay
 from weft.net.verdict import Answer
-from weft.testing.skeletons import NetSketch, mutated, refined_workflow
+from weft.testing.skeletons import NetSketch, mutate_net, refined_workflow
 
 
 def steps_with_pool(count: int, *, leaky: int | None = None) -> Net:
@@ -224,7 +224,7 @@ def test_minimal_invariants_hold_have_no_common_divisor_and_none_contains_anothe
 def test_the_sum_of_an_invariant_is_the_same_in_every_reachable_marking() -> None:
     rng = Random(10)
     for _ in range(60):
-        net = mutated(refined_workflow(rng, rng.randint(1, 6)), rng, 1)
+        net = mutate_net(refined_workflow(rng, rng.randint(1, 6)), rng, 1)
         rows = [[row.get(place, 0) for place in net.place_ids] for row in p_invariants(net)]
         reached = {net.initial}
         walk = [net.initial]

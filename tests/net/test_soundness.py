@@ -15,7 +15,7 @@ from weft.net.soundness import _find_fault, soundness
 from weft.net.structure import WorkflowNet, acyclic, close, free_choice, workflow_net
 from weft.net.trace import fire, replay
 from weft.net.verdict import Answer
-from weft.testing.skeletons import NetSketch, mutated, plan_skeleton, refined_workflow
+from weft.testing.skeletons import NetSketch, mutate_net, plan_skeleton, refined_workflow
 
 
 def sketched(*rows: tuple[str, str], **tokens: int) -> PlainNet:
@@ -112,7 +112,7 @@ def random_workflows(seed: int, count: int) -> list[tuple[PlainNet, WorkflowNet]
         if kind == 0:
             net = refined_workflow(rng, rng.randint(0, 12))
         elif kind < 4:
-            net = mutated(refined_workflow(rng, rng.randint(1, 9), loops=kind > 1), rng, rng.randint(1, 3))
+            net = mutate_net(refined_workflow(rng, rng.randint(1, 9), loops=kind > 1), rng, rng.randint(1, 3))
         else:
             net = random_clusters(rng, loops=rng.random() < 0.5)
         shape = workflow_net(net)

@@ -17,7 +17,7 @@ from weft.net.structure import (
     wiring,
     workflow_net,
 )
-from weft.testing.skeletons import NetSketch, mutated, plan_skeleton, refined_workflow
+from weft.testing.skeletons import NetSketch, mutate_net, plan_skeleton, refined_workflow
 
 
 def sketched(*rows: tuple[str, str], **tokens: int) -> PlainNet:
@@ -30,7 +30,9 @@ def sketched(*rows: tuple[str, str], **tokens: int) -> PlainNet:
 
 def random_nets(count: int, *, seed: int = 11) -> list[PlainNet]:
     rng = Random(seed)
-    return [mutated(refined_workflow(rng, rng.randint(0, 8)), rng, rng.randint(0, 3)) for _ in range(count)]
+    return [
+        mutate_net(refined_workflow(rng, rng.randint(0, 8)), rng, rng.randint(0, 3)) for _ in range(count)
+    ]
 
 
 # Free choice

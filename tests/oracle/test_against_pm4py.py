@@ -27,7 +27,7 @@ from weft.subplans.compile import compile_tree
 from weft.subplans.model import ParallelExecutionConfig, Policy, Subplan, SubplanGroup
 from weft.subplans.tree import read_tree
 from weft.testing.nets import house_construction, philosophers
-from weft.testing.skeletons import NetSketch, mutated, plan_skeleton, refined_workflow
+from weft.testing.skeletons import NetSketch, mutate_net, plan_skeleton, refined_workflow
 
 MAX_TRANSITIONS = 12
 MAX_UNBOUNDED_TRANSITIONS = 6
@@ -89,9 +89,9 @@ def random_workflow(seed: int) -> PlainNet:
         case "remember":
             return remembering(net)
         case "mutate":
-            return mutated(net, rng, rng.randint(1, 3))
+            return mutate_net(net, rng, rng.randint(1, 3))
         case "mutate both":
-            return mutated(remembering(net), rng, 1)
+            return mutate_net(remembering(net), rng, 1)
         case "link" if len(net.transition_ids) > 1:
             return linked(net, rng)
     return net
@@ -251,7 +251,7 @@ def test_random_bounded_nets_have_as_many_states_and_arcs(first_seed: int) -> No
         if len(sizes) == RANDOM_BOUNDED:
             break
         rng = Random(seed)
-        net = mutated(refined_workflow(rng, rng.randint(2, 8)), rng, rng.randint(0, 2))
+        net = mutate_net(refined_workflow(rng, rng.randint(2, 8)), rng, rng.randint(0, 2))
         tokens = rng.choice([1, 1, 2, 3])
         net = replace(net, initial=tuple(tokens * count for count in net.initial))
         ours = explore(net, max_states=400)

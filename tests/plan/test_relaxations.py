@@ -3,7 +3,7 @@
 import pytest
 
 from weft.plan.loader.load import read_config
-from weft.plan.relaxations import RULES, Loosening, loosenings
+from weft.plan.relaxations import RULES, Relaxation, find_relaxations
 from weft.plan.settings import SETTING_NAMES, Layer
 
 # Setting, stricter, looser: as they are written in a configuration.
@@ -34,8 +34,8 @@ def config(text: str, where: str) -> Layer:
     return read_config(text, f"{where}.yaml", where).layer
 
 
-def found(users: str, projects: str) -> tuple[Loosening, ...]:
-    return loosenings(config(projects, "project"), config(users, "user"))
+def found(users: str, projects: str) -> tuple[Relaxation, ...]:
+    return find_relaxations(config(projects, "project"), config(users, "user"))
 
 
 def paths(users: str, projects: str) -> list[str]:
@@ -65,7 +65,7 @@ def test_every_rule_is_tried_and_is_about_a_setting() -> None:
 def test_what_the_user_has_not_set_is_free() -> None:
     text = "merge: {mode: auto}\nbudget: 1000\nsandbox: none\nworktrees: wt/{{ slice.path }}\n"
     assert paths("max_parallel: 3", text) == []
-    assert loosenings(config(text, "project"), None) == ()
+    assert find_relaxations(config(text, "project"), None) == ()
 
 
 def test_the_user_s_value_is_reported_with_it() -> None:

@@ -104,7 +104,7 @@ def test_the_settings_of_a_scope_are_made_once() -> None:
 
 
 def test_all_settings_are_explained_in_the_order_of_the_language() -> None:
-    explained = list(scope("g/s").explained())
+    explained = list(scope("g/s").settings_with_origin())
     assert [name for name, _, _ in explained] == list(SETTING_NAMES)
     assert {name: layer.where for name, _, layer in explained if layer.where != "default"} == {
         "agent": "plan",

@@ -87,7 +87,7 @@ class Bench:
         *short, longest = TIMES
         for seconds in short:
             went = await self.run(server, scenario, timeout=seconds)
-            if len(server.asked()) >= asked:
+            if len(server.requests()) >= asked:
                 return went
         return await self.run(server, scenario, timeout=longest)
 

@@ -23,7 +23,7 @@ async def test_an_error_of_the_model_is_told_as_what_it_is(bench: Bench, scenari
         pytest.skip(f"{bench.agent}: it tries again for minutes after {scenario}")
     with ModelServer() as server:
         went = await bench.run(server, scenario)
-        assert server.asked()
+        assert server.requests()
     assert (went.how, went.text) == (EXPECTED[scenario], HELLO)
 
 

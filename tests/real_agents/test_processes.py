@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 async def test_a_model_that_never_answers_is_left_when_the_time_is_up(bench: Bench) -> None:
     with ModelServer() as server:
         went = await bench.run_out_of_time(server, "hang", asked=1)
-        assert server.asked()
+        assert server.requests()
     assert (went.why, went.how, went.text) == (EndReason.TIMEOUT, StepOutcome.TIMEOUT, HELLO)
 
 

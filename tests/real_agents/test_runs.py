@@ -60,7 +60,7 @@ def test_a_step_goes_on_with_the_conversation_of_another(repository: Real, agent
     with ModelServer(writes(agent)) as server:
         steps = "[{id: begin, prompt: Write one line}, {id: further, prompt: GO ON, resume: true}]"
         outcome = repository.work(server, f"[{{id: a, steps: {steps}}}]")
-        last = json.dumps(server.asked()[-1].body)
+        last = json.dumps(server.requests()[-1].body)
     assert outcome.ends() == [("a", "begin", "done"), ("a", "further", "done")]
     assert repository.files()["hello.txt"] == f"{HELLO}first\nsecond"
     assert "Write one line" in last

@@ -4,7 +4,7 @@ import pytest
 
 from weft.net.explore import explore
 from weft.testing import nets
-from weft.testing.nets import PUBLISHED, Published, net_of
+from weft.testing.nets import PUBLISHED, PublishedFigures, net_of
 
 
 @pytest.mark.parametrize(("name", "n"), PUBLISHED)
@@ -12,7 +12,9 @@ def test_the_whole_state_space_has_the_published_size(name: str, n: int) -> None
     exploration = explore(getattr(nets, name)(n))
     assert exploration.complete
     assert (
-        Published(exploration.states, exploration.edges, exploration.place_bound, exploration.marking_bound)
+        PublishedFigures(
+            exploration.states, exploration.edges, exploration.place_bound, exploration.marking_bound
+        )
         == PUBLISHED[name, n]
     )
 
@@ -24,7 +26,9 @@ def test_the_whole_state_space_has_the_published_size(name: str, n: int) -> None
 def test_both_engines_find_the_published_figures(*, name: str, n: int, use_numpy: bool) -> None:
     exploration = explore(getattr(nets, name)(n), use_numpy=use_numpy)
     assert (
-        Published(exploration.states, exploration.edges, exploration.place_bound, exploration.marking_bound)
+        PublishedFigures(
+            exploration.states, exploration.edges, exploration.place_bound, exploration.marking_bound
+        )
         == PUBLISHED[name, n]
     )
 

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import click
 
-from weft.cli.terminal import folded, takes_colours, terminal_size, text_width
+from weft.cli.terminal import takes_colours, terminal_size, text_width, wrap_lines
 
 SHAPE = 1
 """Version of the output of `--json`. A change that could break a script raises it."""
@@ -46,7 +46,7 @@ def show_json(data: Mapping[str, Any]) -> None:
 
 def show_lines(lines: Iterable[str]) -> None:
     """Writes text for people; paragraphs and rows are folded to the width of the terminal."""
-    text = "".join(f"{clean(line)}\n" for line in folded(lines, text_width(sys.stdout)))
+    text = "".join(f"{clean(line)}\n" for line in wrap_lines(lines, text_width(sys.stdout)))
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     _write(text.encode(encoding, "backslashreplace"))
 
@@ -82,7 +82,7 @@ def note(message: str) -> None:
 def note_lines(lines: Iterable[str]) -> None:
     """Prints lines for the user on standard error; on a terminal, locations and severities are coloured."""
     colours = takes_colours(sys.stderr)
-    for line in map(clean, folded(lines, text_width(sys.stderr))):
+    for line in map(clean, wrap_lines(lines, text_width(sys.stderr))):
         click.echo(_coloured(line) if colours else line, err=True, color=colours)
 
 

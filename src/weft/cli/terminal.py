@@ -1,9 +1,9 @@
 """The terminal behind a stream: how wide it is, whether it takes colours, and how many cells a text fills.
 
 No other module of the command line decides how wide its text may be. A text module yields a `Paragraph` for prose
-and a `Row` for a line of a table or list; `folded` breaks both between words, at the width of the stream that they
-are written to. A command within prose, after `type:`, is not broken, and neither is that of a `Command` row. Lines
-that must stay copyable, such as the output of steps, are plain strings, and are never broken.
+and a `Row` for a line of a table or list; `wrap_lines` breaks both between words, at the width of the stream
+that they are written to. A command within prose, after `type:`, is not broken, and neither is that of a `Command`
+row. Lines that must stay copyable, such as the output of steps, are plain strings, and are never broken.
 """
 
 import os
@@ -117,7 +117,7 @@ class Command(Row):
         return line
 
 
-def folded(lines: Iterable[str], width: int | None) -> Iterator[str]:
+def wrap_lines(lines: Iterable[str], width: int | None) -> Iterator[str]:
     """Yields the lines, with paragraphs and rows broken between words to at most `width` columns."""
     for line in lines:
         most = (width or line.default) if isinstance(line, Paragraph) else None
@@ -125,14 +125,14 @@ def folded(lines: Iterable[str], width: int | None) -> Iterator[str]:
             yield line
         else:
             assert isinstance(line, Paragraph)
-            yield from _folded(line, most)
+            yield from _wrap(line, most)
 
 
-def _folded(line: Paragraph, width: int) -> Iterator[str]:
+def _wrap(line: Paragraph, width: int) -> Iterator[str]:
     start = line.typed if isinstance(line, Command) else ""
     text, used, is_begun = start, cells(start), bool(start)
     for blank, word in _WORD.findall(line[len(start) :]):
-        size, gap = cells(unpainted(word)), len(blank)
+        size, gap = cells(strip_escapes(word)), len(blank)
         # The first word stays on its line, however long it is: breaking before it would leave an empty line.
         if is_begun and used + gap + size > width:
             yield text
@@ -158,6 +158,6 @@ def cells_of(character: str) -> int:
     return 2 if east_asian_width(character) in _WIDE else 1
 
 
-def unpainted(text: str) -> str:
+def strip_escapes(text: str) -> str:
     """Returns the text without escape sequences."""
     return _ESCAPES.sub("", text)

@@ -67,6 +67,8 @@ class _Tree:
                 (path, "begins"),
                 *((f"{path}/{child.id}", "ends") for child in part.parts),
             }
+        # A point is visited after all points before it, so one pass is enough; with bit sets it is fast even
+        # for thousands of leaves.
         for moment in TopologicalSorter(before).static_order():
             ended_leaves = 0
             for earlier in before[moment]:
@@ -76,6 +78,7 @@ class _Tree:
 
     def find_unordered(self, first_file: str, second_file: str, *, is_reference: bool) -> Iterator[str]:
         first, second = self._leaf_of[first_file], self._leaf_of[second_file]
+        # A reference needs the used file first. Files that merely changed together may come in either order.
         is_ordered = first == second or self._waits(first, second)
         if is_ordered or (not is_reference and self._waits(second, first)):
             return

@@ -182,6 +182,7 @@ class _Parts(Struct):
             case Nested():
                 return ("pipeline", inner[step.id].digest)
             case body:
+                # With the kind of step, since different kinds could have equal fields.
                 return (type(body).__name__, body)
 
     def _conditions(self, step: Step) -> tuple[object, ...]:

@@ -54,7 +54,7 @@ def cost_of(price: Price, tokens: int, usage: Usage | None) -> int:
     return -(-total // _MILLION)
 
 
-def priced(
+def cost_of_tokens(
     prices: Mapping[str, Price], names: Iterable[str | None], tokens: int | None, usage: Usage | None
 ) -> int | None:
     """Returns what an agent's tokens cost; `names` are those of the agent and its model. None if unknown."""

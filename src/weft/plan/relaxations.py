@@ -20,7 +20,7 @@ Rule = Callable[[Any, Any], bool]
 """Returns whether the second value, the project's, is looser than the first, the user's."""
 
 
-class Loosening(Struct, frozen=True, kw_only=True):
+class Relaxation(Struct, frozen=True, kw_only=True):
     """A setting of the project that is looser than the user's."""
 
     setting: ConfiguredCommand
@@ -65,7 +65,7 @@ RULES: Mapping[str, Rule] = {
 """The settings in which one value is stricter than another."""
 
 
-def loosenings(project: Layer, user: Layer | None) -> tuple[Loosening, ...]:
+def find_relaxations(project: Layer, user: Layer | None) -> tuple[Relaxation, ...]:
     """Returns what the project loosens, in the order of the settings."""
     if user is None:
         return ()
@@ -85,21 +85,21 @@ def _users_values(user: Layer) -> dict[str, Any]:
     return {**whole, **user.values}
 
 
-def _of_settings(project: Layer, users: Mapping[str, Any]) -> Iterator[Loosening]:
+def _of_settings(project: Layer, users: Mapping[str, Any]) -> Iterator[Relaxation]:
     for name, is_looser in RULES.items():
         if name in project.values and name in users and is_looser(users[name], project.values[name]):
-            yield _loosening(name, _shown(name, project.values[name]), _shown(name, users[name]))
+            yield _relaxation(name, _shown(name, project.values[name]), _shown(name, users[name]))
 
 
-def _of_agents(root: Table, users: Mapping[str, Any]) -> Iterator[Loosening]:
+def _of_agents(root: Table, users: Mapping[str, Any]) -> Iterator[Relaxation]:
     """Yields what agents loosen: their sandbox and home outrank the settings."""
     agents = root.get("agents")
     for name, (_, agent) in agents.entries.items() if isinstance(agents, Table) else ():
         sandbox, home = _values(agent, "sandbox", "isolated_home")
         if users.get("sandbox.use", "none") != "none" and sandbox not in {None, "bwrap"}:
-            yield _loosening(f"agents.{name}.sandbox", sandbox, _shown("sandbox.use", users["sandbox.use"]))
+            yield _relaxation(f"agents.{name}.sandbox", sandbox, _shown("sandbox.use", users["sandbox.use"]))
         if users.get("isolated_home") and home not in {None, "true"}:
-            yield _loosening(f"agents.{name}.isolated_home", home, "true")
+            yield _relaxation(f"agents.{name}.isolated_home", home, "true")
 
 
 def _values(agent: Node, *names: str) -> Iterator[Any]:
@@ -109,15 +109,15 @@ def _values(agent: Node, *names: str) -> Iterator[Any]:
         yield value if value is None or isinstance(value, str) else str(value)
 
 
-def _of_prices(root: Table, users: Mapping[str, Any]) -> Iterator[Loosening]:
+def _of_prices(root: Table, users: Mapping[str, Any]) -> Iterator[Relaxation]:
     """Yields the project's prices, because a budget in dollars depends on them."""
     prices = root.get("prices")
     if prices is not None and users.get("budget") is not None:
-        yield _loosening("prices", plain(prices), f"budget: {_shown('budget', users['budget'])}")
+        yield _relaxation("prices", plain(prices), f"budget: {_shown('budget', users['budget'])}")
 
 
-def _loosening(path: str, value: Plain, users: Plain) -> Loosening:
-    return Loosening(setting=ConfiguredCommand(path, value), users=str(users))
+def _relaxation(path: str, value: Plain, users: Plain) -> Relaxation:
+    return Relaxation(setting=ConfiguredCommand(path, value), users=str(users))
 
 
 def _shown(name: str, value: object) -> Plain:

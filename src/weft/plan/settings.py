@@ -217,9 +217,9 @@ class Scope(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def settings(self) -> Settings:
-        return Settings(**{field_name(name): value for name, value, _ in self.explained()})
+        return Settings(**{field_name(name): value for name, value, _ in self.settings_with_origin()})
 
-    def explained(self) -> Iterator[tuple[str, Any, Layer]]:
+    def settings_with_origin(self) -> Iterator[tuple[str, Any, Layer]]:
         """Yields each setting with its value and the layer that sets it."""
         for setting in SETTING_NAMES:
             yield (setting, *self.find(setting))

@@ -15,7 +15,7 @@ from weft.engine.messages.step_refs import StepRef
 from weft.errors import WeftError
 from weft.ids import file_name
 from weft.plan.model import Command, Plan
-from weft.plan.prices import priced
+from weft.plan.prices import cost_of_tokens
 from weft.plan.settings import Settings
 from weft.ports.agent import AgentAdapter, AgentCall, Invocation, Progress, ProgressSource, Verdict
 from weft.ports.host import Job, JobEnded, JobRecords, OutputPart, PartState
@@ -184,7 +184,7 @@ class JobFactory:
             return report
         task = launch.task
         names = (task.model, task.agent.model, task.agent.name)
-        return replace(report, cost=priced(self._plan.prices, names, report.tokens, report.usage))
+        return replace(report, cost=cost_of_tokens(self._plan.prices, names, report.tokens, report.usage))
 
     def _adapter(self, launch: Launch) -> AgentAdapter:
         assert launch.agent is not None

@@ -1,7 +1,7 @@
 """Workflow nets for tests and benchmarks.
 
 `plan_skeleton` is the control part of a plan with dependencies, of any size. `refined_workflow` grows a small
-sound net from a single step, and `mutated` changes a net so that it may or may not be sound.
+sound net from a single step, and `mutate_net` changes a net so that it may or may not be sound.
 """
 
 from random import Random
@@ -116,7 +116,7 @@ def refined_workflow(rng: Random, refinements: int, *, loops: bool = True) -> Pl
     return sketch.net(source=1)
 
 
-def mutated(net: PlainNet, rng: Random, changes: int) -> PlainNet:
+def mutate_net(net: PlainNet, rng: Random, changes: int) -> PlainNet:
     """Returns the net with some arcs moved, added or removed; the result may or may not be a workflow net."""
     rows = [[list(arcs) for arcs in net.inputs], [list(arcs) for arcs in net.outputs]]
     for _ in range(changes):

@@ -8,7 +8,7 @@ this at the same time, for different subplans; steps of one slice may overlap.
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from threading import Lock
 
@@ -38,7 +38,14 @@ from weft.workspaces.git.merges.conflict_resolution import WorktreeConflicts
 from weft.workspaces.git.merges.integrate import Integration
 from weft.workspaces.git.merges.merge_commits import MergeCommits
 from weft.workspaces.git.merges.merge_without import PartRemoval
-from weft.workspaces.git.plan_repository import PlanRepository, RefTips, around, changes, plan_move
+from weft.workspaces.git.plan_repository import (
+    PlanRepository,
+    RefTips,
+    around,
+    branch_changes,
+    changes,
+    plan_move,
+)
 from weft.workspaces.git.recovery import Recovery
 from weft.workspaces.git.slices.clone_exchange import Clones
 from weft.workspaces.git.slices.continuation import WorktreeContinuation
@@ -145,14 +152,11 @@ class WorktreeWorkspaces:
             start = self._starts.of(request, refs)
             # Cleared before the branch moves: the worktree of an earlier attempt has the branch checked out.
             self._clear(request.path)
-            if start.follows:
-                # At the start of a run all slices would move the same branches of groups. Only the first does, and
-                # the others look again; otherwise their transactions would fail and be repeated.
-                with self._following:
+            # At the start of a run all slices would move the same branches of groups, and all but one would fail.
+            with self._following if start.follows else nullcontext():
+                if start.follows:
                     refs = self._repository.refs()
                     start = self._starts.of(request, refs)
-                    moves = self._move_to_start(request.path, start, refs) if start.follows else None
-            else:
                 moves = self._move_to_start(request.path, start, refs)
             if moves is not None:
                 return start.commit, moves
@@ -207,7 +211,7 @@ class WorktreeWorkspaces:
         if not move(self._git, changes(ref_moves), reason=f"weft: {path} begins"):
             return None
         moves = [
-            *_of_branches(start.follows),
+            *branch_changes(start.follows),
             RefMove(ref=names.head(path), before=before, after=start.commit),
         ]
         # Moves are reported to the journal after they happen, so the next coordinator reports those that may be
@@ -342,7 +346,7 @@ class WorktreeWorkspaces:
         self._integration.check_out(request, newest.commit)
         note = self._names.passed(request.path)
         self._repository.move([plan_move(tips_of(self._git, note), note, newest.commit)], "to be verified")
-        return _of_branches(newest.follows)
+        return branch_changes(newest.follows)
 
     def _bring_up(self, group: str) -> SliceStart:
         for _ in range(_TRIES):
@@ -397,11 +401,6 @@ class WorktreeWorkspaces:
         if merged.verify_in is None:  # merged work cannot conflict any more
             self._forecast.gone(path)
         return merged
-
-
-def _of_branches(moves: Sequence[RefMove]) -> list[RefMove]:
-    """Returns the moves of branches, without those of notes."""
-    return changes([ref_move for ref_move in moves if ref_move.ref.startswith("refs/heads/")])
 
 
 def _moving_branches(path: str) -> WorkspaceError:

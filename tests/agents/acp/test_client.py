@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.acp.talks import BEGUN, CAN, HELLO, Played, prompted
-from weft.agents.acp.outcomes import Completed, Failed, ServerError, Stopped
+from weft.agents.acp.outcomes import ServerError, TurnCancellation, TurnCompletion, TurnFailure
 
 # --- from the first request to the prompt ---
 
@@ -32,7 +32,7 @@ def test_a_new_conversation_is_started_and_the_prompt_sent() -> None:
 @pytest.mark.parametrize("version", [2, 0, None, "1", True, 1.0])
 def test_another_version_is_refused_with_a_reason(version: object) -> None:
     end = Played().answer({**HELLO, "protocolVersion": version}).client.end
-    assert isinstance(end, Failed)
+    assert isinstance(end, TurnFailure)
     assert end.why.startswith("Fake speaks version ")
     assert "and Weft speaks 1" in end.why
 
@@ -40,7 +40,7 @@ def test_another_version_is_refused_with_a_reason(version: object) -> None:
 @pytest.mark.parametrize("begun", [{}, {"sessionId": ""}, {"sessionId": 5}, None, []])
 def test_a_conversation_without_a_name_is_none(begun: object) -> None:
     end = prompted(begun).client.end
-    assert end == Failed("Fake started a conversation without a session id")
+    assert end == TurnFailure("Fake started a conversation without a session id")
 
 
 # --- conversations that go on ---
@@ -57,7 +57,7 @@ def test_what_was_said_before_is_no_answer() -> None:
     talk = Played(session="s1").answer(HELLO).say("An old answer").answer(None)
     talk.update("tool_call", toolCallId="t")
     talk.answer({"stopReason": "end_turn"})
-    assert talk.client.end == Completed("")
+    assert talk.client.end == TurnCompletion("")
 
 
 def test_one_that_can_only_resume_is_asked_to() -> None:
@@ -67,7 +67,7 @@ def test_one_that_can_only_resume_is_asked_to() -> None:
 
 def test_one_that_cannot_resume_says_so() -> None:
     end = Played(session="s1").answer({"protocolVersion": 1}).client.end
-    assert end == Failed(
+    assert end == TurnFailure(
         "`fake` cannot resume a conversation (no `loadSession`): take `resume` out of the step"
     )
 
@@ -81,7 +81,7 @@ def test_a_fork_is_another_conversation() -> None:
 def test_one_that_cannot_fork_never_continues_with_the_conversation_itself() -> None:
     hello = {**HELLO, "agentCapabilities": {**CAN, "sessionCapabilities": {"fork": None}}}
     end = Played(session="s0", fork=True).answer(hello).client.end
-    assert isinstance(end, Failed)
+    assert isinstance(end, TurnFailure)
     assert end.why.startswith("Fake cannot fork a conversation (no `session/fork`)")
 
 
@@ -112,7 +112,7 @@ def test_a_model_that_is_chosen_already_is_not_chosen_again() -> None:
 )
 def test_an_unavailable_model_is_never_replaced_by_another(begun: object, why: str) -> None:
     talk = prompted(begun, model="c")
-    assert isinstance(talk.client.end, Failed)
+    assert isinstance(talk.client.end, TurnFailure)
     assert talk.client.end.why.startswith(why)
     assert not talk.client.has_prompted
 
@@ -120,7 +120,7 @@ def test_an_unavailable_model_is_never_replaced_by_another(begun: object, why: s
 def test_of_many_models_the_first_are_named() -> None:
     many = [{"modelId": f"m{number}"} for number in range(30)]
     end = prompted({**BEGUN, "models": {"availableModels": many}}, model="c").client.end
-    assert isinstance(end, Failed)
+    assert isinstance(end, TurnFailure)
     assert "m8, m9, …; " in end.why
 
 
@@ -150,29 +150,29 @@ def test_without_such_a_mode_the_work_continues_as_permissions_are_still_refused
 def test_the_result_is_what_was_said_last() -> None:
     talk = prompted().say("I will look.").update("tool_call", toolCallId="t", kind="read", title="a.txt")
     talk.say("It is ").update("usage_update", used=5, size=10).say("done.").answer({"stopReason": "end_turn"})
-    assert talk.client.end == Completed("It is done.")
+    assert talk.client.end == TurnCompletion("It is done.")
     assert talk.logs == ["read: a.txt"]
 
 
 def test_what_is_said_after_a_permission_is_another_message() -> None:
     talk = prompted().say("I will run it.")
     talk.permission(kind="execute")
-    assert talk.say("It ran.").answer({"stopReason": "end_turn"}).client.end == Completed("It ran.")
+    assert talk.say("It ran.").answer({"stopReason": "end_turn"}).client.end == TurnCompletion("It ran.")
 
 
 def test_what_comes_before_the_prompt_is_no_answer() -> None:
     talk = prompted(MODES, read_only=True).say("An old answer").answer({}).update("tool_call", toolCallId="t")
-    assert talk.answer({"stopReason": "end_turn"}).client.end == Completed("")
+    assert talk.answer({"stopReason": "end_turn"}).client.end == TurnCompletion("")
 
 
 def test_without_text_after_the_last_tool_the_earlier_text_counts() -> None:
     talk = prompted().say("I will write it.").update("tool_call", toolCallId="t")
-    assert talk.answer({"stopReason": "end_turn"}).client.end == Completed("I will write it.")
+    assert talk.answer({"stopReason": "end_turn"}).client.end == TurnCompletion("I will write it.")
 
 
 def test_a_turn_without_text_and_tools_is_a_failure() -> None:
     talk = prompted().say(" \n")
-    assert talk.answer({"stopReason": "end_turn"}).client.end == Failed(
+    assert talk.answer({"stopReason": "end_turn"}).client.end == TurnFailure(
         "Fake ended its turn without a word, and without having done anything"
     )
 
@@ -185,7 +185,7 @@ def test_another_conversation_is_not_listened_to() -> None:
     }
     assert talk.client.receive({"method": "session/update", "params": foreign_update}) == []
     assert talk.client.receive({"method": "something/else", "params": foreign_update}) == []
-    assert talk.answer({"stopReason": "end_turn"}).client.end == Completed("Mine.")
+    assert talk.answer({"stopReason": "end_turn"}).client.end == TurnCompletion("Mine.")
 
 
 def test_an_answer_to_nothing_is_passed_over() -> None:
@@ -196,7 +196,7 @@ def test_an_answer_to_nothing_is_passed_over() -> None:
 
 def test_after_the_end_nothing_is_heard() -> None:
     talk = prompted().say("Done.").answer({"stopReason": "end_turn"}).say("And more")
-    assert talk.client.end == Completed("Done.")
+    assert talk.client.end == TurnCompletion("Done.")
 
 
 def test_what_it_costs_is_known_while_it_works() -> None:
@@ -250,20 +250,20 @@ def test_a_turn_is_cancelled_and_its_end_is_waited_for() -> None:
     assert talk.client.end is None
     usage = {"totalTokens": 3, "inputTokens": 2, "outputTokens": 1}
     talk.answer({"stopReason": "cancelled", "usage": usage})
-    assert talk.client.end == Stopped()
+    assert talk.client.end == TurnCancellation()
     assert talk.client.spending.tokens is not None
 
 
 def test_a_turn_that_ends_in_an_error_when_it_is_cancelled_was_stopped() -> None:
     talk = prompted()
     talk.client.stop()
-    assert talk.refuse(code=-32603, message="aborted").client.end == Stopped()
+    assert talk.refuse(code=-32603, message="aborted").client.end == TurnCancellation()
 
 
 def test_before_the_prompt_there_is_nothing_to_cancel() -> None:
     talk = Played()
     assert talk.client.stop() == []
-    assert (talk.client.end, talk.client.waits_for) == (Stopped(), "initialize")
+    assert (talk.client.end, talk.client.waits_for) == (TurnCancellation(), "initialize")
 
 
 # --- whatever comes ---

@@ -1,9 +1,9 @@
 import pytest
 
 from weft.agents.acp.outcomes import (
-    Completed,
-    Failed,
     ServerError,
+    TurnCompletion,
+    TurnFailure,
     describe_sign_in,
     interpret_error,
     interpret_turn_end,
@@ -18,7 +18,7 @@ def ended(result: object, text: str = "Yes.", introduction: object = None) -> ob
 
 
 def test_the_end_of_a_turn_is_the_end_of_the_work() -> None:
-    assert ended({"stopReason": "end_turn"}) == Completed("Yes.")
+    assert ended({"stopReason": "end_turn"}) == TurnCompletion("Yes.")
 
 
 @pytest.mark.parametrize(
@@ -33,15 +33,15 @@ def test_the_end_of_a_turn_is_the_end_of_the_work() -> None:
     ],
 )
 def test_every_other_end_is_a_failure_that_is_distinguished(reason: object, why: str) -> None:
-    assert ended({"stopReason": reason}, "I will not.") == Failed(why)
+    assert ended({"stopReason": reason}, "I will not.") == TurnFailure(why)
 
 
 def test_an_answer_without_anything_in_it_is_no_end_of_work() -> None:
-    assert isinstance(ended(None), Failed)
+    assert isinstance(ended(None), TurnFailure)
 
 
 def test_a_refusal_without_text_is_a_refusal() -> None:
-    assert ended({"stopReason": "refusal"}, "") == Failed("the model refused to continue")
+    assert ended({"stopReason": "refusal"}, "") == TurnFailure("the model refused to continue")
 
 
 # --- goose ---
@@ -57,15 +57,15 @@ def test_an_error_that_goose_reports_in_prose_is_found(introduction: object) -> 
 
 def test_a_limit_of_goose_that_it_reports_in_prose_is_found() -> None:
     text = "I've reached the maximum number of actions I can do without user input."
-    assert ended({"stopReason": "end_turn"}, text, GOOSE) == Failed(text)
+    assert ended({"stopReason": "end_turn"}, text, GOOSE) == TurnFailure(text)
 
 
 def test_an_answer_of_goose_is_one() -> None:
-    assert ended({"stopReason": "end_turn"}, "Yes.", GOOSE) == Completed("Yes.")
+    assert ended({"stopReason": "end_turn"}, "Yes.", GOOSE) == TurnCompletion("Yes.")
 
 
 def test_what_another_agent_says_of_errors_is_its_work() -> None:
-    assert ended({"stopReason": "end_turn"}, SAID) == Completed(SAID)
+    assert ended({"stopReason": "end_turn"}, SAID) == TurnCompletion(SAID)
 
 
 # --- errors ---

@@ -6,7 +6,7 @@ import pytest
 
 from weft.agents.acp.client import Client, TurnBrief
 from weft.agents.acp.messages import LineDecoder, Noise, TooLong
-from weft.agents.acp.outcomes import Completed, ServerError
+from weft.agents.acp.outcomes import ServerError, TurnCompletion
 from weft.plan.prices import Usage
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -29,7 +29,7 @@ def test_there_is_one_of_each() -> None:
 
 @pytest.mark.parametrize("use", USES)
 def test_work_that_was_done_is_done(use: str) -> None:
-    assert replayed(f"{use}.good").end == Completed("Done: appended one line to hello.txt.")
+    assert replayed(f"{use}.good").end == TurnCompletion("Done: appended one line to hello.txt.")
 
 
 def test_what_it_cost_is_known_as_far_as_each_reports_it() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from weft.agents.acp.adapter import invoke
 from weft.agents.acp.choices import CAUTIOUS
 from weft.agents.acp.messages import LONGEST_LINE
-from weft.agents.acp.outcomes import Failed, interpret_turn_end
+from weft.agents.acp.outcomes import TurnFailure, interpret_turn_end
 from weft.plan.loader.load import load_plan
 from weft.ports.agent import AgentCall
 
@@ -28,7 +28,7 @@ def test_it_names_all_ends_of_a_turn() -> None:
     (row,) = [line for line in SECTION.splitlines() if line.startswith("| `refusal`")]
     for reason in row.split("|")[1].replace("`", "").split(","):
         end = interpret_turn_end("x", None, {"stopReason": reason.strip()}, "", did_nothing=False)
-        assert isinstance(end, Failed)
+        assert isinstance(end, TurnFailure)
         assert "for the reason" not in end.why
 
 

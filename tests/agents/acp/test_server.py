@@ -12,7 +12,14 @@ import pytest
 from agents.acp.benches import Bench, wait_until_gone
 from weft.agents.acp import server as servers
 from weft.agents.acp.client import Client, TurnBrief
-from weft.agents.acp.outcomes import Completed, End, Failed, ServerError, Stopped, Unavailable
+from weft.agents.acp.outcomes import (
+    End,
+    ServerError,
+    TurnCancellation,
+    TurnCompletion,
+    TurnFailure,
+    Unavailable,
+)
 from weft.agents.acp.server import Exchange, Server
 
 ENVIRON = {"PATH": os.environ["PATH"], "WEFT_RESULT": "r", "WEFT_SESSION": "s", "WEFT_FORK": "1", "X": "y"}
@@ -62,7 +69,7 @@ def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
 
 
 def test_a_talk_from_its_beginning_to_its_end(held: Held) -> None:
-    assert held.hold() == Completed("Done.")
+    assert held.hold() == TurnCompletion("Done.")
     assert [message["method"] for message in held.heard()] == ["initialize", "session/new", "session/prompt"]
 
 
@@ -71,7 +78,7 @@ def test_a_prompt_of_megabytes_gets_through_to_a_server_that_writes_first(held: 
     prompt = "x" * 3_000_000
     held.client = Client(TurnBrief(server="`fake`", prompt=prompt, cwd="/"))
     much = {"text": "loading …" * 100 + "\n", "times": 3_000}
-    assert held.hold(start=[{"write_much": much}]) == Completed("Done.")
+    assert held.hold(start=[{"write_much": much}]) == TurnCompletion("Done.")
     assert held.heard()[-1]["params"]["prompt"][0]["text"] == prompt
 
 
@@ -79,7 +86,7 @@ def test_what_is_no_message_is_passed_over_and_reported_a_few_times(
     held: Held, capfd: pytest.CaptureFixture[str]
 ) -> None:
     much = {"text": "{loading\x1b[31m\n", "times": 100}
-    assert held.hold(start=[{"write": "\n\n"}, {"write_much": much}]) == Completed("Done.")
+    assert held.hold(start=[{"write": "\n\n"}, {"write_much": much}]) == TurnCompletion("Done.")
     assert capfd.readouterr().err == "no message: {loading\n" * 20
 
 
@@ -95,13 +102,13 @@ def test_what_it_asks_is_answered(held: Held) -> None:
     params = {"sessionId": "s1", "toolCall": {"toolCallId": "t"}, "options": options}
     ask = {"ask": {"method": "session/request_permission", "params": params}}
     ended = [{"write": '{"id": 3, "result": {"stopReason": "end_turn"}}\n'}]
-    assert held.hold(session_prompt=[{"say": "Hm."}, ask], answer=ended) == Completed("Hm.")
+    assert held.hold(session_prompt=[{"say": "Hm."}, ask], answer=ended) == TurnCompletion("Hm.")
     assert held.heard()[-1]["result"] == {"outcome": {"outcome": "selected", "optionId": "yes"}}
 
 
 def test_private_variables_are_not_passed_to_it(held: Held) -> None:
     code = "env >seen; cat >/dev/null"
-    assert isinstance(held.run(["/bin/sh", "-c", f"exec >&-; {code}"]), Failed)
+    assert isinstance(held.run(["/bin/sh", "-c", f"exec >&-; {code}"]), TurnFailure)
     variables = (held.work / "seen").read_text().splitlines()
     assert "X=y" in variables
     assert not [line for line in variables if line.startswith("WEFT_")]
@@ -115,7 +122,7 @@ LONG = {"text": "x" * 1_000_000, "times": 5}
 def test_news_that_are_too_long_are_passed_over(held: Held, capfd: pytest.CaptureFixture[str]) -> None:
     news = [{"write": '{"method": "session/update", "params": "'}, {"write_much": LONG}, {"write": '"}\n'}]
     usual = [{"say": "Done."}, {"result": {"stopReason": "end_turn"}}]
-    assert held.hold(session_prompt=[*news, *usual]) == Completed("Done.")
+    assert held.hold(session_prompt=[*news, *usual]) == TurnCompletion("Done.")
     message = "Fake wrote a line that is longer than 4,000,000 bytes; it was skipped\n"
     assert capfd.readouterr().err == message
 
@@ -124,7 +131,7 @@ def test_an_answer_that_is_too_long_is_the_end(held: Held) -> None:
     """The line never ends."""
     end = held.hold(initialize=[{"write": '{"id": 1, "result": "'}, {"write_much": LONG}])
     message = "`fake` wrote a line that is longer than 4,000,000 bytes, and so no message that can be read"
-    assert end == Failed(message)
+    assert end == TurnFailure(message)
 
 
 # --- it dies ---
@@ -139,16 +146,18 @@ OWED = "before it answered `session/prompt`"
             [{"complain": "one\n\x1b[31mHTTP 429\n"}, {"exit": 3}],
             ServerError("one HTTP 429", more=f" (Fake ended (exit code 3) {OWED})"),
         ),
-        ([{"exit": 3}], Failed(f"Fake ended (exit code 3) {OWED}: its work may be half done")),
+        ([{"exit": 3}], TurnFailure(f"Fake ended (exit code 3) {OWED}: its work may be half done")),
         (
             [{"complain": "bye\n"}, {"exit": 0}],
-            Failed(f"Fake ended (exit code 0) {OWED}: its work may be half done; it said: bye"),
+            TurnFailure(f"Fake ended (exit code 0) {OWED}: its work may be half done; it said: bye"),
         ),
         (
             [{"write": "usage: fake\n"}, {"kill": int(signal.SIGKILL)}],
-            Failed(f"Fake ended (killed by SIGKILL) {OWED}: its work may be half done; it said: usage: fake"),
+            TurnFailure(
+                f"Fake ended (killed by SIGKILL) {OWED}: its work may be half done; it said: usage: fake"
+            ),
         ),
-        ([{"exit": 127}], Failed(f"Fake ended (exit code 127) {OWED}: its work may be half done")),
+        ([{"exit": 127}], TurnFailure(f"Fake ended (exit code 127) {OWED}: its work may be half done")),
     ],
 )
 def test_a_server_that_dies_is_reported_with_its_last_words(
@@ -172,7 +181,7 @@ def test_the_last_words_of_the_dead_are_read_to_their_end(
 
 def test_what_it_said_before_it_died_counts(held: Held) -> None:
     actions = [{"say": "Done."}, {"result": {"stopReason": "end_turn"}}, {"exit": 1}]
-    assert held.hold(session_prompt=actions) == Completed("Done.")
+    assert held.hold(session_prompt=actions) == TurnCompletion("Done.")
 
 
 def test_a_program_that_a_shell_does_not_find_is_named(held: Held) -> None:
@@ -186,7 +195,7 @@ def test_a_server_that_closes_its_output_is_ended(held: Held, monkeypatch: pytes
     monkeypatch.setattr(servers, "PATIENCE", 0.01)
     end = held.hold(initialize=[{"close": 1}], deaf=True)
     why = "`fake` closed its standard output before it answered `initialize`: its work may be half done"
-    assert end == Failed(why)
+    assert end == TurnFailure(why)
 
 
 # --- ends ---
@@ -197,7 +206,7 @@ def test_a_server_that_does_not_end_is_killed_with_what_it_started(
 ) -> None:
     monkeypatch.setattr(servers, "PATIENCE", 0.01)
     usual = [{"say": "Done."}, {"result": {"stopReason": "end_turn"}}]
-    assert held.hold(start=[{"child": "child"}], deaf=True, session_prompt=usual) == Completed("Done.")
+    assert held.hold(start=[{"child": "child"}], deaf=True, session_prompt=usual) == TurnCompletion("Done.")
     wait_until_gone(int((held.work / "child").read_text()))
 
 
@@ -206,7 +215,7 @@ def test_a_turn_is_cancelled_and_what_it_cost_is_heard(held: Held) -> None:
     ended = {"id": 3, "result": {"stopReason": "cancelled", "usage": usage}}
     cancelled = [{"write": f"{ended}\n".replace("'", '"')}]
     end = held.hold(held.stop_when("session/prompt"), session_prompt=[], session_cancel=cancelled)
-    assert end == Stopped()
+    assert end == TurnCancellation()
     assert held.client.spending.tokens is not None
 
 
@@ -214,11 +223,11 @@ def test_a_turn_that_is_not_ended_when_it_is_cancelled_is_not_waited_for(
     held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(servers, "PATIENCE", 0.01)
-    assert held.hold(held.stop_when("session/prompt"), session_prompt=[], deaf=True) == Stopped()
+    assert held.hold(held.stop_when("session/prompt"), session_prompt=[], deaf=True) == TurnCancellation()
 
 
 def test_a_server_that_never_answers_can_be_left(held: Held) -> None:
     """It is there, and says something else."""
     changed = held.stop_when("initialize")
-    assert held.hold(changed, start=[{"write": "hello\n"}], initialize=[]) == Stopped()
+    assert held.hold(changed, start=[{"write": "hello\n"}], initialize=[]) == TurnCancellation()
     assert held.client.waits_for == "initialize"

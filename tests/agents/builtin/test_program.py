@@ -81,7 +81,7 @@ class Bench:
         return self.end(self.start(scenario, *args, api=api, **more))
 
     def asked(self) -> tuple[RecordedRequest, ...]:
-        return self.server.asked()
+        return self.server.requests()
 
 
 def tool(name: str, **arguments: Any) -> dict[str, Any]:

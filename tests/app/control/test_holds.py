@@ -10,7 +10,7 @@ import pytest
 from app.books import Written, started, written
 from app.run_stories import group, slices
 from stored_events import make_event
-from weft.app.control.holds import chosen, chosen_now, held, paused, subplans
+from weft.app.control.holds import chosen, chosen_now, held, paused_subplans, subplans
 from weft.app.run.merge import PendingMerges, merge
 from weft.app.views.rows import HeldWork
 from weft.app.views.run_fold import RunFold
@@ -259,10 +259,10 @@ def test_what_is_paused_is_named_if_it_is_still_held(written_run: Written) -> No
     )
     with written_run.opened() as recorded_run:
         wanted = held(recorded_run)
-        assert paused(recorded_run, wanted) == []
+        assert paused_subplans(recorded_run, wanted) == []
     written_run.tell(says("", "pause"), becomes("store/disk", "failed"))
     with written_run.opened() as recorded_run:
-        assert paused(recorded_run, wanted) == ["cli"]
+        assert paused_subplans(recorded_run, wanted) == ["cli"]
 
 
 # Completed parts

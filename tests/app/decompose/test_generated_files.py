@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.app.decompose.generated_files import is_packed, is_signed, is_squeezed, marked
+from weft.app.decompose.generated_files import is_packed, is_signed, is_squeezed, marked_files
 from workspaces.git.repositories import commit, repository
 
 
@@ -40,4 +40,4 @@ def test_attributes_say_what_is_generated_or_comes_from_elsewhere(tmp_path: Path
     attributes = "a/** linguist-generated\nb linguist-vendored=true\nc linguist-generated=false\n"
     git = repository(tmp_path / "r")
     commit(git, {".gitattributes": attributes, "a/x": "", "a/\ny": "", "b": "", "c": ""})
-    assert marked(git) == {"a/x", "a/\ny", "b"}
+    assert marked_files(git) == {"a/x", "a/\ny", "b"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.privileges import open_to_all, without_privileges
-from weft.app.decompose.source_files import SourceFiles, UnreadFile, files_below, walked
+from weft.app.decompose.source_files import SourceFiles, UnreadFile, files_below, walk_files
 from weft.decompose.references.signals import Source
 from weft.errors import InputError
 
@@ -124,7 +124,7 @@ NAMES = [
 def test_any_name_is_a_name(repository: Path) -> None:
     for name in NAMES:
         (repository / name).touch()
-    assert sorted(walked(repository / ".")) == sorted(walked(repository))
+    assert sorted(walk_files(repository / ".")) == sorted(walk_files(repository))
     git(repository, "add", "--all")
     found = below(repository)
     assert found.paths == tuple(sorted(NAMES))
@@ -144,7 +144,7 @@ def test_symbolic_links_are_files_and_loops_do_no_harm(tmp_path: Path) -> None:
 
 def test_a_folder_that_goes_away_while_we_look_is_nothing(tmp_path: Path) -> None:
     write(tmp_path, a=b"", b__c=b"")
-    found = walked(tmp_path)
+    found = walk_files(tmp_path)
     assert next(found) == "a"
     shutil.rmtree(tmp_path / "b")
     assert list(found) == []

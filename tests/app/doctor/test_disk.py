@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.doctor.patients import LANDS, Patient
-from weft.app.doctor.disk import kind_of, sized
+from weft.app.doctor.disk import kind_of, size_words
 from weft.app.doctor.findings import FindingState
 
 LOTS = 1 << 62
@@ -91,7 +91,7 @@ def test_many_logs_are_told_with_the_run_that_has_most(patient: Patient) -> None
     [(0, "0 bytes"), (1023, "1023 bytes"), (1024, "1.0 KiB"), (100 << 20, "100.0 MiB"), (5 << 40, "5.0 TiB")],
 )
 def test_sizes_are_short(count: int, text: str) -> None:
-    assert sized(count) == text
+    assert size_words(count) == text
 
 
 def test_the_kind_of_a_file_system_is_that_of_the_nearest_mount(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from e2e.repositories import Repository
-from weft.app.inspect.diffs import Diff, FileChange, find_diff, looked_at
+from weft.app.inspect.diffs import Diff, FileChange, find_diff, open_view
 from weft.app.record.journal import open_book
 from weft.errors import InputError
 
@@ -54,7 +54,7 @@ def refusal(repository: Repository, name: str | None, run: str | None = None) ->
 
 
 def changed(repository: Repository, name: str | None, run: str | None = None) -> dict[str, str]:
-    with looked_at(diff_of(repository, name, run)) as view:
+    with open_view(diff_of(repository, name, run)) as view:
         return {one.path: one.status for one in view.changes()}
 
 
@@ -87,7 +87,7 @@ def test_lines_are_counted_and_what_is_no_text_has_none(repository: Repository) 
         "subplans: [{id: a, steps: [{id: work, run: 'printf \"\\\\0\\n\" > b; echo 2 >> README'}]}]"
     )
     repository.run(waits=False)
-    with looked_at(diff_of(repository, "a")) as view:
+    with open_view(diff_of(repository, "a")) as view:
         assert view.changes() == [
             FileChange("README", "changed", 1, 0),
             FileChange("b", "added", None, None),
@@ -192,7 +192,7 @@ subplans: [{id: a, steps: [{id: work, run: "mkdir d; echo a > d/a; echo more >> 
 
 
 def test_what_is_not_committed_counts_too(at_work: Repository) -> None:
-    with looked_at(diff_of(at_work, "a")) as view:
+    with open_view(diff_of(at_work, "a")) as view:
         assert view.changes() == [
             FileChange("README", "deleted", 0, 1),
             FileChange("d/a", "added", 2, 0),
@@ -207,7 +207,7 @@ def test_to_look_changes_nothing(at_work: Repository) -> None:
     place = at_work.worktree("a")
     index = at_work.root / ".git" / "worktrees" / "a" / "index"
     before = (index.read_bytes(), at_work.git("status", "--porcelain", at=place))
-    with looked_at(diff_of(at_work, "a")) as view:
+    with open_view(diff_of(at_work, "a")) as view:
         view.plain()
         copy = Path(view.env["GIT_INDEX_FILE"])
         assert copy.exists()

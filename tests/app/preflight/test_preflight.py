@@ -366,7 +366,7 @@ def test_a_hook_for_notifications_that_is_not_there_is_a_warning(scene: Scene) -
 def test_all_that_is_refused_is_said_at_once(scene: Scene) -> None:
     text = "isolation: dir\nsandbox: bwrap\nsubplans: [{id: a, steps: [{id: s, run: nothing}]}]"
     with pytest.raises(InputError) as refused:
-        scene.look(text).required()
+        scene.look(text).require()
     assert [line.partition(":")[0] for line in refused.value.lines()] == ["error", "error"]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from weft.app.project.configuration import approval_request, configured, explained, files
+from weft.app.project.configuration import approval_request, configuration_of, explain_key, files
 from weft.errors import InputError
 from weft.plan.settings import SETTING_NAMES
 
@@ -29,12 +29,12 @@ def put(path: Path, text: str = "") -> None:
 
 
 def in_force(here: Path, environ: dict[str, str]) -> dict[str, tuple[Any, str]]:
-    found = configured(here, environ)
+    found = configuration_of(here, environ)
     return {row.name: (row.value, str(row.origin)) for row in (*found.settings(), *found.others())}
 
 
 def places(here: Path, name: str, environ: dict[str, str]) -> list[tuple[str, Any, str, bool]]:
-    found = explained(here, name, environ).places
+    found = explain_key(here, name, environ).places
     return [(one.row.name, one.row.value, str(one.row.origin), one.wins) for one in found]
 
 
@@ -66,7 +66,7 @@ def test_the_nearest_counts_and_says_where_it_is(here: Path, environ: dict[str, 
         "merge.mode": ("auto", ".weft/config.yaml:4"),
         "overlap": ("serialize", "~/.config/weft/config.yaml:3"),
     }
-    assert configured(here, environ).plan == "weft.yaml"
+    assert configuration_of(here, environ).plan == "weft.yaml"
 
 
 def test_agents_prices_and_others_stand_beside_the_settings(here: Path, environ: dict[str, str]) -> None:
@@ -94,7 +94,7 @@ def test_a_setting_is_explained_with_all_who_set_it(here: Path, environ: dict[st
     put(here / ".weft" / "config.yaml", "retries: 4\n")
     put(here / "weft.yml", PLAN.format("retries: 3\n"))
     environ["WEFT_RETRIES"] = "6"
-    found = explained(here, "retries", environ)
+    found = explain_key(here, "retries", environ)
     assert (found.name, found.key.name, found.variable) == ("retries", "retries", "WEFT_RETRIES")
     assert places(here, "retries", environ) == [
         ("retries", 3, "weft.yml:4", True),
@@ -110,7 +110,7 @@ def test_a_default_that_depends_on_the_place_is_told_once(here: Path, environ: d
 
 def test_a_part_of_a_setting_is_one_too(here: Path, environ: dict[str, str]) -> None:
     environ["WEFT_MERGE_MODE"] = "manual"
-    assert explained(here, "merge.mode", environ).variable == "WEFT_MERGE_MODE"
+    assert explain_key(here, "merge.mode", environ).variable == "WEFT_MERGE_MODE"
     assert places(here, "merge.mode", environ) == [
         ("merge.mode", "manual", "WEFT_MERGE_MODE", True),
         ("merge.mode", "confirm", "default", False),
@@ -120,7 +120,7 @@ def test_a_part_of_a_setting_is_one_too(here: Path, environ: dict[str, str]) -> 
 def test_agents_are_explained_one_by_one(here: Path, environ: dict[str, str]) -> None:
     put(here / "weft.yaml", PLAN.format("agents: {a: {use: aider}}\n"))
     put(here / ".weft" / "config.yaml", "agents: {a: {use: pi}, b: {use: codex}}\n")
-    assert explained(here, "agents", environ).variable is None
+    assert explain_key(here, "agents", environ).variable is None
     assert places(here, "agents", environ) == [
         ("agents.a", {"use": "aider"}, "weft.yaml:4", True),
         ("agents.a", {"use": "pi"}, ".weft/config.yaml:1", False),
@@ -141,7 +141,7 @@ def test_an_unknown_name_is_told_with_the_nearest(
     here: Path, environ: dict[str, str], name: str, hint: str
 ) -> None:
     with pytest.raises(InputError) as caught:
-        explained(here, name, environ)
+        explain_key(here, name, environ)
     assert str(caught.value) == f"there is no setting {name!r}{hint}"
 
 

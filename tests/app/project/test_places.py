@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.app.project.places import IGNORED, Places, absolute, project_of, used_project
+from weft.app.project.places import IGNORED, Places, absolute, find_used_project, project_of
 from weft.errors import InputError, WeftError
 
 
@@ -72,12 +72,12 @@ def test_only_a_project_with_a_journal_has_been_used(tmp_path: Path) -> None:
     (tmp_path / ".weft" / "weft.db").touch()
     inner = tmp_path / "inner"
     (inner / ".weft").mkdir(parents=True)
-    assert used_project(inner).project == tmp_path
+    assert find_used_project(inner).project == tmp_path
     (tmp_path / ".weft" / "weft.db").unlink()
     with pytest.raises(
         InputError, match=f"nothing has been run in {inner} yet; to write a plan, type: weft init"
     ):
-        used_project(inner)
+        find_used_project(inner)
 
 
 def test_a_directory_that_was_deleted_under_our_feet_is_told(
@@ -98,14 +98,14 @@ def test_from_a_worktree_that_is_elsewhere_the_project_is_that_of_its_repository
     (main / ".weft" / "weft.db").touch()
     (elsewhere / "src").mkdir(parents=True)
     (elsewhere / ".git").write_text(f"gitdir: {main}/.git/worktrees/elsewhere\n")
-    assert used_project(elsewhere / "src").project == main
+    assert find_used_project(elsewhere / "src").project == main
 
 
 @pytest.mark.parametrize("said", ["gitdir: ../.git/modules/x\n", "nonsense", b"\xff"])
 def test_what_else_a_git_file_says_leads_nowhere(tmp_path: Path, said: str | bytes) -> None:
     (tmp_path / ".git").write_bytes(said if isinstance(said, bytes) else said.encode())
     with pytest.raises(InputError, match="nothing has been run"):
-        used_project(tmp_path)
+        find_used_project(tmp_path)
 
 
 def test_a_directory_that_cannot_be_written_to_is_refused() -> None:

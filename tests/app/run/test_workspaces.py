@@ -36,7 +36,7 @@ def new(folder: Path, isolation: str, other: str = "", **more: Any) -> RunWorksp
     found = Preflight(findings=())
     if isolation == "worktree":
         state = examine_repository(plan_of(isolation, other), folder, surroundings(folder.parent))
-        found = Preflight(findings=state.findings, state=state).required()
+        found = Preflight(findings=state.findings, state=state).require()
     return workplaces(folder, isolation, other).new(found, **more)
 
 

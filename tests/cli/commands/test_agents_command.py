@@ -15,7 +15,7 @@ from app.programs import Programs
 from weft.app.agents.question import AgentReply
 from weft.cli.live import probe_progress
 from weft.cli.main import cli
-from weft.cli.text.agents import probed_data, probed_lines
+from weft.cli.text.agents import probe_data, probe_lines
 from weft.engine.messages.facts import StepOutcome
 from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.model import Agent
@@ -206,12 +206,12 @@ def test_seconds_tokens_cost_and_limits_are_told() -> None:
         ),
         AgentReply(agent=Agent(name="third", use="pi"), how=None, message="no model"),
     ]
-    assert [*probed_lines(told, ())] == [
+    assert [*probe_lines(told, ())] == [
         "one    answered   in 3.1 s, 1,050 tokens, <$0.01",
         "other  no answer  too many; limited until 2027-01-15T08:00:00Z",
         "third  no answer  no model",
     ]
-    data: Any = probed_data(told, ())
+    data: Any = probe_data(told, ())
     one, other, third = data["agents"]
     assert (one["cost_usd"], one["seconds"], one["tokens"], one["answer"]) == (0.00375, 3.14, 1_050, "ready")
     assert (other["outcome"], other["until"]) == ("limited", 1_800_000_000.0)
@@ -225,7 +225,7 @@ class Terminal(io.StringIO):
 
 def test_on_a_terminal_it_says_for_whom_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
-    with probe_progress._watching(["one", "other"]) as has_ended:
+    with probe_progress._show_progress(["one", "other"]) as has_ended:
         has_ended("one")
         has_ended("other")
     lines = [line.rstrip() for line in terminal.getvalue().split("\r")]

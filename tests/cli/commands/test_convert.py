@@ -13,7 +13,7 @@ from inline_snapshot import snapshot
 from weft.app.inspect import plan_conversion
 from weft.cli.commands.convert import SYSTEMS
 from weft.cli.main import cli
-from weft.plan.convert import Converted, System
+from weft.plan.convert import ConvertedPlan, System
 from weft.plan.loader.load import load_plan
 
 BRUNCH = """\
@@ -169,7 +169,9 @@ def test_an_input_that_makes_no_sense_gives_no_plan(folder: Path) -> None:
 @pytest.fixture
 def _unfinished(monkeypatch: pytest.MonkeyPatch) -> None:
     """A conversion whose result would not pass: none is known."""
-    monkeypatch.setattr(plan_conversion, "convert", lambda *_, **__: Converted(text="weft: 2\n", notes=()))
+    monkeypatch.setattr(
+        plan_conversion, "convert", lambda *_, **__: ConvertedPlan(text="weft: 2\n", notes=())
+    )
 
 
 @pytest.mark.usefixtures("_unfinished")

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from weft.app.decompose.decompose import Proposal
 from weft.app.decompose.source_files import UnreadFile
 from weft.cli.main import cli
-from weft.cli.text.decompose import part_data, part_lines, summary_lines, watching
+from weft.cli.text.decompose import part_data, part_lines, show_progress, summary_lines
 from weft.decompose.model import Part
 
 
@@ -190,7 +190,7 @@ class Terminal(io.StringIO):
 def test_on_a_terminal_it_is_said_what_is_done_once_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weft.cli.output.PROGRESS_AFTER", -1.0)
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
-    with watching(as_json=False) as watch:
+    with show_progress(as_json=False) as watch:
         watch("reading")
         watch("on")
     assert terminal.getvalue() == "\rreading\ron     \r  \r"
@@ -205,7 +205,7 @@ def test_what_is_quick_or_for_programs_is_not_announced(
 ) -> None:
     monkeypatch.setattr("weft.cli.output.PROGRESS_AFTER", after)
     monkeypatch.setattr(sys, "stderr", stream)
-    with watching(as_json=as_json) as watch:
+    with show_progress(as_json=as_json) as watch:
         watch("reading")
     assert stream.getvalue() == ""
 

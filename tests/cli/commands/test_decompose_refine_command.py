@@ -18,7 +18,7 @@ from cli.running import KEPT, WEFT
 from hosts.places import is_alive
 from weft.cli.main import cli
 from weft.cli.output import note
-from weft.cli.text.decompose import watching
+from weft.cli.text.decompose import show_progress
 from weft.plan.loader.load import load_plan
 from weft.testing.models.script import rules_of
 from weft.testing.models.server import ModelServer
@@ -142,9 +142,9 @@ def test_the_agent_gets_no_tool_to_change_anything(project: Project, server: Mod
         "renamed": 1,
         "worded": 1,
     }
-    assert {asked.model for asked in server.asked()} == {"other"}
+    assert {asked.model for asked in server.requests()} == {"other"}
     assert not {"shell", "write_file", "edit_file"} & {
-        tool for asked in server.asked() for tool in asked.tools
+        tool for asked in server.requests() for tool in asked.tools
     }
     assert project.written() == ["src", "weft.yaml"]
 
@@ -242,7 +242,7 @@ def test_on_a_terminal_the_line_of_progress_makes_room_for_what_is_said(
 ) -> None:
     monkeypatch.setattr("weft.cli.output.PROGRESS_AFTER", -1.0)
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
-    with watching(as_json=False) as watch:
+    with show_progress(as_json=False) as watch:
         watch("splitting")
         watch("")
         note("asking claude")

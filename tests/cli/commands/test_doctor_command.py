@@ -195,7 +195,7 @@ class Terminal(io.StringIO):
 def test_on_a_terminal_it_says_what_it_is_at_if_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weft.cli.output.PROGRESS_AFTER", -1.0)
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
-    with command._watching() as watch:
+    with command._show_progress() as watch:
         watch("git-locks")
     assert terminal.getvalue().startswith("\rchecking: git-locks")
     assert terminal.getvalue().endswith("\r")
@@ -204,7 +204,7 @@ def test_on_a_terminal_it_says_what_it_is_at_if_that_takes_long(monkeypatch: pyt
 def test_what_is_quick_is_not_announced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weft.cli.output.PROGRESS_AFTER", 3600.0)
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
-    with command._watching() as watch:
+    with command._show_progress() as watch:
         watch("git-locks")
     assert terminal.getvalue() == ""
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.cli.terminal import cells, unpainted
+from weft.cli.terminal import cells, strip_escapes
 from weft.cli.wording.cells import Style
 
 STYLE = Style()
@@ -85,4 +85,4 @@ def test_what_the_terminal_cannot_write_is_replaced() -> None:
 def test_paint_is_put_on_only_where_there_are_colours_and_something_to_paint() -> None:
     assert STYLE.paint("x", "red") == "\x1b[31mx\x1b[0m"
     assert [STYLE.paint("x", ""), STYLE.paint("", "red"), PLAIN.paint("x", "red")] == ["x", "", "x"]
-    assert unpainted(STYLE.paint("x", "bold")) == "x"
+    assert strip_escapes(STYLE.paint("x", "bold")) == "x"

@@ -14,7 +14,7 @@ from app.run_stories import Story, group, slices
 from cli.small_terminal import SmallTerminal
 from weft.cli.live.keyboard import no_echo
 from weft.cli.live.screen import Screen, screen, size_of
-from weft.cli.terminal import cells, unpainted
+from weft.cli.terminal import cells, strip_escapes
 from weft.cli.wording.cells import Style, style_of
 
 NO_COLOURS = Style(colours=False)
@@ -581,8 +581,8 @@ def test_a_picture_is_never_larger_than_the_terminal(happenings, width, height, 
                 story.view.note_output(path, "code", text)
     lines = screen(story.view, story.at, width, height, Style(unicode=unicode))
     assert len(lines) <= height
-    assert max(cells(unpainted(line)) for line in lines) <= width
-    assert all(unpainted(line).isprintable() for line in lines)
+    assert max(cells(strip_escapes(line)) for line in lines) <= width
+    assert all(strip_escapes(line).isprintable() for line in lines)
 
 
 # Drawing

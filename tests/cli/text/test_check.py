@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from plan.small_plans import compiled
 from weft.app.check.eligibility_rules import BlockKind, Eligibility, Eligible, Ineligible
 from weft.app.history.ceiling_use import CeilingUse, EarlierRuns
-from weft.cli.terminal import folded
+from weft.cli.terminal import wrap_lines
 from weft.cli.text.check import check_lines
 from weft.cli.text.sections import LABEL
 from weft.engine.messages.facts import EarlierSpending
@@ -60,7 +60,7 @@ def report(*subplans: dict[str, Any], **plan: Any) -> CheckReport:
 
 
 def lines(report: CheckReport, *, verbose: bool = False, width: int | None = None) -> list[str]:
-    return list(folded(check_lines(report, before_any_run(report), verbose=verbose), width))
+    return list(wrap_lines(check_lines(report, before_any_run(report), verbose=verbose), width))
 
 
 def before_any_run(report: CheckReport) -> Eligibility:

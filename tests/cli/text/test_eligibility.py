@@ -4,7 +4,7 @@ from inline_snapshot import snapshot
 
 from app.pasts import a_group, a_plan, a_slice
 from weft.app.check.eligibility_rules import Facts, UnlandedResult, judge
-from weft.cli.terminal import folded
+from weft.cli.terminal import wrap_lines
 from weft.cli.text.eligibility import eligibility_lines
 from weft.plan.compile.compile import compile_plan
 from weft.plan.compile.plan_net import CompiledPlan
@@ -22,7 +22,7 @@ STORE = UnlandedResult(path="store", branch="weft/tried/store", command="weft me
 
 def lines(plan: CompiledPlan, *, verbose: bool = False, **facts: object) -> list[str]:
     found = judge(plan, Facts(**facts))  # type: ignore[arg-type]
-    return list(folded(eligibility_lines(found, verbose=verbose), None))
+    return list(wrap_lines(eligibility_lines(found, verbose=verbose), None))
 
 
 def test_before_anything_is_run() -> None:

@@ -11,7 +11,7 @@ from weft.app.views.landing_places import VERIFY_FAILED
 from weft.app.views.push import PushState
 from weft.app.views.rows import Rejection
 from weft.app.views.signals import ConflictAhead, FailedVerify, OutsideWarning, UsageLimit
-from weft.cli.terminal import folded
+from weft.cli.terminal import wrap_lines
 from weft.cli.text.status import MOST_ROWS, data, lines, worktrees_of
 from weft.cli.text.status_next import next_commands
 from weft.cli.wording.cells import Style
@@ -139,7 +139,7 @@ def test_what_waits_for_an_answer_does_not_run_unless_another_step_does() -> Non
 
 def test_a_command_to_type_is_not_broken() -> None:
     one = view(row("a-slice-with-a-long-name", "failed", message="x", has_output=True), state="failed")
-    lines = [line for line in folded(shown(one), 40) if line.startswith("weft logs")]
+    lines = [line for line in wrap_lines(shown(one), 40) if line.startswith("weft logs")]
     assert lines == ["weft logs a-slice-with-a-long-name"]
 
 

@@ -59,7 +59,7 @@ def test_risks_are_reported_with_what_is_behind_them_within_groups_and_at_the_to
 def test_a_question_says_the_goal_the_limits_and_what_may_be_answered() -> None:
     tree = small_tree()
     text = asked(tree, goal=" Fix {all}\nof it ")
-    assert "The goal of the change:\nMend {all}\nof it\n\n" in text
+    assert "The goal of the change:\nFix {all}\nof it\n\n" in text
     assert f"{json.dumps(SCHEMA)}\n" in text
     assert "fewer than 2 files, nor more than 4 files or 1,000 tokens" in text
 

@@ -13,7 +13,7 @@ from weft.decompose.invariants import find_violations
 from weft.decompose.model import Limits, Part, Signals
 from weft.decompose.parts import decompose
 from weft.decompose.refinement.questions import Questions, QuestionScope, part_paths
-from weft.decompose.refinement.tree import Refined, Refining, Refused
+from weft.decompose.refinement.tree import RefinedTree, RejectedAnswer, TreeRefiner
 
 
 def words(part: str, **given: str) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def part_at(whole: Part, path: str) -> Part:
 
 def test_an_empty_answer_changes_nothing() -> None:
     tree = small_tree()
-    assert tree.refined({}) == Refined(whole=tree.whole, renamed=0, worded=0, moved=0)
+    assert tree.refined({}) == RefinedTree(whole=tree.whole, renamed=0, worded=0, moved=0)
 
 
 def test_a_new_id_is_that_in_dependencies_and_risks_too() -> None:
@@ -118,8 +118,8 @@ def test_a_leaf_that_has_more_files_than_the_limit_may_get_smaller() -> None:
 
 def test_questions_about_parts_of_the_tree_leave_the_rest_alone() -> None:
     tree = small_tree()
-    refined = tree.refining.refined(tree.whole, QuestionScope(groups=("store",)), words("store", id="base"))
-    assert isinstance(refined, Refined)
+    refined = tree.refining.refine(tree.whole, QuestionScope(groups=("store",)), words("store", id="base"))
+    assert isinstance(refined, RefinedTree)
     assert refined.whole.parts[0].parts == tree.whole.parts[0].parts
 
 
@@ -197,10 +197,10 @@ def test_a_leaf_that_is_too_large_must_not_get_larger() -> None:
 def test_what_a_question_is_not_about_cannot_be_named_nor_moved() -> None:
     tree = small_tree()
     scope = QuestionScope(subtrees=("store",))
-    refused = tree.refining.refined(
+    refused = tree.refining.refine(
         tree.whole, scope, words("cli", id="x") | moves(c_1="store/sql", s_m1="cli")
     )
-    assert refused == Refused(
+    assert refused == RejectedAnswer(
         (
             "part cli does not exist here; there are store, store/model, store/sql",
             "there is no file c/1 in these parts",
@@ -210,8 +210,8 @@ def test_what_a_question_is_not_about_cannot_be_named_nor_moved() -> None:
 
 def test_an_id_must_differ_from_those_that_are_not_asked_about_too() -> None:
     tree = small_tree()
-    refused = tree.refining.refined(tree.whole, QuestionScope(subtrees=("cli",)), words("cli", id="store"))
-    assert refused == Refused(("two parts beside each other would be called store",))
+    refused = tree.refining.refine(tree.whole, QuestionScope(subtrees=("cli",)), words("cli", id="store"))
+    assert refused == RejectedAnswer(("two parts beside each other would be called store",))
 
 
 def test_of_very_many_parts_not_all_are_named() -> None:
@@ -259,15 +259,15 @@ def valid_moves(draw: st.DrawFn, whole: Part) -> Any:
 def test_whatever_is_answered_is_refused_or_gives_a_tree_in_which_all_holds(
     data: st.DataObject, files: Signals, limits: Limits, most_bytes: int
 ) -> None:
-    whole, refining = decompose(files, limits), Refining(files, limits)
+    whole, refining = decompose(files, limits), TreeRefiner(files, limits)
     for scope in Questions(files, limits, "g", most_bytes=most_bytes).scopes(whole)[:3]:
         assert scope.parts(whole)
         answer = data.draw(likely_answers(whole) | valid_moves(whole) | ANSWERS)
-        result = refining.refined(whole, scope, answer)
-        faults = result.faults if isinstance(result, Refused) else ()
-        assert isinstance(result, Refused) is bool(faults)
+        result = refining.refine(whole, scope, answer)
+        faults = result.faults if isinstance(result, RejectedAnswer) else ()
+        assert isinstance(result, RejectedAnswer) is bool(faults)
         assert all(fault.isprintable() for fault in faults)
-        whole = result.whole if isinstance(result, Refined) else whole
+        whole = result.whole if isinstance(result, RefinedTree) else whole
     assert [*find_violations(whole, files, limits)] == []
 
 
@@ -282,8 +282,8 @@ def test_exchanges_of_files_are_taken(data: st.DataObject, files: Signals, limit
     )
     (scope,) = Questions(files, roomy, "g").scopes(whole)
     answer = data.draw(valid_moves(whole))
-    result = Refining(files, roomy).refined(whole, scope, answer)
-    assert isinstance(result, Refined), result
+    result = TreeRefiner(files, roomy).refine(whole, scope, answer)
+    assert isinstance(result, RefinedTree), result
     assert sorted(len(leaf.files) for leaf in result.whole.leaves()) == sorted(
         len(leaf.files) for leaf in whole.leaves()
     )

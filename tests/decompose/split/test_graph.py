@@ -61,7 +61,7 @@ CHAIN = files("a/1", "a/2", "b/1", "b/2", uses=(("a/1", "a/2"), ("a/2", "b/1"), 
 
 
 def test_joined_files_are_one_node_and_what_is_between_them_is_inside() -> None:
-    graph = build_graph(CHAIN, Limits(max_files_per_subplan=10)).joined([[0, 1], [2], [3]])
+    graph = build_graph(CHAIN, Limits(max_files_per_subplan=10)).contract([[0, 1], [2], [3]])
     assert (graph.paths, graph.files, graph.tokens) == (["a/1", "b/1", "b/2"], [2, 1, 1], [200, 100, 100])
     assert (graph.loads, graph.inside) == ([200_000, 100_000, 100_000], [24, 0, 0])
     assert weights(graph) == {(0, 1): 24, (1, 0): 24, (1, 2): 24, (2, 1): 24}
@@ -69,12 +69,12 @@ def test_joined_files_are_one_node_and_what_is_between_them_is_inside() -> None:
 
 def test_joining_twice_is_joining_once() -> None:
     graph = build_graph(CHAIN, Limits())
-    assert graph.joined([[0, 1], [2], [3]]).joined([[0], [1, 2]]) == graph.joined([[0, 1], [2, 3]])
+    assert graph.contract([[0, 1], [2], [3]]).contract([[0], [1, 2]]) == graph.contract([[0, 1], [2, 3]])
 
 
 def test_coupling_is_the_same_for_files_and_for_files_that_are_joined() -> None:
     graph = build_graph(CHAIN, Limits())
-    joined = graph.joined([[0, 1], [2], [3]])
+    joined = graph.contract([[0, 1], [2], [3]])
     assert measure_coupling(joined, [[0], [1, 2]]) == measure_coupling(graph, [[0, 1], [2, 3]])
     assert measure_coupling(joined, [[0], [1, 2]]).cut == pytest.approx(1 / 3)
 

@@ -73,7 +73,7 @@ def test_a_move_brings_others_after_it() -> None:
 
 def test_a_knot_moves_as_a_whole_or_not() -> None:
     files = graph(7, (0, 1), (1, 0), (0, 4), (0, 5), (1, 4), (1, 5), (4, 5), (5, 4))
-    knotted = files.joined([[0, 1], [2], [3], [4], [5], [6]])
+    knotted = files.contract([[0, 1], [2], [3], [4], [5], [6]])
     assert move_nodes(knotted, [[0, 1, 2], [3, 4, 5]], LIMITS) == [[1, 2], [0, 3, 4, 5]]
     tight = Limits(min_files_per_subplan=1, max_files_per_subplan=4)
     assert move_nodes(knotted, [[0, 1, 2], [3, 4, 5]], tight) == [[0, 1, 2], [3, 4, 5]]

@@ -44,7 +44,7 @@ def test_the_last_one_is_small_if_all_files_are_too_few() -> None:
 
 
 def test_a_node_counts_as_many_files_as_are_in_it() -> None:
-    graph = build_graph(files("a", "b", "c"), Limits()).joined([[0, 1], [2]])
+    graph = build_graph(files("a", "b", "c"), Limits()).contract([[0, 1], [2]])
     assert joined(graph, [[0], [1]], 1) == [[0], [1]]
     assert joined(graph, [[0], [1]], 2) == [[0, 1]]
 

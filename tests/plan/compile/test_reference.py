@@ -16,7 +16,7 @@ from weft.net.verdict import Answer
 from weft.plan.compile.parts import Role, Shape
 from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.model import Nested, Pipeline, Step
-from weft.plan.pipelines.unroll import Unrolled
+from weft.plan.pipelines.unroll import RunCounts
 from weft.plan.proof.prove import prove
 
 ROW = 1
@@ -111,7 +111,7 @@ def test_each_step_has_as_many_attempts_as_it_can_run_by_the_arithmetic_of_loops
     compiled_plan = compiled(text)
     plan_ = compiled_plan.plan
     steps = plan_.pipeline_of(ROW).steps
-    unrolled = Unrolled(
+    unrolled = RunCounts(
         pipelines=plan_.pipelines,
         retries=plan_.scopes[ROW].settings.retries,
         verifies=bool(plan_.subplans[ROW].verify),

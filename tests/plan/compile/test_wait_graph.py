@@ -10,7 +10,7 @@ from weft.net.explore import explore
 from weft.net.game import TokenGame
 from weft.plan.compile.parts import Role
 from weft.plan.compile.plan_net import CompiledPlan
-from weft.plan.compile.wait_graph import Wiring, wiring
+from weft.plan.compile.wait_graph import Wiring, wiring_of
 from weft.plan.order.outline import ROOT, Outline
 
 
@@ -76,13 +76,13 @@ def test_the_wires_make_exactly_the_order_of_the_plan(outline, data):
     groups = [row for row in rows if not outline.is_leaf(row) and outline.sizes[row] == 1]
     for empty in groups:  # the language has none
         outline.leaves[empty] = True
-    wires = wiring(outline, [()] * len(outline.paths), sorted(landings))
+    wires = wiring_of(outline, [()] * len(outline.paths), sorted(landings))
     assert reach(wires, outline) == order(outline)
 
 
 def test_a_row_that_is_to_come_after_what_it_depends_on_hears_of_it_once():
     outline = plan(leaf("a"), leaf("b", "a")).plan.outline
-    assert wiring(outline, [(), (), (1,)], []).followers == [[], [2], []]
+    assert wiring_of(outline, [(), (), (1,)], []).followers == [[], [2], []]
 
 
 def test_a_child_that_waits_for_another_does_not_wait_for_the_group_as_well():

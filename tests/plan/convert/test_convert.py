@@ -5,7 +5,7 @@ import pytest
 from weft.errors import InputError
 from weft.plan.convert import Note, convert
 from weft.plan.convert.fields import plain
-from weft.plan.convert.names import fitting_ids, free_id
+from weft.plan.convert.names import free_id, valid_ids
 from weft.plan.text.document import read_document
 
 
@@ -26,7 +26,7 @@ def test_a_note_says_where_what_and_why():
 
 def test_an_id_that_fits_is_kept_and_the_others_are_made_to_differ():
     names = ["A", "a", "a-2", "A!", "é", "_x", "x" * 80, "X" * 80]
-    assert fitting_ids(names, otherwise="part") == {
+    assert valid_ids(names, otherwise="part") == {
         "A": "a-3",
         "a": "a",
         "a-2": "a-2",

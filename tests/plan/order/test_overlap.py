@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plan.outlines import Point, apart, flat, has_circle, order, plans, related, sketched
 from weft.plan.order.globs import intersects
 from weft.plan.order.outline import Outline
-from weft.plan.order.overlap import MOST_SHARED, Overlap, SearchLimits, overlaps, serialized
+from weft.plan.order.overlap import MOST_SHARED, Overlap, SearchLimits, overlaps, serial_predecessors
 
 Files = list[tuple[str, ...]]
 PATTERNS = ("a/**", "a/b", "a/*.py", "**/b", "c", "c/d*", "*/e")
@@ -137,7 +137,7 @@ def leaves_apart(outline: Outline, precedence: set[tuple[Point, Point]], first: 
 
 def test_leaves_with_the_same_pattern_make_a_chain() -> None:
     outline = flat(*[()] * 5)
-    assert arcs(serialized(outline, [(), *[("a",)] * 5], all_ask(outline))) == {
+    assert arcs(serial_predecessors(outline, [(), *[("a",)] * 5], all_ask(outline))) == {
         2: (1,),
         3: (2,),
         4: (3,),
@@ -147,53 +147,53 @@ def test_leaves_with_the_same_pattern_make_a_chain() -> None:
 
 def test_what_can_start_earlier_goes_first() -> None:
     outline = flat((2,), (), ())
-    assert arcs(serialized(outline, [(), ("a",), (), ("a",)], all_ask(outline))) == {1: (3,)}
+    assert arcs(serial_predecessors(outline, [(), ("a",), (), ("a",)], all_ask(outline))) == {1: (3,)}
 
 
 def test_what_the_plan_keeps_apart_needs_no_arc() -> None:
     outline = sketched("g", "g/x", "m: g", "h: m", "h/y", "z: h/y")
     files: Files = [(), (), ("a",), (), (), ("a",), ("a",)]
-    assert arcs(serialized(outline, files, all_ask(outline))) == {}
+    assert arcs(serial_predecessors(outline, files, all_ask(outline))) == {}
 
 
 def test_further_arcs_are_part_of_the_order() -> None:
     outline, files = flat((), ()), [(), ("a",), ("a",)]
-    assert arcs(serialized(outline, files, all_ask(outline), [(), (2,), ()])) == {}
+    assert arcs(serial_predecessors(outline, files, all_ask(outline), [(), (2,), ()])) == {}
 
 
 def test_a_pattern_that_crosses_many_is_put_between_those_next_to_it() -> None:
     outline = flat(*[()] * 5)
     files: Files = [(), ("a/1",), ("a/2",), ("a",), ("a/4",), ("a/5",)]
-    assert arcs(serialized(outline, files, all_ask(outline))) == {3: (1, 2), 4: (3,), 5: (3,)}
+    assert arcs(serial_predecessors(outline, files, all_ask(outline))) == {3: (1, 2), 4: (3,), 5: (3,)}
 
 
 def test_a_pair_is_kept_apart_if_one_of_the_two_asks() -> None:
     outline, files = flat(*[()] * 4), [(), *[("a",)] * 4]
     asks = [False, False, False, True, False]
-    assert arcs(serialized(outline, files, asks)) == {3: (1, 2), 4: (3,)}
-    assert arcs(serialized(outline, files, [True, *[False] * 4])) == {}
+    assert arcs(serial_predecessors(outline, files, asks)) == {3: (1, 2), 4: (3,)}
+    assert arcs(serial_predecessors(outline, files, [True, *[False] * 4])) == {}
 
 
 def test_a_group_with_files_goes_as_a_whole() -> None:
     outline = sketched("g", "g/x", "g/y: g/x", "b", "h", "h/x")
     files: Files = [(), ("a",), (), (), ("a",), ("a",), ()]
-    assert arcs(serialized(outline, files, all_ask(outline))) == {4: (1,), 5: (4,)}
+    assert arcs(serial_predecessors(outline, files, all_ask(outline))) == {4: (1,), 5: (4,)}
 
 
 def test_what_is_in_a_group_needs_no_arc_that_the_group_has() -> None:
     outline = sketched("a", "g", "g/x", "g/y")
     files: Files = [(), *[("a",)] * 4]
-    assert arcs(serialized(outline, files, all_ask(outline))) == {2: (1,), 4: (3,)}
+    assert arcs(serial_predecessors(outline, files, all_ask(outline))) == {2: (1,), 4: (3,)}
 
 
 def test_a_group_that_waits_in_part_comes_after_what_it_waits_for() -> None:
     outline = sketched("g", "g/x", "g/y: b", "b")
-    assert arcs(serialized(outline, [(), ("a",), (), (), ("a",)], all_ask(outline))) == {1: (4,)}
+    assert arcs(serial_predecessors(outline, [(), ("a",), (), (), ("a",)], all_ask(outline))) == {1: (4,)}
 
 
 def test_a_group_between_whose_parts_something_comes_hands_its_files_down() -> None:
     outline = sketched("g", "g/x", "g/y: b", "g/z", "b: g/x")
-    result = serialized(outline, [(), ("a",), (), (), (), ("a",)], all_ask(outline))
+    result = serial_predecessors(outline, [(), ("a",), (), (), (), ("a",)], all_ask(outline))
     assert arcs(result) == {4: (2,), 5: (4,)}
 
 
@@ -203,35 +203,35 @@ def test_a_group_hands_down_with_its_files_that_it_asked(
 ) -> None:
     outline = sketched("g", "g/x", "g/y: b", "g/z", "b: g/x")
     asks = [row == asking for row in range(6)]
-    assert arcs(serialized(outline, [(), ("a",), (), (), (), ("a",)], asks)) == result
+    assert arcs(serial_predecessors(outline, [(), ("a",), (), (), (), ("a",)], asks)) == result
 
 
 def test_where_arcs_would_be_too_many_all_that_overlap_take_turns() -> None:
     outline = flat(*[()] * 6)
     files: Files = [(), *[("a",)] * 3, ("a/1",), ("a/2",), ("a/3",)]
     asks = [False] * 4 + [True] * 3
-    exact = serialized(outline, files, asks)
+    exact = serial_predecessors(outline, files, asks)
     assert arcs(exact) == {4: (1, 2, 3), 5: (1, 2, 3), 6: (1, 2, 3)}
-    result = serialized(outline, files, asks, limits=SearchLimits(arcs=8))
+    result = serial_predecessors(outline, files, asks, limits=SearchLimits(arcs=8))
     assert arcs(result) == {2: (1,), 3: (2,), 4: (3,), 5: (3,), 6: (3,)}
 
 
 def test_patterns_too_many_to_compare_are_taken_for_their_directories() -> None:
     outline = flat(*[()] * 4)
     files: Files = [(), ("a/x*",), ("a/*y",), ("a/*.z",), ("b/*",)]
-    result = serialized(outline, files, all_ask(outline), limits=SearchLimits(checks=1))
+    result = serial_predecessors(outline, files, all_ask(outline), limits=SearchLimits(checks=1))
     assert arcs(result) == {2: (1,), 3: (2,)}
 
 
 def test_a_plan_too_large_to_ask_its_order_gets_arcs_that_follow_from_it() -> None:
     outline = flat((), (1,))
-    result = serialized(outline, [(), ("a",), ("a",)], all_ask(outline), limits=SearchLimits(bits=1))
+    result = serial_predecessors(outline, [(), ("a",), ("a",)], all_ask(outline), limits=SearchLimits(bits=1))
     assert arcs(result) == {2: (1,)}
 
 
 def test_ten_thousand_with_one_pattern_get_an_arc_less_than_they_are() -> None:
     outline = flat(*[()] * 10_000)
-    result = serialized(outline, [(), *[("src/**",)] * 10_000], all_ask(outline))
+    result = serial_predecessors(outline, [(), *[("src/**",)] * 10_000], all_ask(outline))
     assert sum(map(len, result)) == 9_999
 
 
@@ -242,7 +242,7 @@ def test_no_two_that_overlap_can_run_together_and_there_is_no_cycle(
     outline, files = case
     size = len(outline.paths)
     asks = data.draw(st.lists(st.booleans(), min_size=size, max_size=size))
-    after = serialized(outline, files, asks)
+    after = serial_predecessors(outline, files, asks)
     result = order(outline, after)
     assert not has_circle(result)
     for first, second in expected_pairs(outline, files):
@@ -255,7 +255,7 @@ def test_leaves_that_overlap_are_kept_apart_and_no_others_if_only_leaves_have_fi
 ) -> None:
     outline, files = case
     files = [patterns if outline.is_leaf(row) else () for row, patterns in enumerate(files)]
-    after = serialized(outline, files, all_ask(outline))
+    after = serial_predecessors(outline, files, all_ask(outline))
     pairs = expected_pairs(outline, files)
     assert all(apart(order(outline, after), first, second) for first, second in pairs)
     assert all(
@@ -267,6 +267,6 @@ def test_leaves_that_overlap_are_kept_apart_and_no_others_if_only_leaves_have_fi
 def test_groups_without_order_among_parts_are_kept_apart_as_wholes(case: tuple[Outline, Files]) -> None:
     outline, files = case
     outline.depends_on = [()] * len(files)
-    after = serialized(outline, files, all_ask(outline))
+    after = serial_predecessors(outline, files, all_ask(outline))
     result = order(outline, after)
     assert all(apart(result, first, second) for first, second in expected_pairs(outline, files))

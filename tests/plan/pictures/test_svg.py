@@ -17,7 +17,7 @@ from weft.plan.pictures import (
     Picture,
     TooLargeToDrawError,
     dependency_picture,
-    folded,
+    fold_rows,
     net_picture,
     picture_to_svg,
     tree_picture,
@@ -159,5 +159,5 @@ def test_too_many_lines_are_refused_too():
 
 def test_a_large_plan_is_drawn_when_it_is_folded():
     rows = plan(*(path for n in range(25) for path in (f"g{n}", *(f"g{n}/s{m}" for m in range(20)))))
-    root = drawn(dependency_picture(folded(rows)))
+    root = drawn(dependency_picture(fold_rows(rows)))
     assert classes(root, "g") == ["node folded"] * 25

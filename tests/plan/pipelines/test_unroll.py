@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from plan.problem_texts import AGENT, problems, with_steps, with_subplans
 from weft.plan.loader.load import load_plan
 from weft.plan.model import Nested, OnFail, Pipeline, RunCommand, Step
-from weft.plan.pipelines.unroll import MOST_STEPS, Unrolled, loop_limit, most_runs
+from weft.plan.pipelines.unroll import MOST_STEPS, RunCounts, loop_limit, most_runs
 from weft.plan.text.document import Table, read_document
 
 
@@ -69,10 +69,10 @@ def nested(id_: str, pipeline: str) -> Step:
     return replace(step(0), id=id_, body=Nested(pipeline))
 
 
-def unrolled(**pipelines: tuple[Step, ...]) -> Unrolled:
+def unrolled(**pipelines: tuple[Step, ...]) -> RunCounts:
     document = read_document("a", "f")
     named = {name: Pipeline(name=name, steps=steps, document=document) for name, steps in pipelines.items()}
-    return Unrolled(pipelines=named, retries=2, verifies=True)
+    return RunCounts(pipelines=named, retries=2, verifies=True)
 
 
 def test_a_nested_pipeline_multiplies_for_its_steps_wherever_it_stands() -> None:

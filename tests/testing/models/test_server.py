@@ -50,7 +50,7 @@ def answer_of(server: ModelServer, name: str, prompt: str = "x", tag: str = "") 
 @pytest.mark.parametrize("api", PATHS)
 def test_every_protocol_plays_the_same_script(server: ModelServer, api: str) -> None:
     assert send(server.scenario("edit") + PATHS[api], FIRST[api], authorization="Bearer k").status == 200
-    (request,) = server.asked()
+    (request,) = server.requests()
     assert (request.api, request.scenario, request.step, request.answered) == (api, "edit", 0, 200)
     assert (request.tools, request.calls, request.has_key, request.stream) == (
         ("bash",),
@@ -65,7 +65,7 @@ def test_streams_are_events_one_after_another(server: ModelServer, api: str) -> 
     answer = send(server.scenario("text") + PATHS[api], {**FIRST[api], "stream": True})
     assert answer.headers["content-type"] == "text/event-stream"
     assert "Just text." in "".join(json.dumps(data) for _, data in answer.events())
-    assert server.asked()[0].stream
+    assert server.requests()[0].stream
 
 
 def test_a_slow_stream_is_whole(server: ModelServer) -> None:
@@ -89,7 +89,7 @@ def test_rules_are_chosen_by_prompt_and_by_how_often_they_were_played(server: Mo
     refused = send(server.scenario("own") + CHAT, said("x"))
     assert (refused.status, refused.json["error"]["message"]) == (404, "no rule 'own' fits this request")
     assert send(server.scenario("never") + CHAT, said("x")).status == 404
-    assert [request.tag for request in server.asked()] == ["", "", "other"]
+    assert [request.tag for request in server.requests()] == ["", "", "other"]
 
 
 def test_a_mark_in_the_prompt_goes_before_the_address(server: ModelServer) -> None:
@@ -111,7 +111,7 @@ def test_errors_have_their_status(server: ModelServer, status: int) -> None:
     assert answer.status == status
     assert answer.json["error"]["message"] == f"scripted error {status}"
     assert answer.headers.get("retry-after") == {429: "1"}.get(status)
-    assert server.asked()[0].answered == status
+    assert server.requests()[0].answered == status
 
 
 def test_headers_are_sent_as_the_script_says(server: ModelServer) -> None:
@@ -124,7 +124,7 @@ def test_an_answer_that_is_cut_is_short(server: ModelServer) -> None:
     cut = send(server.scenario("drop") + CHAT, said("x", stream=True)).text
     assert cut.startswith('data: {"id": "chatcmpl-')
     assert "\n" not in cut
-    assert [request.answered for request in server.asked()] == ["dropped", "dropped"]
+    assert [request.answered for request in server.requests()] == ["dropped", "dropped"]
 
 
 def test_garbage_is_sent_as_it_is(server: ModelServer) -> None:
@@ -151,7 +151,7 @@ def test_an_answer_may_wait_for_a_message_in_another_request(server: ModelServer
         answer = HTTPResponse(line)
         answer.begin()
         assert b"Now." in answer.read()
-    assert [asked.scenario for asked in server.asked()] == ["own", "text", "later"]
+    assert [asked.scenario for asked in server.requests()] == ["own", "text", "later"]
 
 
 def test_what_was_said_counts_no_more_when_it_is_forgotten() -> None:
@@ -178,9 +178,9 @@ def request(server: ModelServer, name: str) -> socket.socket:
 def test_a_hanging_request_is_released_when_the_server_closes() -> None:
     with ModelServer() as server:
         line = request(server, "hang")
-        while not server.asked():
+        while not server.requests():
             sleep(0.001)
-    assert server.asked()[0].answered == "hung"
+    assert server.requests()[0].answered == "hung"
     with line:
         assert line.recv(1) == b""
 
@@ -194,7 +194,7 @@ def test_a_request_that_waits_for_others_is_released_when_the_server_closes(name
             sleep(0.001)
     line.close()
     assert threading.active_count() == before
-    assert server.asked() == ()
+    assert server.requests() == ()
 
 
 def test_a_late_request_does_not_wait_when_the_server_closes() -> None:
@@ -209,7 +209,7 @@ def test_a_late_request_does_not_wait_when_the_server_closes() -> None:
 
 def test_a_client_of_a_hanging_request_may_disconnect(server: ModelServer) -> None:
     line = request(server, "hang")
-    while not server.asked():
+    while not server.requests():
         sleep(0.001)
     line.close()
     assert answer_of(server, "text") == "Just text."
@@ -222,7 +222,7 @@ def test_what_was_asked_can_be_read_and_forgotten(server: ModelServer) -> None:
     (body,) = get(f"{server.url}/_bodies").json
     assert body["messages"][0]["content"] == "once"
     assert send(f"{server.url}/_reset").status == 200
-    assert server.asked() == ()
+    assert server.requests() == ()
     assert answer_of(server, "own", "once") == "Once."
 
 

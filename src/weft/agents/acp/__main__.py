@@ -16,7 +16,14 @@ from typing import BinaryIO, assert_never
 from msgspec.structs import asdict
 
 from weft.agents.acp.client import Client, TurnBrief
-from weft.agents.acp.outcomes import Completed, End, Failed, ServerError, Stopped, Unavailable
+from weft.agents.acp.outcomes import (
+    End,
+    ServerError,
+    TurnCancellation,
+    TurnCompletion,
+    TurnFailure,
+    Unavailable,
+)
 from weft.agents.acp.server import INSTALL, Exchange, Server, log_line
 from weft.agents.shared.failures import ReportedFailure, diagnose
 from weft.agents.shared.result_writer import COULD_NOT, FAILURE, Reporter
@@ -100,17 +107,17 @@ class _Session:
         if not self._client.has_prompted:
             self._reporter.update(tokens=0, cost_usd=0)
         match end:
-            case Completed(text):
+            case TurnCompletion(text):
                 sys.stdout.buffer.write(f"{text}\n".encode(errors="replace"))
                 sys.stdout.buffer.flush()
                 return 0
-            case Failed(why):
+            case TurnFailure(why):
                 return self._report_failure(why, FAILURE)
             case Unavailable(why):
                 return self._report_failure(why, COULD_NOT)
             case ServerError():
                 return self._report_server_error(end)
-            case Stopped():
+            case TurnCancellation():
                 pending = self._client.waits_for or "initialize"
                 message = f"stopped before {self._client.name} answered `{pending}`"
                 # The exit code of a shell whose program was killed by that signal; the supervisor knows that Weft

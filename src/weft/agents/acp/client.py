@@ -16,8 +16,8 @@ from weft.agents.acp.last_message import LastMessage
 from weft.agents.acp.messages import Message, method_not_found, notification, request, response
 from weft.agents.acp.outcomes import (
     End,
-    Failed,
-    Stopped,
+    TurnCancellation,
+    TurnFailure,
     describe_sign_in,
     interpret_error,
     interpret_turn_end,
@@ -107,7 +107,7 @@ class Client:
         self._is_stopping = True
         # Before the prompt there is no turn to cancel and nothing has been spent, so the end needs no answer.
         if self.waits_for != "session/prompt":
-            self.end = Stopped()
+            self.end = TurnCancellation()
             return []
         return [Send(notification("session/cancel", {"sessionId": self.session}))]
 
@@ -134,7 +134,7 @@ class Client:
 
     def _handle_error(self, error: object) -> list[Out]:
         if self._is_stopping:
-            return self._finish(Stopped())
+            return self._finish(TurnCancellation())
         if self._choices and self._choices[0].is_optional:
             return [Log(f"{self.name} does not take a mode: {as_text(error)}"), *self._finish_choice()]
         return self._finish(interpret_error(self.waits_for, error, self._brief.session))
@@ -153,7 +153,7 @@ class Client:
         # conversation.
         if type(version) is not int or version != VERSION:
             return self._finish(
-                Failed(_OTHER_VERSION.format(name=self.name, version=one_line(as_text(version))))
+                TurnFailure(_OTHER_VERSION.format(name=self.name, version=one_line(as_text(version))))
             )
         return self._open_session()
 
@@ -165,14 +165,14 @@ class Client:
         where["sessionId"] = split_cost_mark(self._brief.session)[0]
         if self._brief.fork:
             if value_at(can, "sessionCapabilities", "fork") is None:
-                return self._finish(Failed(_NO_FORK.format(name=self.name)))
+                return self._finish(TurnFailure(_NO_FORK.format(name=self.name)))
             return self._send_request("session/fork", where)
         # `load` replays the whole history and `resume` does not, but more servers support `load`.
         if value_at(can, "loadSession") is True:
             return self._send_request("session/load", where)
         if value_at(can, "sessionCapabilities", "resume") is not None:
             return self._send_request("session/resume", where)
-        return self._finish(Failed(_NO_LOAD.format(name=self.name)))
+        return self._finish(TurnFailure(_NO_LOAD.format(name=self.name)))
 
     def _handle_session(self, result: object) -> list[Out]:
         session = value_at(result, "sessionId")
@@ -180,7 +180,7 @@ class Client:
         if self.waits_for in {"session/load", "session/resume"}:
             session = split_cost_mark(self._brief.session or "")[0]
         if not isinstance(session, str) or not session:
-            return self._finish(Failed(f"{self.name} started a conversation without a session id"))
+            return self._finish(TurnFailure(f"{self.name} started a conversation without a session id"))
         self.session = session
         mode = choose_cautious_mode(result) if self._brief.read_only else None
         if mode is not None:
@@ -203,7 +203,7 @@ class Client:
         reason = (
             f"offers no model {model!r}, but {one_line(listed)}" if models else "has no way to choose a model"
         )
-        self.end = Failed(f"{self.name} {reason}; {_MODEL}")
+        self.end = TurnFailure(f"{self.name} {reason}; {_MODEL}")
         return False
 
     def _finish_choice(self) -> list[Out]:
@@ -221,7 +221,7 @@ class Client:
     def _handle_turn_end(self, result: object) -> list[Out]:
         self.spending.end(result, used_tools=self._used_tools)
         if self._is_stopping:
-            return self._finish(Stopped())
+            return self._finish(TurnCancellation())
         text = self._last_message.text
         # Some servers end a turn without any error when the model's answer was empty; that must not count as
         # success.

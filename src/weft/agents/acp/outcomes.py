@@ -26,13 +26,13 @@ _GOOSE_RETRY_SUFFIX = "\n\nPlease retry"
 _GOOSE_LIMIT = "I've reached the maximum number of actions"
 
 
-class Completed(NamedTuple):
+class TurnCompletion(NamedTuple):
     """A turn that ended normally, with the last message of the agent."""
 
     text: str
 
 
-class Failed(NamedTuple):
+class TurnFailure(NamedTuple):
     """A failure with a certain reason."""
 
     why: str
@@ -54,11 +54,11 @@ class Unavailable(NamedTuple):
     why: str
 
 
-class Stopped(NamedTuple):
+class TurnCancellation(NamedTuple):
     """A turn that Weft cancelled."""
 
 
-End = Completed | Failed | ServerError | Unavailable | Stopped
+End = TurnCompletion | TurnFailure | ServerError | Unavailable | TurnCancellation
 
 
 def interpret_turn_end(
@@ -66,13 +66,15 @@ def interpret_turn_end(
 ) -> End:
     """Returns the end that a response to `session/prompt` means."""
     reason = value_at(result, "stopReason")
+    # `end_turn` alone proves nothing: goose reports errors as text, and a server without a working model ends
+    # its turn at once.
     if reason == "end_turn":
         return _interpret_goose(introduction, text) or (
-            Failed(_DID_NOTHING.format(name=name)) if did_nothing else Completed(text)
+            TurnFailure(_DID_NOTHING.format(name=name)) if did_nothing else TurnCompletion(text)
         )
     reason_text = _REASONS.get(as_text(reason))
     detail = f" ({one_line(text)})" if text.strip() and reason == "refusal" else ""
-    return Failed(
+    return TurnFailure(
         f"{reason_text}{detail}"
         if reason_text
         else f"it ended its turn for the reason {one_line(as_text(reason))!r}"
@@ -84,13 +86,14 @@ _DID_NOTHING = "{name} ended its turn without a word, and without having done an
 
 def _interpret_goose(introduction: object, text: str) -> End | None:
     """Returns the failure of a goose server, which reports its errors as messages of the model."""
+    # Some versions introduce themselves without a name, but all offer a method of this id to sign in.
     name = as_text(value_at(introduction, "agentInfo", "name")).lower()
     method_ids = [method.get("id") for method in list_objects(value_at(introduction, "authMethods"))]
     if "goose" not in name and _GOOSE not in method_ids:
         return None
     if text.startswith(_GOOSE_ERROR):
         return ServerError(text.removeprefix(_GOOSE_ERROR).partition(_GOOSE_RETRY_SUFFIX)[0].strip())
-    return Failed(one_line(text)) if text.startswith(_GOOSE_LIMIT) else None
+    return TurnFailure(one_line(text)) if text.startswith(_GOOSE_LIMIT) else None
 
 
 def interpret_error(method: str, error: object, session: str | None) -> ServerError:
@@ -111,6 +114,7 @@ def _error_text(error: object) -> str:
     data = value_at(error, "data")
     details = [value_at(data, key) for key in ("message", "details", "detail", "reason", "error")]
     parts = [value_at(error, "message"), data if isinstance(data, str) else None, *details]
+    # Servers put the useful part of an error into different fields, and often the same text into two of them.
     texts = dict.fromkeys(text.strip() for text in parts if isinstance(text, str) and text.strip())
     return ": ".join(texts) or as_text(error) or "it did not say why"
 

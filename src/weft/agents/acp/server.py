@@ -16,7 +16,7 @@ from typing import IO
 
 from weft.agents.acp.client import Client, Log, Out
 from weft.agents.acp.messages import LONGEST_LINE, LineDecoder, Noise, TooLong, encode
-from weft.agents.acp.outcomes import End, Failed, ServerError, Stopped, Unavailable
+from weft.agents.acp.outcomes import End, ServerError, TurnCancellation, TurnFailure, Unavailable
 from weft.agents.command import signal_name
 from weft.agents.shared.text import one_line, strip_control_codes
 
@@ -164,7 +164,7 @@ class Exchange:
         if is_update:
             log_line(f"{message}; it was skipped")
         elif self._client.end is None:
-            self._client.end = Failed(f"{message}, and so no message that can be read")
+            self._client.end = TurnFailure(f"{message}, and so no message that can be read")
 
     def _read_stderr(self) -> None:
         """Copies standard error to the log of the step."""
@@ -224,7 +224,7 @@ class Exchange:
             return client.end
         # Weft asked for the stop, so whatever the server did afterwards is not its fault.
         if self._deadline is not None:
-            return Stopped()
+            return TurnCancellation()
         last_words = self._last_words()
         if code in _CANNOT_RUN and client.waits_for == "initialize":
             return Unavailable(
@@ -235,7 +235,7 @@ class Exchange:
         # key.
         if code is not None and code > 0 and last_words:
             return ServerError(last_words, more=f" ({unfinished})")
-        return Failed(
+        return TurnFailure(
             f"{unfinished}: its work may be half done" + (f"; it said: {last_words}" if last_words else "")
         )
 

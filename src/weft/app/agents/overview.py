@@ -14,7 +14,7 @@ from msgspec import Struct
 from weft.agents.access import find_credentials
 from weft.app.agents.programs import place_of, program_of, version_of
 from weft.app.project.places import absolute, with_tilde
-from weft.app.project.plans import find_plan, folder_of, load, plan_of_nothing, usual_name
+from weft.app.project.plans import empty_plan, find_plan, folder_of, load, usual_name
 from weft.errors import InputError
 from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.model import Agent, Plan
@@ -55,7 +55,7 @@ def find_agents(name: str | None, directory: Path, environ: Mapping[str, str]) -
     """Returns the agents of the named plan, else of the plan with a default name, else of the configuration."""
     folder = absolute(directory)
     if name is None and usual_name(folder) is None:
-        return PlanAgents(plan=plan_of_nothing(folder, environ), folder=folder)
+        return PlanAgents(plan=empty_plan(folder, environ), folder=folder)
     source = find_plan(name, directory, command="agents --plan")
     try:
         return PlanAgents(plan=load(source, environ=environ), folder=folder_of(source), shown=source.shown)
@@ -64,7 +64,7 @@ def find_agents(name: str | None, directory: Path, environ: Mapping[str, str]) -
         # types first.
         if name is not None:
             raise
-        return PlanAgents(plan=plan_of_nothing(folder, environ), folder=folder, unread=source.shown)
+        return PlanAgents(plan=empty_plan(folder, environ), folder=folder, unread=source.shown)
 
 
 # --- their status ---

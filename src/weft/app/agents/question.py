@@ -79,7 +79,7 @@ def ask(
         places.host(_RUN).mkdir(parents=True)
         # No run takes these jobs over, so the supervisor ends with the last of them.
         host = host_of(places, _RUN, linger=0.0)
-        asking = _Asking(
+        asking = _QuestionRun(
             found, questions, environ, places=places, host=host, timeout=timeout, on_reply=on_reply
         )
         try:
@@ -91,7 +91,7 @@ def ask(
     return [asking.replies[number] for number in range(len(questions))]
 
 
-class _Asking:
+class _QuestionRun:
     def __init__(  # noqa: PLR0913 - by name, most of them
         self,
         found: PlanAgents,

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
-from weft.plan.report.waits import Waiting, eligibility
+from weft.plan.report.waits import WaitingSlice, eligibility
 
 
 class BlockKind(StrEnum):
@@ -67,7 +67,7 @@ class Ineligible(Struct, frozen=True, kw_only=True):
     run: str = ""
     """The run that has completed it."""
     unlanded: UnlandedResult | None = None
-    waiting: Waiting | None = None
+    waiting: WaitingSlice | None = None
     """The incomplete subplans that it waits for."""
     unread: str = ""
     """The source that could not be read, and the error."""
@@ -140,6 +140,7 @@ def judge(compiled: CompiledPlan, facts: Facts = NOTHING_YET) -> Eligibility:
     able: list[Eligible] = []
     unable: list[Ineligible] = []
     for path, lands_with in _slices(compiled.plan):
+        # A done slice waits for nothing, whatever its dependencies are, so this is decided first.
         decision = _settled(path, lands_with, facts) or _waiting(path, waits.get(path), facts)
         if isinstance(decision, Eligible):
             able.append(decision)
@@ -152,6 +153,8 @@ def _slices(plan: Plan) -> Iterator[tuple[str, str]]:
     """Yields each slice with the subplan that lands as a whole: itself or the outermost group around it."""
     outline, outermost = plan.outline, ""
     for row, path in enumerate(outline.paths):
+        # Rows are in plan order, a group before its parts, so the last row below the root is the one around
+        # this slice.
         outermost = path if outline.parents[row] == ROOT else outermost
         if outline.leaves[row]:
             yield path, path if plan.scopes[row].settings.merge_when == "slice" else outermost
@@ -164,6 +167,7 @@ def _settled(path: str, lands_with: str, facts: Facts) -> Ineligible | None:
     reason = facts.unread.get("") or facts.unread.get(lands_with if is_done else path)
     if reason:
         return Ineligible(path=path, kind=BlockKind.UNREADABLE, unread=reason)
+    # A slice that is held before its merge is not complete, but must not run again either.
     held = facts.unlanded.get(path)
     if held is not None and not held.is_done:
         return Ineligible(path=path, kind=BlockKind.UNMERGED, unlanded=held)
@@ -174,12 +178,13 @@ def _settled(path: str, lands_with: str, facts: Facts) -> Ineligible | None:
     return Ineligible(path=path, kind=kind, run=facts.done[path], unlanded=unlanded)
 
 
-def _waiting(path: str, waiting: Waiting | None, facts: Facts) -> Eligible | Ineligible:
+def _waiting(path: str, waiting: WaitingSlice | None, facts: Facts) -> Eligible | Ineligible:
     if waiting is None:
         return Eligible(path)
+    # Completed dependencies count, landed or not: the next run carries their results over.
     blocked = tuple(dependency for dependency in waiting.blocked_by if dependency not in facts.done)
     apart = tuple(dependency for dependency in waiting.apart_from if dependency not in facts.done)
     if not blocked and not apart:
         return Eligible(path, waiting.blocked_by)
-    remaining = Waiting(path=path, blocked_by=blocked, apart_from=apart)
+    remaining = WaitingSlice(path=path, blocked_by=blocked, apart_from=apart)
     return Ineligible(path=path, kind=BlockKind.BLOCKED, waiting=remaining)

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from weft.app.clean.homes import clean_homes
 from weft.app.isolation.plan_repository import names_of
-from weft.app.project.places import Places, absolute, used_project
+from weft.app.project.places import Places, absolute, find_used_project
 from weft.app.record.journal import RecordedRun
 from weft.app.record.run_plan import plan_of
 from weft.engine.messages.facts import RefMove, RunStarted
@@ -78,7 +78,7 @@ def clean(
     environ: Mapping[str, str] = os.environ,
 ) -> list[CleanResult]:
     """Cleans up these plans, or all plans of the project; with `dry_run`, only reports what it would do."""
-    places = used_project(absolute(directory))
+    places = find_used_project(absolute(directory))
     # The lock comes before the first look: what is judged removable must still be so when it is removed.
     with closing(open_reader(places.journal)) as journal, _alone(places, journal):
         # All names are checked before anything is removed.

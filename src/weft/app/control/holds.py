@@ -38,7 +38,7 @@ def list_held(recorded_run: RecordedRun, fold: RunFold, *, tried: bool = True) -
     return [hold for key, hold in fold.holds.known.items() if key not in left_out]
 
 
-def paused(recorded_run: RecordedRun, requested: Iterable[HeldWork]) -> list[str]:
+def paused_subplans(recorded_run: RecordedRun, requested: Iterable[HeldWork]) -> list[str]:
     """Returns the subplans of these holds that must be resumed before they are retried."""
     fold = fold_of(recorded_run)
     keys = (key_of(hold) for hold in requested)

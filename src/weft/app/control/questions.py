@@ -29,6 +29,7 @@ class OpenQuestion(Struct, frozen=True):
 
 def open_questions(recorded_run: RecordedRun) -> list[OpenQuestion]:
     """Returns the open questions of the run, the oldest first."""
+    # The events of a finished run may end with a question, but nothing would ever read the answer.
     if recorded_run.run.state in FINISHED:
         return []
     fold = RunFold()
@@ -38,6 +39,7 @@ def open_questions(recorded_run: RecordedRun) -> list[OpenQuestion]:
         for path, row in fold.by_path.items()
         for step, question in row.questions.items()
     )
+    # Questions of one moment are ordered by the firing, so that the list is the same at each call.
     oldest_first = sorted(asked, key=lambda each: (each[0].asked_at, each[0].firing))
     questions = {
         (path, step): OpenQuestion(path, step, question.text) for question, path, step in oldest_first

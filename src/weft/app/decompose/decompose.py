@@ -95,7 +95,7 @@ def propose(  # noqa: PLR0913 - as much as a person can say
         whole=whole,
         text=text,
         limits=limits,
-        crowded=_crowded(whole, signals, limits),
+        crowded=_count_crowded(whole, signals, limits),
         references=len(signals.uses),
         references_inside=sum(own[user] == own[used] for user, used in signals.uses),
         changes=len(signals.together),
@@ -119,7 +119,7 @@ def _check_goal(goal: str) -> None:
         raise InputError("the goal is not text in UTF-8, which plans must be")
 
 
-def _crowded(whole: Part, signals: Signals, limits: Limits) -> int:
+def _count_crowded(whole: Part, signals: Signals, limits: Limits) -> int:
     aside = {signals.paths[file] for file in signals.attachments}
     work = (sum(path not in aside for path in leaf.files) for leaf in whole.leaves() if not leaf.too_large)
     return sum(files > limits.max_files_per_subplan for files in work)

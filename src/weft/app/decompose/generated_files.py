@@ -50,6 +50,6 @@ def is_signed(text: bytes) -> bool:
     return any(sign in beginning for sign in _SIGNS)
 
 
-def marked(git: Git) -> frozenset[str]:
+def marked_files(git: Git) -> frozenset[str]:
     """Returns the files that git attributes mark as generated or vendored; `git` runs at the top."""
     return frozenset(git.fields("ls-files", "-z", "--cached", "--", *_ATTRIBUTES))

@@ -14,7 +14,7 @@ from weft.app.agents.question import AgentQuestion, AgentReply, ask
 from weft.app.decompose.refinement import Refinement, RefinementCost
 from weft.decompose.model import Limits, Part, Signals
 from weft.decompose.refinement.questions import MOST_BYTES, Questions, QuestionScope
-from weft.decompose.refinement.tree import Refined, Refining
+from weft.decompose.refinement.tree import RefinedTree, TreeRefiner
 from weft.engine.state.outputs import MOST_CHECKED, NotJsonError, json_of
 from weft.errors import InputError, WeftError
 from weft.plan.language.agent_programs import AGENT_PROGRAMS
@@ -71,14 +71,14 @@ class Refiner:
         Raises `AnswerRefusedError`, and `WeftError` if there is no answer, or if there are too many questions.
         """
         questions = Questions(signals, limits, goal, most_bytes=self._most_bytes)
-        refining = Refining(signals, limits)
+        refining = TreeRefiner(signals, limits)
         scopes = questions.scopes(whole)
         if len(scopes) > MOST_QUESTIONS:
             raise InputError(
                 f"{self.agent.name} would be asked {len(scopes):,} questions, more than the limit of "
                 f"{MOST_QUESTIONS}; name a DIR in it, choose with --files, or leave out --refine"
             )
-        refined = list[Refined]()
+        refined = list[RefinedTree]()
         for number, scope in enumerate(scopes, 1):
             which = f", question {number} of {len(scopes)}" if len(scopes) > 1 else ""
             self._tell(f"asking {self.agent.name} for names, words and moves{which}")
@@ -95,7 +95,7 @@ class Refiner:
             spent=self._spent,
         )
 
-    def _answered(self, whole: Part, scope: QuestionScope, prompt: str, refining: Refining) -> Refined:
+    def _answered(self, whole: Part, scope: QuestionScope, prompt: str, refining: TreeRefiner) -> RefinedTree:
         faults: Sequence[str] = ()
         again = ""
         for attempt in range(1, TRIES + 1):
@@ -104,7 +104,7 @@ class Refiner:
             # The whole prompt is sent again, since not every agent can resume a conversation.
             answer = self._answer(prompt + again, attempt)
             taken = _taken(answer, whole, scope, refining)
-            if isinstance(taken, Refined):
+            if isinstance(taken, RefinedTree):
                 return taken
             faults, again = taken, _again(taken, answer)
         raise AnswerRefusedError(self.agent.name, faults, self._spent)
@@ -117,7 +117,9 @@ class Refiner:
         return reply.answer
 
 
-def _taken(answer: str, whole: Part, scope: QuestionScope, refining: Refining) -> Refined | tuple[str, ...]:
+def _taken(
+    answer: str, whole: Part, scope: QuestionScope, refining: TreeRefiner
+) -> RefinedTree | tuple[str, ...]:
     """Returns the changed tree, or all errors of the answer."""
     # An endless answer would take minutes to parse, only to be refused.
     if len(answer) > MOST_CHECKED:
@@ -126,8 +128,8 @@ def _taken(answer: str, whole: Part, scope: QuestionScope, refining: Refining) -
         value = json_of(answer, of_agent=True)
     except NotJsonError as error:
         return (str(error),)
-    refined = refining.refined(whole, scope, value)
-    return refined if isinstance(refined, Refined) else refined.faults
+    refined = refining.refine(whole, scope, value)
+    return refined if isinstance(refined, RefinedTree) else refined.faults
 
 
 def _again(faults: Sequence[str], answer: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct, field, structs
 
 from weft.app.decompose.file_history import history_of, words
-from weft.app.decompose.generated_files import is_packed, is_signed, is_squeezed, marked
+from weft.app.decompose.generated_files import is_packed, is_signed, is_squeezed, marked_files
 from weft.app.decompose.part_checks import is_test
 from weft.app.project.files import failure
 from weft.app.project.places import FOLDER, PLAN_NAMES
@@ -122,7 +122,7 @@ def files_below(
     except OSError as error:
         raise failure(f"cannot read {folder}", error) from None
     is_repository = repository_around(place) is not None
-    found = _tracked(folder, environ) if is_repository else _untracked(folder, place)
+    found = _tracked_files(folder, environ) if is_repository else _files_without_git(folder, place)
     found = structs.replace(found, paths=tuple(path for path in found.paths if not _is_of_weft(path)))
     metadata = tuple(path for path in found.paths if _is_metadata(path))
     # If there is nothing but metadata, that is what the user wants to decompose.
@@ -175,17 +175,17 @@ def _no_file_is_meant(folder: Path, globs: Sequence[str], exclude: Sequence[str]
 # Without git
 
 
-def _untracked(folder: Path, place: Path) -> SourceFiles:
+def _files_without_git(folder: Path, place: Path) -> SourceFiles:
     for above in (place, *place.parents):
         # Decomposing the objects of a bare repository would give a plan that destroys it.
         if all(os.path.lexists(above / name) for name in _OF_A_BARE_REPOSITORY):
             raise InputError(
                 f"{folder} is in a git repository without checked-out files; name a checkout of it"
             )
-    return SourceFiles(root=folder, paths=tuple(sorted(walked(folder))))
+    return SourceFiles(root=folder, paths=tuple(sorted(walk_files(folder))))
 
 
-def walked(folder: Path) -> Iterator[str]:
+def walk_files(folder: Path) -> Iterator[str]:
     def unreadable(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):  # it was deleted after it was listed
             raise failure(f"cannot read {error.filename}", error)
@@ -200,7 +200,7 @@ def walked(folder: Path) -> Iterator[str]:
 # With git
 
 
-def _tracked(folder: Path, environ: Mapping[str, str]) -> SourceFiles:
+def _tracked_files(folder: Path, environ: Mapping[str, str]) -> SourceFiles:
     git = Git(folder, environ=environ)
     try:
         root = Path(git.line("rev-parse", "--show-toplevel"))
@@ -208,7 +208,7 @@ def _tracked(folder: Path, environ: Mapping[str, str]) -> SourceFiles:
         top = git.at(root)
         # A file in conflict is listed three times.
         paths = sorted(set(top.fields("ls-files", "-z", "--cached")))
-        not_by_hand = marked(top)
+        not_by_hand = marked_files(top)
     except FileNotFoundError:
         raise InputError(f"{folder} is in a git repository, and there is no program git here") from None
     except GitError as error:

@@ -125,7 +125,7 @@ def _missing(
 # --- installed agents ---
 
 
-def installed(context: DoctorContext) -> Iterator[Finding]:
+def check_programs(context: DoctorContext) -> Iterator[Finding]:
     names = installed_agents(context.environ)
     yield fine(f"on the PATH: {', '.join(names)}" if names else "no agent that Weft knows is on the PATH")
 
@@ -142,6 +142,6 @@ CHECKS = (
         id="agents-installed",
         covers="which of the agents that Weft knows are installed; never a problem",
         why="a plan can name them without a command",
-        examine=installed,
+        examine=check_programs,
     ),
 )

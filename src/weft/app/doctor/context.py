@@ -13,7 +13,7 @@ from msgspec import Struct
 from weft.app.control.holds import held
 from weft.app.control.questions import open_questions
 from weft.app.project.files import InputSource
-from weft.app.project.places import PLAN_NAMES, Places, absolute, project_of, used_project
+from weft.app.project.places import PLAN_NAMES, Places, absolute, find_used_project, project_of
 from weft.app.project.plans import load
 from weft.app.record.journal import RecordedRun
 from weft.app.views.landing import move_of
@@ -114,7 +114,7 @@ class DoctorContext:
     def places(self) -> Places:
         """The nearest project with runs. In a worktree, that is the project of its repository."""
         try:
-            return used_project(self.directory)
+            return find_used_project(self.directory)
         except InputError:
             return project_of(self.directory)
 

@@ -49,14 +49,14 @@ def _worktrees(context: DoctorContext) -> Iterator[Path]:
             yield from (place for place, _ in plan.places())
 
 
-def sized(count: int) -> str:
+def size_words(count: int) -> str:
     """Returns a size in the largest unit that fits."""
     power = min((max(count, 1).bit_length() - 1) // 10, len(_UNITS) - 1)
     return f"{count / _STEP**power:.1f} {_UNITS[power]}" if power else f"{count} {_UNITS[0]}"
 
 
 def _exactly(count: int) -> str:
-    return sized(count) if count < _STEP else f"{sized(count)} ({count:,} bytes)"
+    return size_words(count) if count < _STEP else f"{size_words(count)} ({count:,} bytes)"
 
 
 def space(context: DoctorContext) -> Iterator[Finding]:
@@ -64,7 +64,7 @@ def space(context: DoctorContext) -> Iterator[Finding]:
         disk = os.statvfs(place)
         free = disk.f_bavail * disk.f_frsize
         words = f"{_exactly(free)} are free for {purpose} in {place}"
-        yield _judged(words, free, context.bounds.space_problem, context.bounds.space_warning, place)
+        yield _space_finding(words, free, context.bounds.space_problem, context.bounds.space_warning, place)
 
 
 def inodes(context: DoctorContext) -> Iterator[Finding]:
@@ -73,10 +73,10 @@ def inodes(context: DoctorContext) -> Iterator[Finding]:
         if disk.f_files:  # 0 on file systems without a fixed number of inodes
             words = f"{disk.f_favail:,} more files can be made for {purpose} in {place}"
             bounds = context.bounds
-            yield _judged(words, disk.f_favail, bounds.inodes_problem, bounds.inodes_warning, place)
+            yield _space_finding(words, disk.f_favail, bounds.inodes_problem, bounds.inodes_warning, place)
 
 
-def _judged(words: str, amount: int, low: int, little: int, place: Path) -> Finding:
+def _space_finding(words: str, amount: int, low: int, little: int, place: Path) -> Finding:
     if amount >= little:
         return fine(words)
     report = problem if amount < low else warning
@@ -171,7 +171,7 @@ CHECKS = (
     Check(
         id="disk-space",
         covers=f"free space for `.weft`, worktrees and temporary files: a problem below "
-        f"{sized(_B.space_problem)}, a warning below {sized(_B.space_warning)}",
+        f"{size_words(_B.space_problem)}, a warning below {size_words(_B.space_warning)}",
         why="on a full disk, steps fail and nothing can be recorded",
         examine=space,
     ),
@@ -184,7 +184,7 @@ CHECKS = (
     ),
     Check(
         id="disk-logs",
-        covers=f"the output of steps, in `.weft/runs`: a warning from {sized(_B.logs)} on",
+        covers=f"the output of steps, in `.weft/runs`: a warning from {size_words(_B.logs)} on",
         why="logs are kept until you remove them",
         examine=logs,
     ),

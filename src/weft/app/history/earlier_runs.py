@@ -12,12 +12,12 @@ Earlier = tuple[RunRecord, RunStarted]
 def earlier_runs(journal: JournalReader, plan: str) -> Iterator[Earlier]:
     """Yields the runs of a plan, newest first. A run that died before its first fact does not count."""
     for record in journal.runs(plan):
-        started = started_of(journal, record.run)
+        started = first_fact(journal, record.run)
         if started is not None:
             yield record, started
 
 
-def started_of(journal: JournalReader, run: str) -> RunStarted | None:
+def first_fact(journal: JournalReader, run: str) -> RunStarted | None:
     """Returns the first fact of a run; None if it has no facts yet."""
     fact = next(iter(journal.facts(run)), None)
     return fact if isinstance(fact, RunStarted) else None
@@ -25,5 +25,5 @@ def started_of(journal: JournalReader, run: str) -> RunStarted | None:
 
 def chosen_for(journal: JournalReader, run: str) -> tuple[str, ...]:
     """Returns the selected subplans of a run; empty for the whole plan."""
-    started = started_of(journal, run)
+    started = first_fact(journal, run)
     return () if started is None else started.chosen

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from weft.app.history.earlier_runs import Earlier, earlier_runs, started_of
+from weft.app.history.earlier_runs import Earlier, earlier_runs, first_fact
 from weft.engine.messages import events as kinds
 from weft.engine.messages.events import AnyEvent, StepFinishedEvent, execution_of
 from weft.engine.messages.facts import EarlierSpending, Ended
@@ -136,7 +136,7 @@ def spent_by(journal: JournalReader, runs: Iterable[Earlier]) -> tuple[EarlierSp
 
 def spent_before(journal: JournalReader, plan: str, run: str) -> tuple[EarlierSpending, ...]:
     """Returns the spending of the runs before this one, since the last reset."""
-    started = started_of(journal, run)
+    started = first_fact(journal, run)
     if started is not None and started.earlier is not None:
         return started.earlier
     older = iter(earlier_runs(journal, plan))

@@ -43,7 +43,7 @@ class InitResult(Struct, frozen=True, kw_only=True):
     """Reasons why tests in worktrees might test the code of the checkout."""
 
 
-class _Wanted(Struct, frozen=True):
+class _NewFile(Struct, frozen=True):
     path: Path
     text: str
 
@@ -54,7 +54,7 @@ def initialize(folder: Path, environ: Mapping[str, str]) -> InitResult:
     places = project_of(folder)
     project = places.project
     found = survey(folder, environ)
-    wanted = list(_wanted(folder, project, found))
+    wanted = list(_new_files(folder, project, found))
     _refuse_what_is_in_the_way(wanted, project)
     # `lexists`: a dangling link is something of the user's as well, and writing through it would create a file
     # elsewhere.
@@ -85,22 +85,22 @@ def _warnings(plan: Path, environ: Mapping[str, str]) -> Iterator[str]:
     yield from (finding.message for finding in import_findings(loaded, plan.parent, environ))
 
 
-def _wanted(folder: Path, project: Path, found: ProjectSurvey) -> Iterator[_Wanted]:
+def _new_files(folder: Path, project: Path, found: ProjectSurvey) -> Iterator[_NewFile]:
     """Yields the files to write.
 
     The plan is last, so that the files it refers to exist as soon as it does.
     """
     home = project / FOLDER
     schema = json.dumps(plan_schema(), indent=2, ensure_ascii=False) + "\n"
-    yield _Wanted(home / ".gitignore", IGNORED)
-    yield _Wanted(home / _SCHEMA, schema)
-    yield _Wanted(home / "config.yaml", config_text(found))
+    yield _NewFile(home / ".gitignore", IGNORED)
+    yield _NewFile(home / _SCHEMA, schema)
+    yield _NewFile(home / "config.yaml", config_text(found))
     plan = next((name for name in PLAN_NAMES if os.path.lexists(folder / name)), PLAN_NAMES[0])
     where = os.path.relpath(home / _SCHEMA, folder)
-    yield _Wanted(folder / plan, plan_text(found, name=folder.name, schema=where))
+    yield _NewFile(folder / plan, plan_text(found, name=folder.name, schema=where))
 
 
-def _refuse_what_is_in_the_way(wanted: list[_Wanted], project: Path) -> None:
+def _refuse_what_is_in_the_way(wanted: list[_NewFile], project: Path) -> None:
     home = project / FOLDER
     if os.path.lexists(home) and not home.is_dir():
         raise InputError(f"{home} is not a directory, but Weft needs a directory of that name; move it away")
@@ -109,7 +109,7 @@ def _refuse_what_is_in_the_way(wanted: list[_Wanted], project: Path) -> None:
             raise InputError(f"{wanted_file.path} is a directory, but must be a file; move it away")
 
 
-def _write(new: list[_Wanted], project: Path) -> None:
+def _write(new: list[_NewFile], project: Path) -> None:
     home = project / FOLDER
     created = [wanted_file.path for wanted_file in new]
     is_new = not os.path.lexists(home)
@@ -131,7 +131,7 @@ def _remove_created(created: list[Path], home: Path | None) -> None:
             home.rmdir()
 
 
-def _file(wanted_file: _Wanted, folder: Path, *, is_new: bool, is_renewed: bool) -> File:
+def _file(wanted_file: _NewFile, folder: Path, *, is_new: bool, is_renewed: bool) -> File:
     is_old_schema = (
         not is_new and wanted_file.path.name == _SCHEMA and not _holds(wanted_file.path, wanted_file.text)
     )

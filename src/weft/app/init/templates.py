@@ -133,7 +133,7 @@ def what_to_edit(found: ProjectSurvey, plan: str) -> str:
 
 
 def _subplans(found: ProjectSurvey) -> Iterator[str]:
-    first, second, third = _reading(found) if found.git.is_repository else _writing(found)
+    first, second, third = _reading_slices(found) if found.git.is_repository else _writing_slices(found)
     heading = f"{_own_work(found)}\n  # These two do not depend on each other, and run at the same time."
     yield f"{heading}\n{first}\n{second}"
     after = third.replace("\n", "\n    depends_on: [survey, open-ends]\n", 1)
@@ -158,13 +158,13 @@ subplans:
 """
 
 
-def _reading(found: ProjectSurvey) -> Iterator[str]:
+def _reading_slices(found: ProjectSurvey) -> Iterator[str]:
     for id_, does in _READ if found.agents else _READ_BY_COMMANDS:
         work = f"read_only: true, prompt: {_quoted(does)}" if found.agents else f"run: {_quoted(does)}"
         yield f"  - id: {id_}\n    steps: [{{id: read, {work}}}]"
 
 
-def _writing(found: ProjectSurvey) -> Iterator[str]:
+def _writing_slices(found: ProjectSurvey) -> Iterator[str]:
     for (id_, does), file in zip(_WRITE if found.agents else _WRITE_BY_COMMANDS, _FILES, strict=True):
         work = (
             f"prompt: {_yaml(does)}"

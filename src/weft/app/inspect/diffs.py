@@ -142,7 +142,7 @@ def _lines(count: bytes) -> int | None:
 
 
 @contextmanager
-def looked_at(diff: Diff) -> Generator[View]:
+def open_view(diff: Diff) -> Generator[View]:
     """Yields the view to compare with. It includes uncommitted files if there is a worktree."""
     if not diff.has_worktree:
         yield View(git=diff.git, ends=(diff.start, diff.head))

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, BinaryIO, assert_never
 
-from weft.app.project.files import InputSource, opened
+from weft.app.project.files import InputSource, open_input
 from weft.errors import FileFormatError, InputError, NetError
 from weft.ids import PlaceId, TransitionId
 from weft.net.explore import MAX_BYTES, MAX_STATES, Exploration, explore
@@ -47,7 +47,7 @@ _BEFORE_TEXT = b" \t\r\n\xef\xbb\xbf\xff\xfe\0"
 
 def read_net(source: InputSource) -> Net | PlainNet:
     """Returns the net in a file: a plain one from PNML, one with outcomes from JSON."""
-    with opened(source) as stream:
+    with open_input(source) as stream:
         head = stream.read(_CHUNK)
         if not head:
             raise FileFormatError("the file is empty; a net is needed", file=source.shown)

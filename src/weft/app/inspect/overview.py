@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from weft.app.history.ledger import spent_before, total
 from weft.app.inspect.overview_model import CoordinatorProcess, Overview, SubplanNow
 from weft.app.inspect.overview_sources import rare_events
-from weft.app.inspect.requests import requested
+from weft.app.inspect.requests import pending_requests
 from weft.app.project.hosts import records_of
 from weft.app.record.journal import RecordedRun
 from weft.app.record.run_record import RecordedPlan, RecordedSubplan, dollars_of, recorded_plan, tokens_of
@@ -50,7 +50,7 @@ def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float 
     record, journal = recorded_run.run, recorded_run.journal
     plan, states = recorded_plan(record), journal.states(record.run)
     fold = _StatusFold(plan, states)
-    requests = requested(journal, record.run)
+    requests = pending_requests(journal, record.run)
     rare = journal.notable_events(record.run) if everything else rare_events(journal, record.run)
     for glimpse in rare:
         fold.apply_glimpse(glimpse)
@@ -61,7 +61,7 @@ def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float 
         # The set is cheap to read; the thousands of events behind it are not.
         fold.set_landed(journal.landed(record.run))
     paths = [path for path in plan.paths if not recorded_run.subplan or recorded_run.sees(path)]
-    unsettled = fold.unsettled()
+    unsettled = fold.unsettled_subplans()
     listed = [path for path in paths if everything or path in unsettled]
     if not everything:
         fold.read_landings(journal, record.run, listed)
@@ -162,7 +162,7 @@ class _StatusFold(RunFold):
     # These three go through all slices of the plan, of which there may be ten thousand. So they look at what is
     # unusual and at sets, and call no function for each slice.
 
-    def unsettled(self) -> set[str]:
+    def unsettled_subplans(self) -> set[str]:
         """Returns the subplans that are under way, failed, or need a person."""
         left_out = {path for path, row in self.by_path.items() if row.left_out is not None}
         open_states = {path for path, state in self._states.items() if state in _OPEN_STATES}

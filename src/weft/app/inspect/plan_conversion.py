@@ -8,7 +8,7 @@ from typing import Any
 
 from weft.app.project.files import STDIN, InputSource, failure, read_text
 from weft.errors import InputError
-from weft.plan.convert import Converted, called_files, convert
+from weft.plan.convert import ConvertedPlan, called_files, convert
 from weft.plan.convert import System as System  # noqa: PLC0414 - a part of what this module offers
 from weft.plan.loader.load import load_plan
 from weft.plan.text.document import LIMITS
@@ -24,7 +24,7 @@ _NOT_LOOKED_INTO = frozenset({".git", "node_modules"})
 class Conversion:
     """A converted plan and the errors in it."""
 
-    converted: Converted
+    converted: ConvertedPlan
     refused: PlanError | None
     """The errors of the result; None if it is a valid plan."""
 
@@ -103,7 +103,7 @@ def _paths(source: InputSource, folder: Path) -> Iterator[Path]:
         yield from (Path(place, name) for name in files if name.lower().endswith(_READ))
 
 
-def _refusal(converted: Converted, shown: str) -> PlanError | None:
+def _refusal(converted: ConvertedPlan, shown: str) -> PlanError | None:
     try:
         # The converters work on text that people wrote for other programs, so only the loader can say whether the
         # result holds.

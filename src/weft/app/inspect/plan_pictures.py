@@ -20,7 +20,7 @@ from weft.plan.pictures import (
     PictureRow,
     TooLargeToDrawError,
     dependency_picture,
-    folded,
+    fold_rows,
     net_picture,
     picture_to_dot,
     picture_to_mermaid,
@@ -64,7 +64,7 @@ def graph(
         if subject is PictureSubject.NET:
             return _net(compiled, as_format, of)
         rows: Sequence[PictureRow] = tuple(_rows(compiled))
-        rows = rows if full else folded(rows)
+        rows = rows if full else fold_rows(rows)
         draw = tree_picture if subject is PictureSubject.TREE else dependency_picture
         return _text(draw(rows, title=compiled.plan.id), as_format)
 

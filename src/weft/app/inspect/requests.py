@@ -15,7 +15,7 @@ from weft.engine.messages.facts import ControlState
 from weft.ports.journal import ControlRequest, JournalReader
 
 
-def requested(journal: JournalReader, run: str) -> tuple[tuple[float, AnyEvent], ...]:
+def pending_requests(journal: JournalReader, run: str) -> tuple[tuple[float, AnyEvent], ...]:
     """Returns the requests in the form of the events that they will become, each with its time."""
     events = ((request.at, _event(request)) for request in journal.requests(run))
     return tuple((at, event) for at, event in events if event is not None)

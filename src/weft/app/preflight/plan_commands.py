@@ -133,7 +133,7 @@ class _Steps:
         pipeline = self._plan.pipeline_of(row)
         key = id(pipeline)
         if key not in self._flat:
-            self._flat[key] = tuple(_flattened(pipeline.steps, self._plan.pipelines))
+            self._flat[key] = tuple(_flatten(pipeline.steps, self._plan.pipelines))
         return self._flat[key]
 
     def _part(self, row: int, step: Step) -> Iterator[_Part]:
@@ -156,8 +156,8 @@ class _Steps:
                 pass
 
 
-def _flattened(steps: Sequence[Step], pipelines: Mapping[str, Pipeline]) -> Iterator[Step]:
+def _flatten(steps: Sequence[Step], pipelines: Mapping[str, Pipeline]) -> Iterator[Step]:
     for step in steps:
         yield step
         if isinstance(step.body, Nested):
-            yield from _flattened(pipelines[step.body.pipeline].steps, pipelines)
+            yield from _flatten(pipelines[step.body.pipeline].steps, pipelines)

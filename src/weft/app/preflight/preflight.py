@@ -57,7 +57,7 @@ class Preflight(Struct, frozen=True, kw_only=True):
 
         return (*self.warnings, *uncommitted(repository))
 
-    def required(self) -> Self:
+    def require(self) -> Self:
         """Raises `PreflightError` with all refusals, if there are any."""
         if self.refusals:
             raise PreflightError(self.refusals)

@@ -23,7 +23,7 @@ from weft.app.project.places import absolute, project_of
 from weft.app.project.worktree_place import is_usual_place
 from weft.errors import InputError
 from weft.plan.language.commands import ConfiguredCommand, configured_commands
-from weft.plan.relaxations import Loosening, loosenings
+from weft.plan.relaxations import Relaxation, find_relaxations
 from weft.plan.settings import Layer
 
 
@@ -125,7 +125,7 @@ def request_of(
     """
     if layer.document is None:
         return None
-    loosened = (*loosenings(layer, user), *_of_worktrees(layer, user, project, environ))
+    loosened = (*find_relaxations(layer, user), *_of_worktrees(layer, user, project, environ))
     # Read from the document and not from the values, so that commands in keys which this plan does not use count
     # as well.
     commands = (*configured_commands(layer.document.root), *(loosening.setting for loosening in loosened))
@@ -148,12 +148,12 @@ def request_of(
 
 def _of_worktrees(
     layer: Layer, user: Layer | None, project: Path, environ: Mapping[str, str]
-) -> Iterator[Loosening]:
+) -> Iterator[Relaxation]:
     place = layer.values.get("worktrees")
     users = None if user is None else user.values.get("worktrees")
     if place is not None and place != users and not is_usual_place(place, project, environ):
         usual = "nothing; without approval worktrees are in the project or in your cache"
-        yield Loosening(setting=ConfiguredCommand("worktrees", place), users=users or usual)
+        yield Relaxation(setting=ConfiguredCommand("worktrees", place), users=users or usual)
 
 
 def require(

@@ -34,7 +34,7 @@ class Configuration(Struct, frozen=True, kw_only=True):
     scope: Scope
 
     def settings(self) -> Iterator[EffectiveValue]:
-        for name, value, _ in self.scope.explained():
+        for name, value, _ in self.scope.settings_with_origin():
             yield EffectiveValue(
                 name=name, value=notation.setting(name, value), origin=origin(self.scope, name)
             )
@@ -78,7 +78,7 @@ class SetValue(Struct, frozen=True, kw_only=True):
     """Whether this value is in force."""
 
 
-class KeyExplained(Struct, frozen=True, kw_only=True):
+class KeyExplanation(Struct, frozen=True, kw_only=True):
     name: str
     key: Key
     variable: str | None
@@ -87,7 +87,7 @@ class KeyExplained(Struct, frozen=True, kw_only=True):
     """The values, the one in force first."""
 
 
-def configured(directory: Path, environ: Mapping[str, str]) -> Configuration:
+def configuration_of(directory: Path, environ: Mapping[str, str]) -> Configuration:
     """Returns the configuration of a directory, with its plan if there is one with a usual name."""
     name = plans.usual_name(directory)
     if name is None:
@@ -101,16 +101,16 @@ def _beside(directory: Path) -> InputSource:
     return InputSource(name=PLAN_NAMES[0], directory=directory, holds="plan")
 
 
-def explained(directory: Path, name: str, environ: Mapping[str, str]) -> KeyExplained:
+def explain_key(directory: Path, name: str, environ: Mapping[str, str]) -> KeyExplanation:
     """Explains one key; raises `InputError` if it does not exist."""
     others = {key.name: key for key in OTHER_KEYS}
     if name not in SETTING_NAMES and name not in others:
         raise InputError(f"there is no setting {name!r}{suggestion(name, [*SETTING_NAMES, *others])}")
-    configuration = configured(directory, environ)
+    configuration = configuration_of(directory, environ)
     if name in others:
         places = tuple(configuration.places(others[name]))
-        return KeyExplained(name=name, key=others[name], variable=None, places=places)
-    return KeyExplained(
+        return KeyExplanation(name=name, key=others[name], variable=None, places=places)
+    return KeyExplanation(
         name=name,
         key=setting_key(name),
         variable=variable_name(name),

@@ -52,7 +52,7 @@ class InputSource(Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def opened(source: InputSource) -> Generator[BinaryIO]:
+def open_input(source: InputSource) -> Generator[BinaryIO]:
     try:
         with nullcontext(_stdin(source)) if source.path is None else source.path.open("rb") as stream:
             yield stream
@@ -70,7 +70,7 @@ def _stdin(source: InputSource) -> BinaryIO:
 
 def read_bytes(source: InputSource, *, most: int) -> bytes:
     """Returns the whole content. Refuses a longer file without reading to its end, as it may be endless."""
-    with opened(source) as stream:
+    with open_input(source) as stream:
         # One byte more than allowed is enough to know, even for /dev/zero.
         data = stream.read(most + 1)
     if len(data) > most:

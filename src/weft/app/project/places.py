@@ -133,7 +133,7 @@ def project_of(folder: Path) -> Places:
     return Places(project_around(folder) or folder)
 
 
-def used_project(folder: Path) -> Places:
+def find_used_project(folder: Path) -> Places:
     """Returns the project that has a journal; raises `InputError` if there is none."""
     # The user may stand in a worktree of a slice, which can lie outside the project.
     for place in (folder, *folder.parents, *_main_checkout(folder)):

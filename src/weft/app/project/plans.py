@@ -84,15 +84,15 @@ def load(source: InputSource, *, flags: Flags = NO_FLAGS, environ: Mapping[str, 
         configs = tuple(_configs(source, folder, environ))
         git = repository_around(folder) is not None
 
-        def loaded(programs: tuple[str, ...] = ()) -> Plan:
+        def load_source(programs: tuple[str, ...] = ()) -> Plan:
             surroundings = Surroundings(git=git, programs=programs)
             return load_plan(text, source.shown, configs=configs, flags=outranking, surroundings=surroundings)
 
         try:
-            return loaded()
+            return load_source()
         except PlanError:
             # Only the message about a missing agent lists the installed agents, and the search can be slow.
-            return loaded(installed_agents(environ))
+            return load_source(installed_agents(environ))
 
 
 def _text(source: InputSource) -> str:
@@ -162,7 +162,7 @@ def scope_around(source: InputSource, environ: Mapping[str, str]) -> Scope:
 _NOTHING = "weft: 1\nplan: none\nsubplans: [{id: none, steps: [{id: nothing, run: 'true'}]}]\n"
 
 
-def plan_of_nothing(directory: Path, environ: Mapping[str, str]) -> Plan:
+def empty_plan(directory: Path, environ: Mapping[str, str]) -> Plan:
     """Returns a plan with one empty step and with the agents and prices of the directory's configuration."""
     source = InputSource(name=STDIN, directory=directory, holds="plan")
     return load_plan(_NOTHING, source.shown, configs=tuple(_configs(source, folder_of(source), environ)))

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.app.project.files import STDIN, InputSource
-from weft.app.project.places import PLAN_NAMES, Places, absolute, used_project
+from weft.app.project.places import PLAN_NAMES, Places, absolute, find_used_project
 from weft.app.project.step_limits import find_sight
 from weft.app.record.subplan_journal import SubplanJournal, is_inside
 from weft.engine.messages.event_codec import kinds_of
@@ -162,7 +162,7 @@ def open_book(
     directory: Path, run: str | None = None, *, environ: Mapping[str, str] = os.environ
 ) -> Generator[RecordedRun]:
     """Opens the run with that id, or the last run; inside a step, only the step's own subplan and run."""
-    places = used_project(absolute(directory))
+    places = find_used_project(absolute(directory))
     journal = open_reader(places.journal)
     try:
         sight = find_sight(places, journal, run, environ)

@@ -25,7 +25,7 @@ from weft.app.project.step_limits import refuse_inside_step
 from weft.app.record.journal import POLL_INTERVAL, RecordedRun
 from weft.app.record.run_plan import plan_of
 from weft.app.run.session import RunObserver, RunSession, first_cause
-from weft.app.run.setup import resumed
+from weft.app.run.setup import resume_run
 from weft.app.run.workspaces import WorkspaceFactory
 from weft.app.views.holds import MERGES, OPEN_BEFORE_THE_END, Key, key_of
 from weft.app.views.rows import HeldWork
@@ -70,7 +70,7 @@ def merge(
         fold = fold_of(recorded_run)
         remaining = [hold for hold in list_held(recorded_run, fold) if key_of(hold) in keys]
         command = MergeCommand(remaining, now)
-        if not (remaining or now) or _tried(recorded_run, fold, command, observer, environ):
+        if not (remaining or now) or _try_alone(recorded_run, fold, command, observer, environ):
             return [hold for hold in held(recorded_run) if key_of(hold) in keys]
         time.sleep(POLL_INTERVAL)
     raise WeftError(f"another Weft process works in {recorded_run.places.project}; try again later")
@@ -85,7 +85,7 @@ class MergeCommand(Struct, frozen=True):
     """Subplans with completed parts that are to land."""
 
 
-def _tried(
+def _try_alone(
     recorded_run: RecordedRun,
     fold: RunFold,
     command: MergeCommand,
@@ -97,7 +97,7 @@ def _tried(
         _merge_here(recorded_run, fold, command, observer, environ)
     except BusyError:
         if is_run(recorded_run, fold):
-            return _asked(recorded_run, fold, command, observer)
+            return _ask_coordinator(recorded_run, fold, command, observer)
         if _is_at_another(recorded_run, fold):
             raise
         return False
@@ -134,7 +134,9 @@ def _changed(git: Git, start: str, head: str) -> int:
 # In the coordinator of the run
 
 
-def _asked(recorded_run: RecordedRun, fold: RunFold, command: MergeCommand, observer: RunObserver) -> bool:
+def _ask_coordinator(
+    recorded_run: RecordedRun, fold: RunFold, command: MergeCommand, observer: RunObserver
+) -> bool:
     """Sends the command to the coordinator and returns whether it has handled it; if not, it has left the run."""
     ask(recorded_run, command.held, command.now)
     # `fold` is from before the request, so every event that answers the request comes after `waiting.seq`.
@@ -210,7 +212,7 @@ class PendingMerges:
                     self.keys.discard((event.subplan, _PARTS))
             case kinds.StepFinishedEvent():
                 if key in self.keys:
-                    self._finished(key, event)
+                    self._apply_end(key, event)
             case kinds.StepStartedEvent():
                 # The queue lands entries that contain each other's work as a unit, so a hold that waited can be
                 # retried unasked.
@@ -233,7 +235,7 @@ class PendingMerges:
             self.keys.update((part, _PARTS) for part in event.parts)
             self.keys.update((result, InternalStep.LAND) for result in event.joins or ())
 
-    def _finished(self, key: Key, event: kinds.StepFinishedEvent) -> None:
+    def _apply_end(self, key: Key, event: kinds.StepFinishedEvent) -> None:
         # The coordinator was in the middle of a retry when our request arrived; it tries again for us.
         if event.outcome is StepEnd.HELD and event.subplan not in self._asked:
             return  # the retry belongs to an earlier request
@@ -293,7 +295,7 @@ def _merge_here(
         ask(recorded_run, command.held, command.now)
         # The request is in the journal before the engine starts, so the coordinator in this process takes it up
         # like any other.
-        setup, engine, first = resumed(recorded_run.run, compiled, journal, workplaces)
+        setup, engine, first = resume_run(recorded_run.run, compiled, journal, workplaces)
         assert isinstance(first, Resumed)
         listener = _Listener(command, fold, observer)
         listener.start(setup)

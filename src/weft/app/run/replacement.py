@@ -17,7 +17,7 @@ from weft.app.history.completed_work import changed_paths
 from weft.app.project.hosts import host_of
 from weft.app.project.places import Places
 from weft.app.run.session import LEFT, RunObserver, RunSession, RunSetup
-from weft.app.run.setup import resumed
+from weft.app.run.setup import resume_run
 from weft.app.run.workspaces import WorkspaceFactory
 from weft.engine.engine import Engine
 from weft.engine.messages.events import Recorded, StoppingEvent
@@ -50,7 +50,7 @@ def settle(
         # The facts of the old run only make sense for the net of the old plan.
         before = load_plan(last.text, last.file, surroundings=Surroundings(git=False))
         workplaces = WorkspaceFactory(before, places, Path(last.directory), environ)
-        setup, engine, first = resumed(last, compile_plan(before), journal, workplaces)
+        setup, engine, first = resume_run(last, compile_plan(before), journal, workplaces)
         # An agent that works on an outdated task would only cost money, so its subplan ends at once.
         ends = changed_paths(before, plan)
     assert isinstance(first, Resumed)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from weft.agents.adapters import adapter_of
 from weft.app.history.completed_work import CompletedWork, kept_of
-from weft.app.history.earlier_runs import chosen_for, earlier_runs, started_of
+from weft.app.history.earlier_runs import chosen_for, earlier_runs, first_fact
 from weft.app.history.ledger import spent_by
 from weft.app.isolation.sandboxes import refuse_without
 from weft.app.preflight.preflight import preflight
@@ -82,7 +82,7 @@ def replaced_run(
     if request.fresh or last is None or last.state not in UNFINISHED or last.digest == plan_digest(plan):
         return None
     kept = kept_of(plan, journal, earlier_runs(journal, plan.id), choice.parts)
-    preflight(plan, plans.folder_of(request.source), environ, done=kept.paths).required()
+    preflight(plan, plans.folder_of(request.source), environ, done=kept.paths).require()
     return last
 
 
@@ -108,11 +108,11 @@ def begin(
     # is checked again, since steps without it could reach more than the plan allows.
     if last is not None and unfinished and last.digest == digest and not request.fresh:
         refuse_without(plan, environ)
-        return resumed(last, compiled, journal, workplaces, fresh_budget=request.fresh_budget)
+        return resume_run(last, compiled, journal, workplaces, fresh_budget=request.fresh_budget)
     kept = CompletedWork()
     if not request.fresh:
         kept = kept_of(plan, journal, earlier_runs(journal, plan.id), choice.parts)
-    checks = preflight(plan, folder, environ, done=kept.paths).required()
+    checks = preflight(plan, folder, environ, done=kept.paths).require()
     workplace = workplaces.new(checks, kept.landed, kept.target, choice.notes)
     # Only after the preflight: a refusal must leave the unfinished run as it was.
     if last is not None and unfinished:
@@ -164,7 +164,7 @@ def begin(
     return setup, Engine(compiled), started
 
 
-def resumed(
+def resume_run(
     last: RunRecord,
     compiled: CompiledPlan,
     journal: SqliteJournal,
@@ -173,9 +173,9 @@ def resumed(
     fresh_budget: bool = False,
 ) -> tuple[RunSetup, Engine, AnyFact]:
     """Returns a run that continues where it stopped, its recovered engine and the first fact."""
-    started = started_of(journal, last.run)
+    started = first_fact(journal, last.run)
     assert started is not None
-    engine = recovered(compiled, journal, last.run)
+    engine = recover_engine(compiled, journal, last.run)
     setup = _make_setup(
         compiled.plan,
         workplaces.places,
@@ -234,7 +234,7 @@ def _record(setup: RunSetup, *, file: str, digest: str, at: float) -> RunRecord:
     )
 
 
-def recovered(compiled: CompiledPlan, journal: JournalReader, run: str) -> Engine:
+def recover_engine(compiled: CompiledPlan, journal: JournalReader, run: str) -> Engine:
     """Returns the engine in the state that the journal's facts lead to."""
     engine = Engine(compiled, quiet=True)
     for fact in journal.facts(run):

@@ -81,7 +81,7 @@ class Holds(Struct):
             for step in OPEN_BEFORE_THE_END:
                 self._forget((event.subplan, step))
 
-    def steered(self, requests: ControlRequests) -> None:
+    def apply_control(self, requests: ControlRequests) -> None:
         """Updates the frozen retries: freezing a subplan freezes its retries, except landings."""
         self.frozen = {
             (path, step)

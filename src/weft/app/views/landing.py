@@ -123,7 +123,7 @@ class Landings:
                 commands=event.commands, seconds=event.seconds or 0.0
             )
 
-    def pushing(self, event: PushEvent, seq: int) -> None:
+    def apply_push(self, event: PushEvent, seq: int) -> None:
         self.push, self.pushed = push_state(event), seq
 
     def _target_moved(self, seq: int) -> None:

@@ -40,15 +40,15 @@ class RowIndex:
         """Rows that may be in the wrong list."""
         self._open(ROOT)
 
-    def changed(self, view: RowView) -> None:
-        """Marks a row for `tidied`, which moves it later: most rows change more often than a view is drawn."""
+    def mark(self, view: RowView) -> None:
+        """Marks a row for `update`, which moves it later: most rows change more often than a view is drawn."""
         if view.state in _ENDS:
             self._changed.pop(
                 view.number, None
             )  # ended rows are in the order of their ends, not of their starts
         self._changed[view.number] = None
 
-    def tidied(self) -> Self:
+    def update(self) -> Self:
         """Moves all changed rows to their lists and returns the index."""
         for row in self._changed:
             self._put(row)
@@ -78,7 +78,7 @@ class RowIndex:
             self._opened.add(unopened)
             self._move(unopened)
             for child in self._outline.children(unopened):
-                if child not in self._changed:  # `tidied` moves the changed rows itself
+                if child not in self._changed:  # `update` moves the changed rows itself
                     self._move(child)
 
     def _up_from(self, row: int) -> Iterator[int]:

@@ -132,7 +132,7 @@ class RunFold:
                 self.state = "stopping"
             case PausedEvent() | ResumedEvent():
                 self.control_requests.says(event.subplan, event.outcome)
-                self.holds.steered(self.control_requests)
+                self.holds.apply_control(self.control_requests)
             case RecoveredEvent():
                 self._recovered(event, at)
             case CostUnknownEvent():
@@ -155,7 +155,7 @@ class RunFold:
                 self.landings_by_path.verify(event)
                 self.signals.verify(event)
             case PushEvent():
-                self.landings_by_path.pushing(event, self.seq)
+                self.landings_by_path.apply_push(event, self.seq)
             case ConflictAheadEvent():
                 self.landings_by_path.conflict_ahead(event)
             case (
@@ -218,7 +218,7 @@ class RunFold:
 
     def _recovered(self, event: RecoveredEvent, at: float) -> None:  # noqa: ARG002 - a view has a clock
         self.control_requests.forget_stops()  # a stop was for the coordinator that has left; pauses stay in force
-        self.holds.steered(self.control_requests)
+        self.holds.apply_control(self.control_requests)
 
     def _budget(self, event: BudgetEvent) -> None:
         """Resets the budget. Running steps count in full, including the amounts they spent before the reset."""

@@ -69,7 +69,7 @@ class RunView(RunFold):
 
     @property
     def row_index(self) -> RowIndex:
-        return self._row_index.tidied()
+        return self._row_index.update()
 
     @property
     def counts(self) -> Tally:
@@ -163,7 +163,7 @@ class RunView(RunFold):
     # Subplans
 
     def _moved(self, row: RowView) -> None:
-        self._row_index.changed(row)
+        self._row_index.mark(row)
 
     def _landing_of(self, row: RowView) -> str:
         return self._course.landing(row.number, row.state)

@@ -98,11 +98,11 @@ def _check(
 
 def _explain(source: InputSource, place: str, flags: Flags, *, as_json: bool) -> None:
     from weft.app.project import plans
-    from weft.cli.text.explain import explained
+    from weft.cli.text.explain import explanation_lines
     from weft.plan.display.explain import explain
 
     explanation = explain(plans.load(source, flags=flags), place)
     if as_json:
         show_json(explanation.to_json())
     else:
-        show_lines(explained(explanation))
+        show_lines(explanation_lines(explanation))

@@ -35,15 +35,15 @@ def clean(*, plans: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
     Exit code: 0; 4 if something is kept that has not landed; 2 if a plan is running, or there is no such plan.
     """
     from weft.app.clean.clean import clean as clean_up
-    from weft.cli.text.clean import cleaned_data, cleaned_lines
+    from weft.cli.text.clean import clean_data, clean_lines
 
     # Waits for a run that is about to end; the clean-up itself refuses an active run, by name.
     running_here(directory())
     results = clean_up(directory(), plans, dry_run=dry_run)
     if as_json:
-        show_json({"dry_run": dry_run, "plans": [cleaned_data(result) for result in results]})
+        show_json({"dry_run": dry_run, "plans": [clean_data(result) for result in results]})
     else:
-        show_lines(line for result in results for line in cleaned_lines(result, dry_run=dry_run))
+        show_lines(line for result in results for line in clean_lines(result, dry_run=dry_run))
         if not any(result.removed for result in results):
             note("there is nothing to remove")
     return EXIT_WAITING if any(result.waits for result in results) else 0

@@ -77,15 +77,15 @@ def settings(*, key: str | None, only_files: bool, as_json: bool) -> int:
         _show_files(as_json=as_json)
         return 0
     with at_work_on_a_plan(as_json=as_json):
-        from weft.app.project.configuration import configured, explained
+        from weft.app.project.configuration import configuration_of, explain_key
         from weft.cli.text import config as config_text
 
         if key is None:
-            configuration = configured(directory(), os.environ)
-            lines = config_text.configured_lines(configuration)
-            data = config_text.configured_data(configuration)
+            configuration = configuration_of(directory(), os.environ)
+            lines = config_text.configuration_lines(configuration)
+            data = config_text.configuration_data(configuration)
         else:
-            explanation = explained(directory(), key, os.environ)
+            explanation = explain_key(directory(), key, os.environ)
             lines, data = config_text.key_lines(explanation), config_text.key_data(explanation)
     if as_json:
         show_json(data)

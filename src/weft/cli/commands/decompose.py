@@ -100,7 +100,7 @@ def decompose(  # noqa: PLR0913 - as many as there are options
     agent, or the plan cannot be written.
     """
     from weft.app.decompose.decompose import propose
-    from weft.cli.text.decompose import part_data, part_lines, summary_lines, watching
+    from weft.cli.text.decompose import part_data, part_lines, show_progress, summary_lines
     from weft.decompose.model import Limits
 
     limits = Limits(
@@ -115,7 +115,7 @@ def decompose(  # noqa: PLR0913 - as many as there are options
     if target is not None:
         # Before the files are read, which can take a minute.
         target.refuse_early(is_costly=by_agent is not None)
-    with watching(as_json=as_json) as watch:
+    with show_progress(as_json=as_json) as watch:
         proposal = propose(
             Path(directory(), folder),
             goal,

@@ -32,14 +32,14 @@ def diff(*, name: str | None, how: str | None, run_id: str | None, as_json: bool
 
     Exit code: 0; 2 if there is no such subplan or run, if it has not started, or has no branch.
     """
-    from weft.app.inspect.diffs import find_diff, looked_at
+    from weft.app.inspect.diffs import find_diff, open_view
     from weft.app.record.journal import open_book
 
     with open_book(directory(), run_id) as recorded_run:
         subplan_diff = find_diff(recorded_run, name)
     options = [] if how is None else [how]
     # The journal is closed by now: a pager may stay open for hours.
-    with looked_at(subplan_diff) as view:
+    with open_view(subplan_diff) as view:
         if as_json:
             files = [change.to_json() for change in view.changes()]
             show_json({**subplan_diff.to_json(), "files": files, "uncommitted": view.uncommitted()})

@@ -14,7 +14,7 @@ EXIT_PROBLEM = 1
 EXIT_UNKNOWN = 4
 
 
-class _Checking(ProgressLine):
+class _CheckProgress(ProgressLine):
     """A progress line that shows the check being made."""
 
     def show(self, check: str) -> None:
@@ -23,13 +23,13 @@ class _Checking(ProgressLine):
 
 
 @contextmanager
-def _watching() -> Generator[Callable[[str], None]]:
+def _show_progress() -> Generator[Callable[[str], None]]:
     """Yields a function that shows the current check on a terminal; elsewhere it does nothing."""
     stream = sys.stderr
     if stream is None or not stream.isatty():
         yield lambda _check: None
         return
-    checking = _Checking(stream)
+    checking = _CheckProgress(stream)
     try:
         yield checking.show
     finally:
@@ -60,7 +60,7 @@ def doctor(*, fix: bool, verbose: bool, as_json: bool) -> int:
     from weft.app.doctor.findings import FindingState
     from weft.cli.text.doctor import report_data, report_lines
 
-    with _watching() as watch:
+    with _show_progress() as watch:
         report = examine(directory(), fix=fix, watch=watch)
     if as_json:
         show_json(report_data(report))

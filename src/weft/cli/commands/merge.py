@@ -51,7 +51,7 @@ def merge(*, names: tuple[str, ...], now: bool, lists: bool, run_id: str | None,
         )
         # `--list` takes the same path up to here, so that it names exactly what the command would retry.
         still_held = selected if lists else try_again(recorded_run, selected, observer, now=parts)
-        paused = holds.paused(recorded_run, selected)
+        paused = holds.paused_subplans(recorded_run, selected)
         others = (
             [held_work for held_work in holds.held(recorded_run) if held_work not in still_held]
             if observer.merged

@@ -96,7 +96,7 @@ def explore(
     """
     from weft.app.inspect import nets
     from weft.app.project.files import InputSource
-    from weft.cli.text.net import explored
+    from weft.cli.text.net import explore_lines
 
     # The search can take minutes; without a terminal there is no progress line.
     with progress_on_terminal() as progress:
@@ -108,7 +108,7 @@ def explore(
             use_numpy=False if no_numpy else None,
             progress=progress,
         )
-    show(report, explored(report), as_json=as_json)
+    show(report, explore_lines(report), as_json=as_json)
     return _EXIT[report.deadlock] if find_deadlock else 0
 
 
@@ -134,10 +134,10 @@ def check(*, file: str, as_json: bool, max_states: int) -> int:
     """
     from weft.app.inspect import nets
     from weft.app.project.files import InputSource
-    from weft.cli.text.net import checked
+    from weft.cli.text.net import check_lines
 
     report = nets.check_net(InputSource(name=file, directory=directory()), max_states=max_states)
-    show(report, checked(report), as_json=as_json)
+    show(report, check_lines(report), as_json=as_json)
     return _EXIT[report.soundness.verdict.answer]
 
 
@@ -173,8 +173,8 @@ def invariants(*, file: str, as_json: bool, limit: int, expression: str | None) 
     """
     from weft.app.inspect import nets
     from weft.app.project.files import InputSource
-    from weft.cli.text.net import invariant_checked
-    from weft.cli.text.net import invariants as listed
+    from weft.cli.text.net import invariant_check_lines
+    from weft.cli.text.net import invariants_lines as listed
 
     source = InputSource(name=file, directory=directory())
     if expression is None:
@@ -184,7 +184,7 @@ def invariants(*, file: str, as_json: bool, limit: int, expression: str | None) 
     # Checking one sum multiplies a vector by the incidence matrix. Listing all minimal invariants can take
     # exponential time, so `--check` never does it.
     report = nets.check_sum(source, expression)
-    show(report, invariant_checked(report), as_json=as_json)
+    show(report, invariant_check_lines(report), as_json=as_json)
     return _EXIT[report.verdict.answer]
 
 

@@ -26,8 +26,8 @@ def pause(*, names: tuple[str, ...], freeze: bool, as_json: bool) -> int:
     A pause survives the coordinator; `weft resume` ends it. Exit code: 0, even if it was paused already or no
     coordinator runs it; 1 if the coordinator does not react.
     """
-    from weft.cli.text.control import steered
+    from weft.cli.text.control import send_control
     from weft.engine.messages.facts import ControlState
 
-    steered(ControlState.FREEZE if freeze else ControlState.PAUSE, names, as_json=as_json)
+    send_control(ControlState.FREEZE if freeze else ControlState.PAUSE, names, as_json=as_json)
     return 0

@@ -41,8 +41,8 @@ def resume(*, names: tuple[str, ...], limits: bool, as_json: bool) -> int:
         return 0
     # GO is also the request for a run without a coordinator: it is recorded, and the next coordinator follows
     # it.
-    from weft.cli.text.control import steered
+    from weft.cli.text.control import send_control
     from weft.engine.messages.facts import ControlState
 
-    steered(ControlState.GO, names, as_json=as_json)
+    send_control(ControlState.GO, names, as_json=as_json)
     return 0

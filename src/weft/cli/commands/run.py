@@ -77,7 +77,7 @@ def run(
     # In a script, waiting for an answer that will not be typed would look like a hang.
     stays = has_person if waits is None else waits
 
-    def run_watched() -> str:
+    def run_and_display() -> str:
         # Inside `when_free` and `when_approved`: their questions and notes need a terminal without a live view.
         with observer.display():
             return when_free(lambda: run_plan(request, observer), directory())
@@ -91,7 +91,7 @@ def run(
             waits=stays,
             ids=ids,
         )
-        state = when_approved(run_watched, asks=has_person and _is_terminal(sys.stdin))
+        state = when_approved(run_and_display, asks=has_person and _is_terminal(sys.stdin))
     if state == "waiting" and has_person and not quiet and _is_terminal(sys.stdin):
         from weft.cli.live.landing_prompt import offer
 

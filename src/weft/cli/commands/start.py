@@ -60,7 +60,7 @@ def start(
     arguments = [f"--{name.replace('_', '-')}={value}" for name, value in flags.items() if value is not None]
     arguments += ["--fresh"] if fresh else []
     arguments += ["--fresh-budget"] if fresh_budget else []
-    message, code = _started([*arguments, "--", *words], as_json=as_json)
+    message, code = _first_message([*arguments, "--", *words], as_json=as_json)
     if message is None:
         return 0
     if not message:
@@ -74,7 +74,7 @@ def start(
     return 0
 
 
-def _started(arguments: list[str], *, as_json: bool) -> tuple[dict[str, Any] | None, int]:
+def _first_message(arguments: list[str], *, as_json: bool) -> tuple[dict[str, Any] | None, int]:
     """Returns the coordinator's first message and its exit code.
 
     The message is None if another `weft start` was first.

@@ -34,7 +34,7 @@ def status(*, everything: bool, watch: bool, run_id: str | None, as_json: bool) 
     """
     from weft.app.inspect.overview import overview
     from weft.app.record.journal import open_book
-    from weft.cli.terminal import folded, takes_colours, text_width
+    from weft.cli.terminal import takes_colours, text_width, wrap_lines
     from weft.cli.text.status import data, lines, worktrees_of
     from weft.cli.wording.cells import Style, style_of
 
@@ -55,7 +55,7 @@ def status(*, everything: bool, watch: bool, run_id: str | None, as_json: bool) 
                 text_lines = lines(
                     run_overview, time.time(), style, everything=everything, worktrees=worktrees
                 )
-                write_text("".join(f"{line}\n" for line in folded(text_lines, text_width(sys.stdout))))
+                write_text("".join(f"{line}\n" for line in wrap_lines(text_lines, text_width(sys.stdout))))
                 # A forecast takes longer than the status itself, so a script does not wait for it.
                 if terminal is not None and not watch and recorded_run.has_coordinator():
                     _show_outlook(recorded_run)

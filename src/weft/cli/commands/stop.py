@@ -32,10 +32,10 @@ def stop(*, names: tuple[str, ...], now: bool, waits: bool, as_json: bool) -> in
     from weft.app.record.journal import open_book
     from weft.app.run.orphan_cleanup import stop_orphaned_jobs
     from weft.cli.output import note
-    from weft.cli.text.control import steered
+    from weft.cli.text.control import send_control
     from weft.engine.messages.facts import ControlState
 
-    result = steered(ControlState.STOP, names, now=now, as_json=as_json)
+    result = send_control(ControlState.STOP, names, now=now, as_json=as_json)
     with open_book(directory()) as recorded_run:
         if not result.alive and not names:
             stopped_jobs = stop_orphaned_jobs(recorded_run)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from weft.app.agents.overview import AgentStatus, PlanAgents
 from weft.app.agents.probes import probe, to_probe
 from weft.cli.output import ProgressLine, note, show_json, show_lines
-from weft.cli.text.agents import probed_data, probed_lines
+from weft.cli.text.agents import probe_data, probe_lines
 
 EXIT_SILENT = 1
 
@@ -28,7 +28,7 @@ def ask(
     if names:
         # Before the calls, not after: the user can still interrupt before anything is spent.
         note(f"calling each agent once, which may cost a little: {', '.join(names)}")
-    with _watching(names) as has_ended:
+    with _show_progress(names) as has_ended:
         replies = probe(
             plan_agents,
             selection.agents,
@@ -37,13 +37,13 @@ def ask(
             on_reply=lambda reply: has_ended(reply.agent.name),
         )
     if as_json:
-        show_json(probed_data(replies, selection.missing))
+        show_json(probe_data(replies, selection.missing))
     else:
-        show_lines(probed_lines(replies, selection.missing))
+        show_lines(probe_lines(replies, selection.missing))
     return 0 if not selection.missing and all(reply.has_answered for reply in replies) else EXIT_SILENT
 
 
-class _Asking(ProgressLine):
+class _ProbeProgress(ProgressLine):
     """A progress line that names the agents without an answer."""
 
     def show(self, names: Sequence[str]) -> None:
@@ -51,13 +51,13 @@ class _Asking(ProgressLine):
 
 
 @contextmanager
-def _watching(names: Sequence[str]) -> Generator[Callable[[str], None]]:
+def _show_progress(names: Sequence[str]) -> Generator[Callable[[str], None]]:
     """Yields a function that takes an agent off the progress line; without a terminal it does nothing."""
     stream = sys.stderr
     if not names or stream is None or not stream.isatty():
         yield lambda _name: None
         return
-    asking, unanswered = _Asking(stream), list(names)
+    asking, unanswered = _ProbeProgress(stream), list(names)
 
     # One event loop in this thread receives all replies, so the list needs no lock.
     def has_ended(name: str) -> None:

@@ -16,7 +16,7 @@ from weft.cli.live.choice import choose
 from weft.cli.live.footer import footer
 from weft.cli.live.keyboard import no_echo
 from weft.cli.live.table import table
-from weft.cli.terminal import cells, terminal_size, unpainted
+from weft.cli.terminal import cells, strip_escapes, terminal_size
 from weft.cli.wording.cells import Style
 
 SOONEST, LATEST = 0.25, 1.0
@@ -89,7 +89,7 @@ class Screen:
         size = self._size(self._stream)
         # After a change of the size, lines of the old picture may be wrapped, and their positions are not known
         # any more.
-        before = self._wiped() if self._drawn and size != self._drawn_size else ""
+        before = self._erase_codes() if self._drawn and size != self._drawn_size else ""
         hide = "" if self._drawn else _HIDE
         self._write(_BEGIN + before + hide + _changes(self._drawn, lines) + _END)
         self._drawn, self._drawn_size = list(lines), size
@@ -102,17 +102,17 @@ class Screen:
     def clear(self) -> None:
         """Erases the picture; the terminal is as it was before."""
         if self._drawn:
-            self._write(self._wiped() + _SHOW)
+            self._write(self._erase_codes() + _SHOW)
             self._drawn_version, self._drawn_at = -1, float("-inf")
 
-    def _wiped(self) -> str:
+    def _erase_codes(self) -> str:
         """Returns the escape codes that move to the start of the picture and erase it.
 
         The cursor is at the beginning of its last line. In a terminal that has become narrower, one line may take
         two rows.
         """
         columns, height = self._size(self._stream)
-        rows = sum(max(1, -(-cells(unpainted(line)) // columns)) for line in self._drawn[:-1])
+        rows = sum(max(1, -(-cells(strip_escapes(line)) // columns)) for line in self._drawn[:-1])
         self._drawn = []
         return f"\r{_up(min(rows, height - 1))}\x1b[J"
 

@@ -70,7 +70,9 @@ def table(view: RunView, now: float, choice: VisibleRows, width: int, style: Sty
     columns = _columns(lines, width, style)
     cut = style.cut if choice.is_tree else style.cut_left
     names = [cut(style.shown(line.name), columns[0]) for line in lines]
-    painted = [_painted(line, name, columns, width, style) for line, name in zip(lines, names, strict=True)]
+    painted = [
+        _paint_line(line, name, columns, width, style) for line, name in zip(lines, names, strict=True)
+    ]
     hidden = sum(choice.hidden.values())
     if hidden:
         text = _more(choice.hidden, hidden, is_rest=bool(lines))
@@ -284,7 +286,7 @@ def _columns(lines: Sequence[TableLine], width: int, style: Style) -> Columns:
     )
 
 
-def _painted(line: TableLine, name: str, columns: Columns, width: int, style: Style) -> str:
+def _paint_line(line: TableLine, name: str, columns: Columns, width: int, style: Style) -> str:
     sign, plain_sign, colour = _SIGNS[line.sign]
     name_width, *column_widths = columns
     if line.sign == "failed" and line.style == "dim":

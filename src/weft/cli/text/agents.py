@@ -97,7 +97,7 @@ def _status_data(status: AgentStatus) -> dict[str, object]:
 # --- the answers to a probe ---
 
 
-def probed_lines(replies: Sequence[AgentReply], missing: Sequence[AgentStatus]) -> Iterator[str]:
+def probe_lines(replies: Sequence[AgentReply], missing: Sequence[AgentStatus]) -> Iterator[str]:
     yield from _table(
         [
             *map(_answer, replies),
@@ -130,7 +130,7 @@ def _not_installed(status: AgentStatus) -> str:
     return f"{status.program} is not installed; type: {status.install}"
 
 
-def probed_data(replies: Sequence[AgentReply], missing: Sequence[AgentStatus]) -> dict[str, object]:
+def probe_data(replies: Sequence[AgentReply], missing: Sequence[AgentStatus]) -> dict[str, object]:
     absent = [
         {"name": status.agent.name, "answered": False, "message": _not_installed(status)}
         for status in missing

@@ -8,7 +8,7 @@ _NOTED = frozenset({"note", "kept"})
 """Private refs. Their names mean nothing to users, so they are only counted."""
 
 
-def cleaned_lines(cleaned: CleanResult, *, dry_run: bool) -> Iterator[str]:
+def clean_lines(cleaned: CleanResult, *, dry_run: bool) -> Iterator[str]:
     """Yields a line for each worktree, each branch, and each thing that is kept."""
     verb = "would remove" if dry_run else "removed"
     for removed in cleaned.removed:
@@ -29,7 +29,7 @@ def _name(plan: str, subplan: str) -> str:
     return f"{plan}: {subplan}" if subplan else plan
 
 
-def cleaned_data(cleaned: CleanResult) -> dict[str, object]:
+def clean_data(cleaned: CleanResult) -> dict[str, object]:
     return {
         "plan": cleaned.plan,
         "run": cleaned.run,

@@ -5,19 +5,19 @@ from typing import Any
 
 from weft.app.project.approval import ApprovalRequest, approve_command, change_lines
 from weft.app.project.approval_file import Approval
-from weft.app.project.configuration import Configuration, KeyExplained, ReadFile, SetValue
+from weft.app.project.configuration import Configuration, KeyExplanation, ReadFile, SetValue
 from weft.cli.text.explain import table, value_text
 
 _FILE_KINDS = {"plan": "plan", "project": "project's configuration", "user": "user's configuration"}
 
 
-def configured_lines(configuration: Configuration) -> Iterator[str]:
+def configuration_lines(configuration: Configuration) -> Iterator[str]:
     plan = "without a plan" if configuration.plan is None else f"with the plan {configuration.plan}"
     yield f"In force here, {plan}:"
     yield from table([*configuration.settings(), *configuration.others()])
 
 
-def configured_data(configuration: Configuration) -> dict[str, Any]:
+def configuration_data(configuration: Configuration) -> dict[str, Any]:
     return {
         "plan": configuration.plan,
         "settings": [row.to_json() for row in configuration.settings()],
@@ -25,7 +25,7 @@ def configured_data(configuration: Configuration) -> dict[str, Any]:
     }
 
 
-def key_lines(explanation: KeyExplained) -> Iterator[str]:
+def key_lines(explanation: KeyExplanation) -> Iterator[str]:
     yield f"{explanation.name}: {explanation.key.doc}"
     yield f"  allowed: {explanation.key.kind.words}"
     if explanation.key.default is not None:
@@ -47,7 +47,7 @@ def _place_line(place: SetValue, key: str) -> str:
     return f"  {name}{value_text(place.row.value, most=None)}  {place.row.origin}{counts}"
 
 
-def key_data(explanation: KeyExplained) -> dict[str, Any]:
+def key_data(explanation: KeyExplanation) -> dict[str, Any]:
     default = explanation.key.default
     return {
         "name": explanation.name,

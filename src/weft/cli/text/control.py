@@ -12,7 +12,9 @@ from weft.terms import AT_REST, FINISHED, UNFINISHED, RunState
 MOST_STEPS = 3
 
 
-def steered(wanted: ControlState, names: Sequence[str], *, now: bool = False, as_json: bool) -> ControlResult:
+def send_control(
+    wanted: ControlState, names: Sequence[str], *, now: bool = False, as_json: bool
+) -> ControlResult:
     """Sends the request to the run, prints the result and returns it."""
     with open_book(directory()) as recorded_run:
         result = steer(recorded_run, wanted, names, now=now)

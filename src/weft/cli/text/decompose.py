@@ -17,7 +17,7 @@ from weft.decompose.paths import folder_of
 _SHOWN = 5
 
 
-class _Working(ProgressLine):
+class _WorkProgress(ProgressLine):
     """A progress line that shows the current work once it takes long. An empty text clears the line."""
 
     def show(self, activity: str) -> None:
@@ -28,13 +28,13 @@ class _Working(ProgressLine):
 
 
 @contextmanager
-def watching(*, as_json: bool) -> Generator[Callable[[str], None]]:
+def show_progress(*, as_json: bool) -> Generator[Callable[[str], None]]:
     """Yields a function that shows the current work on a terminal; elsewhere it does nothing."""
     stream = sys.stderr
     if as_json or stream is None or not stream.isatty():
         yield lambda _activity: None
         return
-    working = _Working(stream)
+    working = _WorkProgress(stream)
     try:
         yield working.show
     finally:
@@ -54,7 +54,7 @@ def part_lines(part: Part, depth: int = 0) -> Iterator[str]:
 
 def summary_lines(proposal: Proposal) -> Iterator[str]:
     if proposal.refinement is not None:
-        yield _refined(proposal.refinement)
+        yield _refinement_line(proposal.refinement)
     leaves = list(proposal.whole.leaves())
     levels = f" on {count(proposal.whole.depth, 'level')}" if proposal.whole.depth > 1 else ""
     yield f"{count(len(proposal.whole.files), 'file')} in {count(len(leaves), 'slice')}{levels}"
@@ -75,7 +75,7 @@ def _have(slices: int) -> str:
     return f"{count(slices, 'slice')} {'has' if slices == 1 else 'have'}"
 
 
-def _refined(refinement: Refinement) -> str:
+def _refinement_line(refinement: Refinement) -> str:
     moved = f"{refinement.agent} moved {count(refinement.moved, 'file')}"
     renamed, worded = count(refinement.renamed, "part"), count(refinement.worded, "part")
     spent = f"in {span(refinement.spent.seconds)}, {refinement.spent.words()}"
@@ -138,12 +138,12 @@ def part_data(proposal: Proposal, written: str | None) -> dict[str, object]:
         "left_out": list(proposal.left_out),
         "no_work": list(proposal.no_work),
         "history_fault": proposal.history_fault or None,
-        "refined": None if proposal.refinement is None else _refined_data(proposal.refinement),
+        "refined": None if proposal.refinement is None else _refinement_data(proposal.refinement),
         "tree": _tree(proposal.whole),
     }
 
 
-def _refined_data(refinement: Refinement) -> dict[str, object]:
+def _refinement_data(refinement: Refinement) -> dict[str, object]:
     spent = refinement.spent
     return {
         "agent": refinement.agent,

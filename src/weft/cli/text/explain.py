@@ -14,7 +14,7 @@ LONGEST_VALUE = 40
 _IN_TOKENS = "Tokens used here count against these budgets:"
 
 
-def explained(explanation: Explanation) -> Iterator[str]:
+def explanation_lines(explanation: Explanation) -> Iterator[str]:
     step = "" if explanation.step is None else f", step {explanation.step}"
     yield f"In force at {explanation.path}{step}:"
     yield from table(explanation.settings)

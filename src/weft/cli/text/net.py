@@ -14,7 +14,7 @@ from weft.net.explore import Exploration
 NAMES_SHOWN = 8
 
 
-def explored(report: ExploreReport) -> Iterator[str]:
+def explore_lines(report: ExploreReport) -> Iterator[str]:
     exploration = report.exploration
     counts = f"{_count(exploration.states, 'state')}, {_count(exploration.edges, 'edge')}"
     if exploration.complete:
@@ -49,7 +49,7 @@ def _deadlocks(exploration: Exploration, *, most: int) -> str:
     return f"{dead}; the nearest after {firings}: {few(exploration.deadlock_trace, most)}."
 
 
-def checked(report: NetCheckReport) -> Iterator[str]:
+def check_lines(report: NetCheckReport) -> Iterator[str]:
     soundness = report.soundness
     yield f"Sound: {soundness.verdict.answer}."
     yield f"Why: {report.why}."
@@ -59,7 +59,7 @@ def checked(report: NetCheckReport) -> Iterator[str]:
     yield f"The net is {shape} and {'' if soundness.free_choice else 'not '}free-choice."
 
 
-def invariants(report: InvariantsReport) -> Iterator[str]:
+def invariants_lines(report: InvariantsReport) -> Iterator[str]:
     if report.places:
         yield f"{_count(len(report.places), 'P-invariant')}, sums of tokens that no firing changes:"
         for weights, total in zip(report.places, report.sums, strict=True):
@@ -74,7 +74,7 @@ def invariants(report: InvariantsReport) -> Iterator[str]:
         yield "No T-invariants: no firings lead back to the initial marking."
 
 
-def invariant_checked(report: InvariantCheckReport) -> Iterator[str]:
+def invariant_check_lines(report: InvariantCheckReport) -> Iterator[str]:
     yield f"Invariant: {report.verdict.answer}."
     yield f"Why: {report.verdict.why}."
 

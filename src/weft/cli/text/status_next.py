@@ -16,15 +16,15 @@ def next_commands(overview: Overview) -> Iterator[Suggestion]:
     """Yields suggestions, the most urgent first. Each can be typed as it is."""
     # Commands without `--run` concern the last run, so for an older one only the views are suggested.
     if overview.is_last:
-        yield from _steering(overview)
-        yield from _settling(overview)
-    yield from _looking(overview)
+        yield from _control_commands(overview)
+        yield from _merge_commands(overview)
+    yield from _view_commands(overview)
     if overview.is_last and overview.state == "failed" and not _is_out_of_money(overview):
         does = "retries what failed; completed work is kept"
         yield suggest("weft", "run", *overview.plan_words, does=does)
 
 
-def _steering(overview: Overview) -> Iterator[Suggestion]:
+def _control_commands(overview: Overview) -> Iterator[Suggestion]:
     alive = overview.coordinator is not None and overview.coordinator.alive
     if not alive and (overview.state in UNFINISHED - {RunState.WAITING} or overview.is_asked):
         yield suggest("weft", "start", *overview.plan_words, does="resumes it")
@@ -37,7 +37,7 @@ def _steering(overview: Overview) -> Iterator[Suggestion]:
         yield suggest("weft", "resume", does="resumes what was paused or stopped")
 
 
-def _settling(overview: Overview) -> Iterator[Suggestion]:
+def _merge_commands(overview: Overview) -> Iterator[Suggestion]:
     if any(row.question for row in overview.subplans):
         yield suggest("weft", "answer", does="lists the open questions")
     if any(row.landing == "conflict" for row in overview.subplans):
@@ -48,7 +48,7 @@ def _settling(overview: Overview) -> Iterator[Suggestion]:
         yield suggest(*overview.push.command.split(), does="pushes what has landed")
 
 
-def _looking(overview: Overview) -> Iterator[Suggestion]:
+def _view_commands(overview: Overview) -> Iterator[Suggestion]:
     run = () if overview.is_last else ("--run", overview.run)
     for verify in overview.verifies:
         name = verify.subplan or overview.plan

@@ -8,7 +8,7 @@ from typing import TextIO
 from msgspec import Struct
 
 from weft.cli.output import clean
-from weft.cli.terminal import cells, cells_of, takes_colours, unpainted
+from weft.cli.terminal import cells, cells_of, strip_escapes, takes_colours
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
@@ -33,7 +33,7 @@ class Style(Struct, frozen=True, kw_only=True):
         # Titles and output come from agents: a control sequence in them could move the cursor or retitle the
         # terminal.
         if not text.isprintable():
-            text = clean(unpainted(_last_written(text)).replace("\t", " "))
+            text = clean(strip_escapes(_last_written(text)).replace("\t", " "))
         # On a terminal with another encoding, writing such a character would raise an error.
         return text if self.unicode or text.isascii() else text.encode("ascii", "replace").decode()
 
@@ -42,14 +42,14 @@ class Style(Struct, frozen=True, kw_only=True):
         if cells(text) <= width:
             return text
         sign = self.more[: max(0, width)]
-        return _beginning(text, width - len(sign)) + sign
+        return _first_cells(text, width - len(sign)) + sign
 
     def cut_left(self, text: str, width: int) -> str:
         """Returns at most `width` cells from the end of the text, which is the telling part of a path."""
         if cells(text) <= width:
             return text
         sign = self.more[: max(0, width)]
-        return sign + _beginning(text[::-1], width - len(sign))[::-1]
+        return sign + _first_cells(text[::-1], width - len(sign))[::-1]
 
     def fit(self, text: str, width: int) -> str:
         """Returns the text cut or padded to exactly `width` cells."""
@@ -70,7 +70,7 @@ def _last_written(text: str) -> str:
     return text.rstrip("\r\n").rpartition("\r")[2]
 
 
-def _beginning(text: str, width: int) -> str:
+def _first_cells(text: str, width: int) -> str:
     if text.isascii():
         return text[: max(0, width)]
     # Wide characters take two cells, so the number of characters that fit is known only by adding them up.

@@ -112,7 +112,7 @@ class Index(Struct, frozen=True, kw_only=True, dict=True):
         numbers = self.numbers
         return next((numbers[path] for path in paths if path in numbers), None)
 
-    def ending(self, suffix: str, *, seen_from: str) -> int | None:
+    def find_file_ending(self, suffix: str, *, seen_from: str) -> int | None:
         """Returns the file with a path that ends so; the nearest of several, and None if that is ambiguous."""
         candidates = self.by_end.get(_last_two(suffix), ())
         # The look-up by the last two names is cheap and mostly empty: most includes name files of libraries.
@@ -125,7 +125,7 @@ class Index(Struct, frozen=True, kw_only=True, dict=True):
         best = find_nearest(seen_from, [path for path in candidates if ends_with_path(path, suffix)])
         return None if best is None else self.numbers[best]
 
-    def folder_ending(self, suffix: str, *, seen_from: str) -> str | None:
+    def find_folder_ending(self, suffix: str, *, seen_from: str) -> str | None:
         candidates = self.folders_by_end.get(_last_two(suffix), ())[:_TOO_MANY]
         return find_nearest(seen_from, [folder for folder in candidates if ends_with_path(folder, suffix)])
 

@@ -92,4 +92,5 @@ def _cargo_packages(text: str, folder: str) -> Iterator[tuple[str, str]]:
         if line.startswith("["):
             table = line.strip(" []")
         if table in {"package", "lib"} and (name := _CRATE_NAME.match(line)):
+            # Code refers to the crate `a-b` as `a_b`.
             yield name[1].replace("-", "_"), folder

@@ -176,7 +176,7 @@ def _go(index: Index, path: str, target: str, _names: Collection[str]) -> Target
             break
     else:
         # Outside the set's modules it may be a vendored copy; a path without a dot is the standard library.
-        folder = index.folder_ending(f"vendor/{target}", seen_from=path) if "." in target else None
+        folder = index.find_folder_ending(f"vendor/{target}", seen_from=path) if "." in target else None
     if folder is not None:
         yield from ((file, "") for file in index.of_folder(folder, ".go", without="_test.go"))
 
@@ -298,7 +298,7 @@ def _java_class(index: Index, folder: str, target: str) -> Location:
     """Returns the file of a class. Static members and nested classes are in the file of the outer class."""
     seen_from = inside(folder, "")
     while "." in target:
-        file = index.ending(f"{target.replace('.', '/')}.java", seen_from=seen_from)
+        file = index.find_file_ending(f"{target.replace('.', '/')}.java", seen_from=seen_from)
         if file is not None:
             return "", file
         # The last name may be a member or a nested class.
@@ -311,7 +311,9 @@ def _java_class(index: Index, folder: str, target: str) -> Location:
 
 def _c_file(index: Index, folder: str, target: str) -> Location:
     beside = index.first([resolve_path(folder, target)])
-    return "", index.ending(target.lstrip("./"), seen_from=inside(folder, "")) if beside is None else beside
+    return "", index.find_file_ending(
+        target.lstrip("./"), seen_from=inside(folder, "")
+    ) if beside is None else beside
 
 
 def _script(index: Index, path: str, target: str, names: Collection[str]) -> Targets:

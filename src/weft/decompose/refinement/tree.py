@@ -24,14 +24,14 @@ from weft.decompose.refinement.questions import WHOLE, QuestionScope
 _AS_IT_IS = NewTexts(part="")
 
 
-class Refused(Struct, frozen=True):
+class RejectedAnswer(Struct, frozen=True):
     """An answer that was rejected."""
 
     faults: tuple[str, ...]
     """All faults, each a sentence."""
 
 
-class Refined(Struct, frozen=True, kw_only=True):
+class RefinedTree(Struct, frozen=True, kw_only=True):
     """The tree after an answer."""
 
     whole: Part
@@ -43,7 +43,7 @@ class Refined(Struct, frozen=True, kw_only=True):
     """The number of files in another leaf."""
 
 
-class Refining:
+class TreeRefiner:
     def __init__(self, signals: Signals, limits: Limits) -> None:
         self._signals = signals
         self._limits = limits
@@ -51,7 +51,7 @@ class Refining:
         self._tokens = dict(zip(signals.paths, signals.tokens, strict=True))
         self._numbers = {path: number for number, path in enumerate(signals.paths)}
 
-    def refined(self, whole: Part, scope: QuestionScope, value: object) -> Refined | Refused:
+    def refine(self, whole: Part, scope: QuestionScope, value: object) -> RefinedTree | RejectedAnswer:
         """Applies an answer, which may be any JSON value, to the tree."""
         answer, faults = read_answer(value)
         parts = scope.parts(whole)
@@ -61,8 +61,8 @@ class Refining:
         )
         # The answer was checked before; this is the last line of defence, as the tree becomes a plan.
         if new_whole is None or (faults := [*find_violations(new_whole, self._signals, self._limits)]):
-            return Refused(tuple(faults))
-        return Refined(
+            return RejectedAnswer(tuple(faults))
+        return RefinedTree(
             whole=new_whole,
             renamed=sum(words.id not in (None, parts[words.part].id) for words in answer.parts),
             worded=sum(bool(words.title or words.prompt) for words in answer.parts),

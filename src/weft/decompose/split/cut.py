@@ -50,11 +50,11 @@ def cut(graph: Graph, limits: Limits, levels: int) -> list[list[int]]:
         return []
     small_pieces = pieces(graph, largest=room.share // _SMALL_PIECES, down_to_nodes=True)
     piece_graph = (
-        graph.joined([piece.nodes for piece in small_pieces])
+        graph.contract([piece.nodes for piece in small_pieces])
         if len(small_pieces) < len(graph.paths)
         else graph
     )
-    groups = _Cutting(graph=piece_graph, pieces=small_pieces, room=room).best().groups
+    groups = _CutSearch(graph=piece_graph, pieces=small_pieces, room=room).best().groups
     return sorted([sorted(node for piece in group for node in small_pieces[piece].nodes) for group in groups])
 
 
@@ -119,7 +119,7 @@ class _Cut(Struct, frozen=True, kw_only=True):
 _NO_CUT = _Cut(groups=[], coupling=Coupling(cut=0.0, modularity=0.0), excess=0)
 
 
-class _Cutting(Struct, frozen=True, kw_only=True):
+class _CutSearch(Struct, frozen=True, kw_only=True):
     graph: Graph
     """One node for each piece."""
     pieces: Sequence[FolderNodes]
@@ -159,7 +159,7 @@ class _Cutting(Struct, frozen=True, kw_only=True):
 
     def _whole_folders(self, parts: int) -> _Cut:
         folders = pieces(self.graph, largest=self.room.share // _LARGE_PIECES, down_to_nodes=False)
-        groups = _gather(self.graph.joined([piece.nodes for piece in folders]), folders, parts)
+        groups = _gather(self.graph.contract([piece.nodes for piece in folders]), folders, parts)
         return self._measured(
             [[node for piece in group for node in folders[piece].nodes] for group in groups]
         )

@@ -6,8 +6,8 @@ it changed. Weights are integers, so that sums do not depend on the order of add
 
 Folders are not links. They follow from the paths, and the splitting code takes them into account.
 
-A node is a file, or several that stay together. Splitting needs only two operations: `joined` makes a node of each
-group, and `parts` makes a graph of each group. Links that are already cut are therefore never visited again.
+A node is a file, or several that stay together. Splitting needs only two operations: `contract` makes a node of
+each group, and `parts` makes a graph of each group. Links that are already cut are therefore never visited again.
 """
 
 from collections import Counter
@@ -58,7 +58,7 @@ class Graph(Struct, frozen=True, kw_only=True):
             for group, links in zip(groups, self.links.within(groups), strict=True)
         ]
 
-    def joined(self, groups: Sequence[Group]) -> "Graph":
+    def contract(self, groups: Sequence[Group]) -> "Graph":
         """Returns a graph with one node per group. Every node must be in a group; groups must be in order."""
         inside, links = self._between(groups)
         return Graph(

@@ -10,7 +10,7 @@ def join_small_groups(graph: Graph, groups: list[Group], least: int) -> list[Gro
     """Joins each group with too few files to the group with the strongest link to it, or else to the smallest."""
     if all(total(graph.files, group) >= least for group in groups):
         return groups
-    joiner = _GroupJoiner(graph.joined(groups))
+    joiner = _GroupJoiner(graph.contract(groups))
     joiner.join_until(least)
     return [[node for number in members for node in groups[number]] for members in joiner.members if members]
 

@@ -33,7 +33,7 @@ def build_tree(graph: Graph, uses: Sequence[tuple[int, int]], limits: Limits) ->
     """Splits the files top-down, then moves single files to the leaf they belong to."""
     # First the circles, then the tests: a test joins the whole circle of its subject.
     unit_files = join_tests(graph, join_circles(graph, uses), find_subjects(graph.paths, uses))
-    units = graph.joined(unit_files) if len(unit_files) < len(graph.paths) else graph
+    units = graph.contract(unit_files) if len(unit_files) < len(graph.paths) else graph
     if not exceeds_limits(units, units.nodes, limits):
         return SplitNode(files=graph.nodes, children=[])
     unmoved_tree = _split(units, units.nodes, limits, limits.depth_for(len(graph.paths)))

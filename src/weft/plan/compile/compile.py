@@ -15,11 +15,11 @@ from weft.plan.compile.frames import Frame, group_shape, landing_shape, slice_sh
 from weft.plan.compile.parts import Shape
 from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.compile.signature import signature
-from weft.plan.compile.wait_graph import wiring
+from weft.plan.compile.wait_graph import wiring_of
 from weft.plan.loader.slices_check import agent_of, resolver_of
 from weft.plan.model import AgentWork, Nested, Pipeline, Plan, Step
 from weft.plan.order.outline import ROOT
-from weft.plan.order.overlap import serialized
+from weft.plan.order.overlap import serial_predecessors
 from weft.plan.settings import Settings
 
 
@@ -34,7 +34,7 @@ def compile_plan(plan: Plan) -> CompiledPlan:
     return CompiledPlan(
         plan=plan,
         after=after,
-        wiring=wiring(outline, after, landings),
+        wiring=wiring_of(outline, after, landings),
         shapes=tuple(shapes.shapes),
         shape_of=shape_of,
         landing_shapes=landing_shapes,
@@ -47,7 +47,7 @@ def _serial_order(plan: Plan) -> list[tuple[int, ...]]:
     serialize = [scope.settings.overlap == "serialize" for scope in plan.scopes]
     if not any(serialize):
         return [()] * len(plan.subplans)
-    return serialized(plan.outline, [subplan.files for subplan in plan.subplans], serialize)
+    return serial_predecessors(plan.outline, [subplan.files for subplan in plan.subplans], serialize)
 
 
 def _landings(plan: Plan) -> list[int]:
@@ -85,7 +85,7 @@ class _Shapes(Struct):
             # the plan's own shape runs it at the end.
             verifies = verifies and not (row == ROOT and scope.settings.has_branch)
             frame = self.frame(scope.settings, verifies=verifies, merges=row != ROOT)
-            return self.numbered(("group", frame), lambda: group_shape(frame))
+            return self.number_for_key(("group", frame), lambda: group_shape(frame))
         pipeline = self.plan.pipeline_of(row)
         # Slices of one group share their pipeline and scope objects, so most of ten thousand slices need no
         # signature.
@@ -110,13 +110,13 @@ class _Shapes(Struct):
         def build() -> Shape:
             return slice_shape(pipeline.steps, frame, self.plan.pipelines, sizes)
 
-        return self.numbered(key, build)
+        return self.number_for_key(key, build)
 
     def landing(self, row: int) -> int:
         frame = self.frame(self.plan.scopes[row].settings, verifies=False)
-        return self.numbered(("landing", frame), lambda: landing_shape(frame))
+        return self.number_for_key(("landing", frame), lambda: landing_shape(frame))
 
-    def numbered(self, key: object, make: Callable[[], Shape | None]) -> int:
+    def number_for_key(self, key: object, make: Callable[[], Shape | None]) -> int:
         """Returns the number of the shape with this key; builds the shape if it is new."""
         if key not in self._numbers:
             shape = make()

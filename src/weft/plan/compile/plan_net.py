@@ -40,7 +40,7 @@ class CompiledPlan(Struct, frozen=True, eq=False, dict=True):
     """The pools of the plan and of its agents that something claims, with their sizes."""
 
     @cached_property
-    def assembled(self) -> "Assembled":
+    def assembled(self) -> "AssembledNet":
         return _Assembly(self).assembled()
 
     @property
@@ -49,7 +49,7 @@ class CompiledPlan(Struct, frozen=True, eq=False, dict=True):
         return self.assembled.net
 
 
-class Assembled(Struct, frozen=True, eq=False):
+class AssembledNet(Struct, frozen=True, eq=False):
     """The net of a whole plan, with the meaning of its transitions."""
 
     net: Net
@@ -83,7 +83,7 @@ class _Assembly:
         self.pools: dict[str, Numbers] = {}
         self.levels = priorities(compiled.plan, compiled.after)
 
-    def assembled(self) -> Assembled:
+    def assembled(self) -> AssembledNet:
         self.add_dependencies()
         self.add_limits()
         opened: list[int] = []
@@ -97,7 +97,7 @@ class _Assembly:
             while opened and row + 1 == opened[-1] + self.outline.sizes[opened[-1]]:
                 self.add_closing(opened.pop())
         self.add_landings()
-        return Assembled(self.builder.build(), self.rows, self.acts)
+        return AssembledNet(self.builder.build(), self.rows, self.acts)
 
     # The graph of dependencies.
 

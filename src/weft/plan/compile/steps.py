@@ -128,7 +128,7 @@ class PipelineNet:
 
     def in_turn(self, step: int, counts: Counts) -> None:
         """Adds a copy of a sequential step."""
-        ready = self.waited(step, counts, self.cursor(step, counts))
+        ready = self.add_wait(step, counts, self.cursor(step, counts))
         ends = [self.cursor(step + 1, self.copies.onward(step, counts))]
         _Copy(self, step, counts, ends).build(ready)
 
@@ -141,7 +141,7 @@ class PipelineNet:
         act = Act(Role.LAUNCH, step=self.address(first), frame=self.outer.prefix)
         self.shape.move(name, act, [self.cursor(first, counts)], [*starts, onward])
         for step, start in zip(branches, starts, strict=True):
-            ready = self.waited(step, counts, start)
+            ready = self.add_wait(step, counts, start)
             ends = [self.signal(step, later, counts) for later in self.flow.waiters[step]]
             _Copy(self, step, counts, ends).build(ready)
 
@@ -153,7 +153,7 @@ class PipelineNet:
             self.ready[key] = self.place(name, branch=self.steps[step].is_async)
         return self.ready[key]
 
-    def waited(self, step: int, counts: Counts, place: int) -> int:
+    def add_wait(self, step: int, counts: Counts, place: int) -> int:
         """Returns the place where the step is ready after the steps it waits for have signalled their end."""
         if not self.flow.signals[step]:
             return place
@@ -215,7 +215,7 @@ class _Copy:
                     f"join {self.name(retry)}", act, [ready], list(self.outcomes(retry, failed))
                 )
             case Nested(pipeline):
-                self.nested(self.pipeline.context.pipelines[pipeline].steps, retry, ready, failed)
+                self.add_nested(self.pipeline.context.pipelines[pipeline].steps, retry, ready, failed)
             case AgentWork() | RunCommand() | Verify():
                 self.work(retry, ready, failed, crashed if self.step.retries_crashes else None)
 
@@ -279,7 +279,7 @@ class _Copy:
             case _:
                 return ActionKind.VERIFY
 
-    def nested(self, steps: Sequence[Step], retry: int, ready: int, failed: Places) -> None:
+    def add_nested(self, steps: Sequence[Step], retry: int, ready: int, failed: Places) -> None:
         name = self.name(retry)
         entry, settled = self.place(f"{name} entered"), self.place(f"{name} ended")
         self.stop(name, retry, ready)

@@ -24,7 +24,7 @@ class Wiring(Struct, frozen=True):
     """The rows that land, in plan order."""
 
 
-def wiring(outline: Outline, after: Sequence[Sequence[int]], landings: Sequence[int]) -> Wiring:
+def wiring_of(outline: Outline, after: Sequence[Sequence[int]], landings: Sequence[int]) -> Wiring:
     """Returns the dependencies of a plan."""
     rows = len(outline.paths)
     opens: list[list[int]] = [[] for _ in range(rows)]

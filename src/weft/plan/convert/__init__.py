@@ -2,6 +2,6 @@
 
 from weft.plan.convert.ail import called_files
 from weft.plan.convert.convert import System, convert
-from weft.plan.convert.notes import Converted, ConvertError, Note
+from weft.plan.convert.notes import ConvertedPlan, ConvertError, Note
 
-__all__ = ["ConvertError", "Converted", "Note", "System", "called_files", "convert"]
+__all__ = ["ConvertError", "ConvertedPlan", "Note", "System", "called_files", "convert"]

@@ -20,7 +20,7 @@ from weft.plan.convert.ail_file import AilStep, check_calls, read_steps
 from weft.plan.convert.ail_steps import Agents, Context, PipelineWriter
 from weft.plan.convert.ail_templates import Findings
 from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields
-from weft.plan.convert.names import fitting_id, fitting_ids, free_id
+from weft.plan.convert.names import free_id, valid_id, valid_ids
 from weft.plan.convert.notes import ConversionSource
 from weft.plan.convert.plan_parts import ASSUMED, ID_RULE, without_empty
 from weft.plan.text.document import Items, Node, Scalar, Table, read_document
@@ -226,7 +226,7 @@ class _Plan:
             return steps
         # The added step reads the prompt, so `main` needs one.
         findings.prompt = True
-        agent = self._context.agents.called(ASSUMED)
+        agent = self._context.agents.agent_for(ASSUMED)
         return [{"id": "invocation", "agent": agent, "prompt": "{{ slice.prompt }}"}, *steps]
 
     def _main(self, steps: list[Plain]) -> Plain:
@@ -270,22 +270,22 @@ class _Plan:
 
 def _step_ids(steps: Sequence[AilStep]) -> dict[str, str]:
     """Returns an id for each step; that of a part, such as `loop::inner`, is made of both words."""
-    ids = fitting_ids((step.id for step in steps if _PART not in step.id), otherwise="step")
+    ids = valid_ids((step.id for step in steps if _PART not in step.id), otherwise="step")
     for step in steps:
         if _PART in step.id:
-            proposed = fitting_id(step.id.replace(_PART, "_"), otherwise="step")
+            proposed = valid_id(step.id.replace(_PART, "_"), otherwise="step")
             ids[step.id] = free_id(proposed, ids.values())
     return {step.id: ids[step.id] for step in steps}
 
 
 def _pipeline_names(pipelines: Iterable[str]) -> dict[str, str]:
     """Returns a name for each pipeline; that of a file follows the name of the file."""
-    names = fitting_ids((name for name in pipelines if not _belongs_to_file(name)), otherwise="pipeline")
+    names = valid_ids((name for name in pipelines if not _belongs_to_file(name)), otherwise="pipeline")
     for name in pipelines:
         if _belongs_to_file(name):
             file, _, inner = name.partition("#")
             stem = basename(file).partition(".")[0]
-            proposed = fitting_id(f"{stem}_{inner}" if inner else stem, otherwise="pipeline")
+            proposed = valid_id(f"{stem}_{inner}" if inner else stem, otherwise="pipeline")
             names[name] = free_id(proposed, names.values())
     return names
 

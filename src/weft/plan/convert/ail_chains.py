@@ -90,7 +90,7 @@ def _loop(step: AilStep, *, within: bool) -> Iterator[AilStep]:
         )
         return
     rounds = fields.number("max_iterations", least=1)
-    until = fields.needed("exit_when")
+    until = fields.required_text("exit_when")
     body = _body(fields, step)
     if fields.take("max_iterations") is None:
         fields.wrong("max_iterations", "is missing")

@@ -83,7 +83,7 @@ def read_steps(entries: list[Fields], whole: Fields, key: str) -> list[AilStep]:
 
 
 def _step(fields: Fields) -> AilStep:
-    id_ = fields.needed("id")
+    id_ = fields.required_text("id")
     return read_step(fields.named(f"step {id_!r}"), id_)
 
 

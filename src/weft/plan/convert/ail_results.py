@@ -46,6 +46,7 @@ class ResultRules:
         action = entry.text("action")
         message = entry.text("message")
         when = self._when(entry)
+        # Only now, when all known keys are taken, are the others unknown ones.
         entry.rest()
         # An unknown condition may hold, so the person decides every time.
         if when is None:
@@ -84,6 +85,7 @@ class ResultRules:
         return None
 
     def _matcher(self, key: str, entry: Fields) -> str:
+        # A rule may refer to the result of its own step, which a condition before the step may not.
         scope, text = self._scope.after(self._step.id), entry.text(key) or ""
         match key:
             case "always":

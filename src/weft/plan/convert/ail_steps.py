@@ -61,9 +61,9 @@ class Agents:
             )
             # The note names the runner; with another agent the plan can still be loaded.
             runner = ASSUMED
-        return self.called(runner)
+        return self.agent_for(runner)
 
-    def called(self, runner: str) -> str:
+    def agent_for(self, runner: str) -> str:
         """Returns the agent that stands for the runner."""
         name = AGENT if runner == ASSUMED else runner
         self.used[name] = without_empty({"use": runner, "model": self._model})
@@ -216,7 +216,7 @@ class PipelineWriter:
                 return f"Weft has no action {step.word!r}"
             case "context" if _shell(step.fields) is None:
                 return "of contexts, Weft knows shell commands only"
-            case "prompt" if _A_FILE.fullmatch(step.fields.needed("prompt")):
+            case "prompt" if _A_FILE.fullmatch(step.fields.required_text("prompt")):
                 return "its prompt stands in a file of its own"
             case _:
                 return None

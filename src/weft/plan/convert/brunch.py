@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from shlex import quote
 
 from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields, LocatedText
-from weft.plan.convert.names import fitting_ids
+from weft.plan.convert.names import valid_ids
 from weft.plan.convert.notes import ConversionSource
 from weft.plan.convert.order import Group, cycle
 from weft.plan.convert.plan_parts import (
@@ -102,7 +102,7 @@ def _parts(top: Fields, key: str, read: Callable[[Fields], _Part]) -> list[_Part
 
 
 def _epic(fields: Fields) -> _Part:
-    id_ = fields.needed("id")
+    id_ = fields.required_text("id")
     fields.named(f"epic {id_!r}")
     part = _Part(
         id=id_,
@@ -116,15 +116,15 @@ def _epic(fields: Fields) -> _Part:
 
 
 def _slice(fields: Fields) -> _Part:
-    id_ = fields.needed("id")
+    id_ = fields.required_text("id")
     fields.named(f"slice {id_!r}")
     part = _Part(
         id=id_,
         fields=fields,
-        text=fields.needed("definition"),
+        text=fields.required_text("definition"),
         needs=fields.words("depends_on"),
         targets=_targets(fields),
-        epic=fields.needed("epic_id"),
+        epic=fields.required_text("epic_id"),
         writes=tuple(glob for word in fields.words("writes") if (glob := _glob(word, fields))),
     )
     fields.rest(_REASONS)
@@ -195,8 +195,8 @@ class _Writer:
         self._runner = runner
         self._source = source
         self._filled = {part.epic for part in slices}
-        self._epic_ids = fitting_ids(self._epics, otherwise="epic")
-        self._slice_ids = fitting_ids(self._slices, otherwise="slice")
+        self._epic_ids = valid_ids(self._epics, otherwise="epic")
+        self._slice_ids = valid_ids(self._slices, otherwise="slice")
 
     def groups(self) -> list[Plain]:
         self._note_ids(self._epics, self._epic_ids)

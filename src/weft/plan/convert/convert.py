@@ -7,15 +7,15 @@ from weft.errors import InputError
 from weft.plan.convert.ail import convert_ail
 from weft.plan.convert.brunch import convert_brunch
 from weft.plan.convert.gsd import convert_gsd
-from weft.plan.convert.names import fitting_id
-from weft.plan.convert.notes import ConversionNotes, ConversionSource, Converted
+from weft.plan.convert.names import valid_id
+from weft.plan.convert.notes import ConversionNotes, ConversionSource, ConvertedPlan
 from weft.plan.text.emit import Plain, to_yaml
 
 System: TypeAlias = Literal["brunch", "ail", "gsd"]
 _SUFFIXES = (".yaml", ".yml", ".ail")
 
 
-def convert(files: Mapping[str, str], source: System, *, name: str | None = None) -> Converted:
+def convert(files: Mapping[str, str], source: System, *, name: str | None = None) -> ConvertedPlan:
     """Returns the plan that means the same; raises `ConvertError` if the input is invalid.
 
     `files` are texts by their names: one for brunch; for ail the file to convert, followed by those that it calls
@@ -28,7 +28,7 @@ def convert(files: Mapping[str, str], source: System, *, name: str | None = None
     ledger.settle()
     plan: dict[str, Plain] = {"weft": 1, "plan": _plan_id(files, source, name), **body}
     text = to_yaml(plan, comments={(): f"Converted from {source}."})
-    return Converted(text=text, notes=ledger.notes())
+    return ConvertedPlan(text=text, notes=ledger.notes())
 
 
 def _body(files: Mapping[str, str], source: System, ledger: ConversionNotes) -> dict[str, Plain]:
@@ -60,4 +60,4 @@ def _plan_id(files: Mapping[str, str], source: System, name: str | None) -> str:
         name = source if source == "gsd" else next(iter(files)).rpartition("/")[2]
     for suffix in _SUFFIXES:
         name = name.removesuffix(suffix)
-    return fitting_id(name, otherwise=source)
+    return valid_id(name, otherwise=source)

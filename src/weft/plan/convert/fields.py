@@ -52,7 +52,7 @@ class Fields:
         self.wrong(key, "must be text")
         return None
 
-    def needed(self, key: str) -> str:
+    def required_text(self, key: str) -> str:
         """Returns a text that must be present and not blank; empty after a fault."""
         node = self.take(key)
         value = self.text(key)

@@ -14,7 +14,7 @@ from weft.plan.convert.fields import NOT_CARRIED_OVER, Fields
 from weft.plan.convert.gsd_files import PREFERENCES, front_matter
 from weft.plan.convert.gsd_milestones import Milestone, note_left_out, read_milestones
 from weft.plan.convert.gsd_slices import MilestoneWriter
-from weft.plan.convert.names import fitting_ids
+from weft.plan.convert.names import valid_ids
 from weft.plan.convert.notes import ConversionNotes, ConversionSource
 from weft.plan.convert.plan_parts import AGENT, ASSUMED, NO_AGENT_NAMED, without_empty
 from weft.plan.text.emit import Plain
@@ -54,7 +54,7 @@ def _goal(milestones: Mapping[str, Milestone]) -> str:
 
 
 def _groups(milestones: Mapping[str, Milestone], commands: list[str], ledger: ConversionNotes) -> list[Plain]:
-    ids = fitting_ids(milestones, otherwise="milestone")
+    ids = valid_ids(milestones, otherwise="milestone")
     groups: list[Plain] = []
     for milestone in milestones.values():
         writer = MilestoneWriter(milestone, commands)

@@ -180,7 +180,7 @@ def _row(line: RoadmapLine, columns: dict[str, int], source: ConversionSource) -
 def _needs(text: str, line: RoadmapLine, source: ConversionSource) -> tuple[str, ...]:
     """Returns the slices that a cell or a line names; a text that names none is a fault, as it could mean any."""
     stated = _REMARK.sub("", text).strip("[]`*. ")
-    needs = tuple(expanded(stated))
+    needs = tuple(expand_ids(stated))
     for need in needs:
         if not re.fullmatch(r"S\d+", need):
             source.fault(line.number, f"it depends on {text!r}; slices such as `S01, S02` are needed")
@@ -215,14 +215,14 @@ def _boxed(box: re.Match[str], line: RoadmapLine, source: ConversionSource) -> I
             id=match["id"],
             line=line.number,
             title=_RISK.sub("", _DEPENDS.sub("", match["title"])).replace("**", "").strip(),
-            needs=() if depends is None else tuple(expanded(depends["ids"])),
+            needs=() if depends is None else tuple(expand_ids(depends["ids"])),
             done=box["mark"] != " ",
         )
     elif line.below_slices:
         source.fault(line.number, f"this is not a slice; write {_ITEM}")
 
 
-def expanded(ids: str) -> Iterator[str]:
+def expand_ids(ids: str) -> Iterator[str]:
     """Yields the ids of `S01, S03..S05`; `none` and dashes are not ids."""
     for part in filter(None, (part.strip(" '\"") for part in re.split(r"[,;]", ids))):
         span = _RANGE.fullmatch(part)

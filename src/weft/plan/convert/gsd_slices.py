@@ -6,7 +6,7 @@ from weft.plan.convert.fields import NOT_CARRIED_OVER
 from weft.plan.convert.gsd_files import SlicePlan
 from weft.plan.convert.gsd_milestones import Milestone
 from weft.plan.convert.gsd_roadmap import Slice
-from weft.plan.convert.names import fitting_ids
+from weft.plan.convert.names import valid_ids
 from weft.plan.convert.plan_parts import as_glob, one_or_all, without_empty
 from weft.plan.text.emit import Plain
 
@@ -19,7 +19,7 @@ class MilestoneWriter:
         self._source = milestone.source
         self._commands = commands
         """The commands that verify every slice."""
-        self._ids = fitting_ids((entry.id for entry in milestone.slices), otherwise="slice")
+        self._ids = valid_ids((entry.id for entry in milestone.slices), otherwise="slice")
 
     def note_left_out(self) -> None:
         why = "it is done: its slices are all checked" if self._milestone.roadmap else "it has no roadmap"
@@ -69,6 +69,7 @@ class MilestoneWriter:
         )
 
     def _open_needs(self, entry: Slice) -> Iterator[str]:
+        # A done slice is not written, and a dependency on an absent subplan would make the plan invalid.
         done_ids = {sibling.id for sibling in self._milestone.slices if sibling.done}
         for need in dict.fromkeys(entry.needs):
             if need in done_ids:

@@ -9,7 +9,7 @@ LONGEST = 64
 _FITS = re.compile(ID_PATTERN)
 
 
-def fitting_ids(names: Iterable[str], *, otherwise: str) -> dict[str, str]:
+def valid_ids(names: Iterable[str], *, otherwise: str) -> dict[str, str]:
     """Returns a unique id for each name: the name if it is valid, or one made of it or of `otherwise`."""
     every = list(names)
     # Valid names are kept, so that made-up ids never take one of them.
@@ -20,8 +20,8 @@ def fitting_ids(names: Iterable[str], *, otherwise: str) -> dict[str, str]:
     return {name: ids[name] for name in every}
 
 
-def fitting_id(name: str, *, otherwise: str) -> str:
-    return fitting_ids([name], otherwise=otherwise)[name]
+def valid_id(name: str, *, otherwise: str) -> str:
+    return valid_ids([name], otherwise=otherwise)[name]
 
 
 def free_id(proposed: str, used: Iterable[str]) -> str:

@@ -26,7 +26,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Converted:
+class ConvertedPlan:
     """The result of a conversion."""
 
     text: str
@@ -50,6 +50,7 @@ class ConversionNotes:
         self._notes.append(Note(file=file, line=line, what=what, why=why))
 
     def fault(self, problem: Problem) -> None:
+        # A place of the input can be read for several purposes; the user needs the fault once.
         if problem not in self._faults:
             self._faults.append(problem)
 
@@ -108,6 +109,7 @@ class ConversionSource:
         try:
             document = read_document(self.text, self.file)
         except PlanError as error:
+            # Text that is no YAML has no parts to convert, so this ends at once and is not collected.
             raise ConvertError(error.problems) from None
         for problem in document.problems:
             self.ledger.fault(problem)

@@ -94,7 +94,7 @@ def find_row(plan: Plan, path: str) -> int:
 
 def _settings(plan: Plan, row: int) -> Iterator[EffectiveValue]:
     scope = plan.scopes[row]
-    for name, value, _ in scope.explained():
+    for name, value, _ in scope.settings_with_origin():
         yield EffectiveValue(name=name, value=notation.setting(name, value), origin=origin(scope, name))
 
 

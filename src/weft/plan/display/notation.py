@@ -63,6 +63,7 @@ def dollars(micros: int) -> int | float:
 def tokens(count: int) -> int | str:
     """Returns the count in the largest unit that makes it whole, if that is shorter."""
     unit, size = next(((unit, size) for unit, size in TOKENS.items() if not count % size), ("", 1))
+    # The language limits the digits before a unit; a larger count is written out.
     return f"{count // size}{unit}" if unit and count // size < MOST_IN_A_UNIT else count
 
 

@@ -244,7 +244,7 @@ class _Loader:
             unread=self.unread,
         )
         self.variables(plan)
-        names = self.checked_pipelines(plan, catalog)
+        names = self.check_pipelines(plan, catalog)
         SlicesCheck(plan, catalog, self.reader, names, self.surroundings.programs).check()
         check_braces(plan, self.reader)
 
@@ -263,7 +263,7 @@ class _Loader:
         """The keys of the plan with values that could not be read."""
         return frozenset(self.values.table.entries.keys() - self.values.by_key.keys())
 
-    def checked_pipelines(self, plan: Plan, catalog: Catalog) -> Names:
+    def check_pipelines(self, plan: Plan, catalog: Catalog) -> Names:
         """Checks the pipelines of the plan, and returns the names that the templates of each pipeline read."""
         templates = TemplatesCheck(catalog, self.reader)
         own = (subplan.steps for subplan in plan.subplans if subplan.steps is not None)

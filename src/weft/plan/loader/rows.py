@@ -10,7 +10,7 @@ from weft.plan.language.reader import Reader
 from weft.plan.language.records import Values
 from weft.plan.language.tables import SUBPLAN
 from weft.plan.loader import build
-from weft.plan.loader.steps_check import hint, listed, place
+from weft.plan.loader.steps_check import hint, nodes_of, place
 from weft.plan.model import Subplan
 from weft.plan.order.outline import ROOT, Outline
 from weft.plan.order.points import find_cycle
@@ -98,7 +98,7 @@ class _References:
     def resolve(self) -> None:
         for row, subplan in enumerate(self.rows.subplans):
             if subplan.depends_on:
-                nodes = listed(subplan.source, "depends_on")
+                nodes = nodes_of(subplan.source, "depends_on")
                 rows = [self.find(row, *named) for named in zip(subplan.depends_on, nodes, strict=False)]
                 self.outline.depends_on[row] = tuple(dict.fromkeys(filter(None, rows)))
 
@@ -109,7 +109,7 @@ class _References:
         path = name[1:] if name.startswith("/") else f"{parent_path}/{name}" if parent_path else name
         target = self.row_by_path.get(path)
         if target is None:
-            self.missing(row, name, node)
+            self.report_unknown(row, name, node)
         elif target == row:
             self.reader.wrong(node, f"{path!r} depends on itself")
         elif row in self.outline.below(target):
@@ -120,7 +120,7 @@ class _References:
             return target
         return None
 
-    def missing(self, row: int, name: str, node: Node) -> None:
+    def report_unknown(self, row: int, name: str, node: Node) -> None:
         """Reports an unknown name, unless it may be one of the subplans that could not be read."""
         group = self.outline.parents[row]
         if name.startswith("/"):

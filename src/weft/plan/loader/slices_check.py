@@ -16,7 +16,7 @@ from weft.plan.loader.steps_check import Catalog, hint, place, with_assumed_orde
 from weft.plan.model import Agent, AgentWork, Pipeline, Plan, Step, Subplan, Verify
 from weft.plan.pipelines.flow import flow
 from weft.plan.pipelines.hierarchy import inner_first, nested_in
-from weft.plan.pipelines.unroll import MOST_STEPS, Unrolled
+from weft.plan.pipelines.unroll import MOST_STEPS, RunCounts
 from weft.plan.results.result_types import is_unknown
 from weft.plan.settings import Layer, Scope, Settings
 from weft.plan.templates.parse import Path
@@ -69,10 +69,10 @@ class SlicesCheck(Struct):
 
     def check(self) -> None:
         for row, subplan in enumerate(self.plan.subplans):
-            self.named_agent(subplan)
+            self.check_agent(subplan)
             if self.plan.outline.is_leaf(row):
                 self.slice(row, subplan)
-        self.unverified()
+        self.warn_unverified()
         self.unreachable_limits()
 
     def first_time(self, *key: Hashable) -> bool:
@@ -147,7 +147,7 @@ class SlicesCheck(Struct):
     def is_unknown(self, agent: str) -> bool:
         return agent not in self.catalog.agents and "agents" not in self.catalog.unread
 
-    def named_agent(self, subplan: Subplan) -> None:
+    def check_agent(self, subplan: Subplan) -> None:
         """Checks the agent that a subplan or the plan names for its slices."""
         name = subplan.settings.get("agent")
         if name is not None and self.is_unknown(name):
@@ -193,7 +193,7 @@ class SlicesCheck(Struct):
     def no_agent(self, node: Node, subject: str, scope: Scope) -> None:
         """Reports, once, that a step has no agent, or that a configuration or flag names an unknown agent."""
         name, layer = scope.find("agent")
-        # `named_agent` reports the names that the plan itself sets, at their own lines.
+        # `check_agent` reports the names that the plan itself sets, at their own lines.
         if layer.document is self.plan.document or "agents" in self.catalog.unread:
             return  # already reported, or the agents could not be read
         if name is not None:
@@ -264,7 +264,7 @@ class SlicesCheck(Struct):
 
     def conversations(self, subplan: Subplan, pipeline: Pipeline, agents: Mapping[int, Agent]) -> None:
         """Reports two steps that may overlap and continue one conversation, unless the agent can fork it."""
-        resuming = {number: self.resuming(step, agents) for number, step in enumerate(pipeline.steps)}
+        resuming = {number: self.resuming_agents(step, agents) for number, step in enumerate(pipeline.steps)}
         numbers = [number for number, step_agents in resuming.items() if step_agents]
         order = flow(with_assumed_order(pipeline.steps)) if len(numbers) > 1 else None
         # Steps that certainly run one after the other can share a conversation.
@@ -284,7 +284,7 @@ class SlicesCheck(Struct):
                     node = subplan.source if pipeline.built_in else place(b.source, "resume")
                     self.reader.wrong(node, message)
 
-    def resuming(self, step: Step, agents: Mapping[int, Agent]) -> list[Agent]:
+    def resuming_agents(self, step: Step, agents: Mapping[int, Agent]) -> list[Agent]:
         """Returns the agents that continue a conversation in a step, or in the pipeline nested in it."""
         steps = [step]
         for _, name in nested_in([step], self.plan.pipelines):
@@ -299,7 +299,7 @@ class SlicesCheck(Struct):
         if any(is_unknown(step, self.plan.pipelines) for _, step in self.tree(pipeline).steps()):
             return
         # `verifies=True`, as a slice may get a verify later; the limit must not depend on that.
-        unrolled = Unrolled(pipelines=self.plan.pipelines, retries=settings.retries, verifies=True)
+        unrolled = RunCounts(pipelines=self.plan.pipelines, retries=settings.retries, verifies=True)
         total = unrolled.size(pipeline.steps)
         if total > MOST_STEPS and self.first_time("size", id(pipeline)):
             count = f"{total:,}" if total < 10**12 else "more than 10^12"
@@ -308,7 +308,7 @@ class SlicesCheck(Struct):
 
     # All of them together.
 
-    def unverified(self) -> None:
+    def warn_unverified(self) -> None:
         """Warns about groups and slices without any check of their results."""
         outline = self.plan.outline
         # A group with one child has nothing to merge, so its own verify would add nothing.

@@ -83,7 +83,7 @@ class _PipelineCheck:
     def step(self, number: int) -> None:
         self.id(number)
         self.dependencies(number)
-        self.waited_for(number)
+        self.check_waited_for(number)
         self.names(number)
         self.loop(number)
         self.schema(number)
@@ -96,7 +96,7 @@ class _PipelineCheck:
 
     def dependencies(self, number: int) -> None:
         step = self.steps[number]
-        for node, name in zip(listed(step.source, "depends_on"), step.depends_on, strict=False):
+        for node, name in zip(nodes_of(step.source, "depends_on"), step.depends_on, strict=False):
             target = self.numbers.get(name)
             if target is None:
                 self.unknown(node, number, "depends_on", name)
@@ -115,7 +115,7 @@ class _PipelineCheck:
             advice = hint(self.reader, name, earlier_ids) if earlier_ids else f"; {_FIRST_STEP[key]}"
             self.reader.wrong(node, f"{key} names {name!r}, which is not a step of this pipeline{advice}")
 
-    def waited_for(self, number: int) -> None:
+    def check_waited_for(self, number: int) -> None:
         """Reports an async step that no later step waits for."""
         step = self.steps[number]
         # A step that names it in vain has an error already. Of two steps with one id, the first is named.
@@ -126,19 +126,19 @@ class _PipelineCheck:
     def names(self, number: int) -> None:
         step = self.steps[number]
         if isinstance(step.body, Nested):
-            self.existing(place(step.source, "pipeline"), "pipelines", step.body.pipeline)
+            self.check_exists(place(step.source, "pipeline"), "pipelines", step.body.pipeline)
         if isinstance(step.body, AgentWork) and step.body.agent is not None:
-            self.existing(place(step.source, "agent"), "agents", step.body.agent)
+            self.check_exists(place(step.source, "agent"), "agents", step.body.agent)
         for name, count in step.pools:
             node = _pool_node(step, name)
             pool = self.catalog.pools.get(name)
             if pool is None:
-                self.existing(node, "pools", name)
+                self.check_exists(node, "pools", name)
             elif count > pool.size:
                 message = f"step {step.id!r} takes {count} of the pool {name!r}"
                 self.reader.wrong(node, f"{message}, which has only {pool.size}")
 
-    def existing(self, node: Node, key: str, name: str) -> None:
+    def check_exists(self, node: Node, key: str, name: str) -> None:
         names = {
             "pipelines": list(self.catalog.pipelines),
             "agents": self.catalog.agents,
@@ -190,7 +190,7 @@ class _PipelineCheck:
         if fault is not None:
             self.wrong(step, "output_schema", f"output_schema is not a JSON Schema: {fault}")
         elif isinstance(step.body, Join):
-            self.joined(step, step.output_schema)
+            self.check_join(step, step.output_schema)
 
     def fault(self, number: int) -> str | None:
         """Returns why the step's output_schema is not a JSON Schema; None if it is."""
@@ -203,12 +203,12 @@ class _PipelineCheck:
             self.faults[number] = schema_fault(schema)
         return self.faults[number]
 
-    def joined(self, join: Step, join_schema: Schema) -> None:
+    def check_join(self, join: Step, join_schema: Schema) -> None:
         """Checks the schema of a join against those of the steps it joins."""
         from weft.plan.results.json_schemas import join_contradictions  # noqa: PLC0415 - most plans have no schemas
 
         schemas: dict[str, Schema] = {}
-        for node, name in zip(listed(join.source, "depends_on"), join.depends_on, strict=False):
+        for node, name in zip(nodes_of(join.source, "depends_on"), join.depends_on, strict=False):
             schema = self.member(name)
             if schema is None:
                 reason = f"the join {join.id!r} has an output_schema, so each step it joins needs one"
@@ -262,7 +262,7 @@ def _pool_node(step: Step, name: str) -> Node:
     written = step.source.get("pools")
     if isinstance(written, Table):
         return written.key(name)
-    names = (node for node in listed(step.source, "pools") if getattr(node, "text", None) == name)
+    names = (node for node in nodes_of(step.source, "pools") if getattr(node, "text", None) == name)
     return next(names, place(step.source, "pool"))
 
 
@@ -283,7 +283,7 @@ def place(table: Table, *keys: str) -> Node:
     return node
 
 
-def listed(table: Table, key: str) -> Sequence[Node]:
+def nodes_of(table: Table, key: str) -> Sequence[Node]:
     """Returns the nodes of a list; nothing if the value is not a list."""
     node = table.get(key)
     return node.nodes if isinstance(node, Items) else ()

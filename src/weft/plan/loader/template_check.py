@@ -7,7 +7,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from weft.plan.language.reader import Reader
-from weft.plan.loader.steps_check import Catalog, listed, place, with_assumed_order
+from weft.plan.loader.steps_check import Catalog, nodes_of, place, with_assumed_order
 from weft.plan.model import AgentWork, Ask, Join, Nested, Pipeline, RunCommand, Step, Verify
 from weft.plan.pipelines.flow import Flow, flow
 from weft.plan.results.result_types import ANYTHING, is_unknown
@@ -95,7 +95,7 @@ class TemplatesCheck:
         match step.body:
             case RunCommand(tuple() as arguments):
                 fault = check_arguments(arguments)
-                nodes = list(listed(step.source, "run"))
+                nodes = list(nodes_of(step.source, "run"))
                 if fault is not None and fault[0] < len(nodes):
                     written = _Text(nodes[fault[0]], arguments[fault[0]])
                     self.wrong(written, fault[1].offset, fault[1].message)
@@ -248,7 +248,7 @@ def _texts(step: Step) -> Iterator[_Text]:
         yield _Text(place(source, "condition"), step.condition, expression=True)
     for name, value in step.env.items():
         yield _Text(place(source, "env", name), value)
-    for node, rule in zip(listed(source, "on_result"), step.on_result, strict=False):
+    for node, rule in zip(nodes_of(source, "on_result"), step.on_result, strict=False):
         if rule.when not in CONSTANT_CONDITIONS and isinstance(node, Table):
             yield _Text(place(node, "when"), rule.when, expression=True, after=True)
         if rule.question is not None and isinstance(node, Table):
@@ -262,7 +262,7 @@ def _body_texts(step: Step) -> Iterator[_Text]:
         case RunCommand(str() as command):
             yield _Text(place(step.source, "run"), command, command=True)
         case RunCommand(arguments):
-            for node, argument in zip(listed(step.source, "run"), arguments, strict=False):
+            for node, argument in zip(nodes_of(step.source, "run"), arguments, strict=False):
                 yield _Text(node, argument)
         case Ask():
             yield _Text(place(step.source, "question"), step.body.question)

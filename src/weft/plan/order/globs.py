@@ -261,7 +261,7 @@ class _SameBeginning:
         self.by_ending = by_ending
         self.endings = sorted(by_ending)
 
-    def fitting(self, ending: str) -> Iterator[int]:
+    def possible_matches(self, ending: str) -> Iterator[int]:
         """Yields the patterns with an ending that is a suffix of this one, or has this one as a suffix."""
         for length in range(len(ending)):
             yield from self.by_ending.get(ending[:length], ())
@@ -287,8 +287,10 @@ def _candidates(patterns: Sequence[str]) -> Iterator[tuple[int, int]]:
         for ending, same_ending in by_ending.items():
             for member in same_ending:
                 for prefix in prefixes:
-                    yield from ((candidate, member) for candidate in prefix.fitting(ending))
-                yield from ((candidate, member) for candidate in own.fitting(ending) if candidate < member)
+                    yield from ((candidate, member) for candidate in prefix.possible_matches(ending))
+                yield from (
+                    (candidate, member) for candidate in own.possible_matches(ending) if candidate < member
+                )
         prefixes.append(own)
 
 

@@ -2,7 +2,7 @@
 
 Two subplans overlap if a pattern of one crosses a pattern of the other and neither contains the other. There can
 be as many such pairs as there are pairs of subplans, so they are never all listed: `overlaps` returns the first
-of them, and `serialized` needs only the patterns that cross and, for each pattern, the rows that have it.
+of them, and `serial_predecessors` needs only the patterns that cross and, for each pattern, the rows that have it.
 
 To keep overlapping subplans apart, all rows are put into one sequence that agrees with the plan's order, and each
 pair is ordered as in that sequence, which cannot create a cycle. Rows with the same pattern form a chain. If two
@@ -88,7 +88,7 @@ def overlaps(outline: Outline, files: Files, after: After = (), *, limits: Searc
             listed.append(patterns)
         else:
             unnamed[pair] = unnamed.get(pair, 0) + 1
-    in_order = ordered(Points(outline, after), list(shared)) if shared else set[tuple[int, int]]()
+    in_order = ordered_pairs(Points(outline, after), list(shared)) if shared else set[tuple[int, int]]()
     return Overlaps(
         pairs=tuple(
             Overlap(
@@ -137,7 +137,7 @@ class _Owners:
                         yield (first, later[position]), patterns
 
 
-def ordered(points: Points, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+def ordered_pairs(points: Points, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
     """Returns the pairs in which one row can start only after the other has ended."""
     rows = list(dict.fromkeys(chain.from_iterable(pairs)))
     bits = {row: 1 << number for number, row in enumerate(rows)}
@@ -149,7 +149,7 @@ def ordered(points: Points, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, 
     }
 
 
-def serialized(
+def serial_predecessors(
     outline: Outline,
     files: Files,
     serialize: Sequence[bool],
@@ -174,7 +174,7 @@ def serialized(
     arcs = exclusion.arcs(sequence, points.ends)
     # Arcs that the plan's order implies are dropped, if the bit sets fit into memory.
     if len(points.later) * len(set(chain.from_iterable(arcs))) <= limits.bits:
-        arcs -= ordered(points, list(arcs))
+        arcs -= ordered_pairs(points, list(arcs))
     return _by_row(outline, arcs)
 
 

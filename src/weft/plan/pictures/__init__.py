@@ -2,7 +2,7 @@
 
 from weft.plan.pictures.build import dependency_picture, tree_picture
 from weft.plan.pictures.dot import picture_to_dot
-from weft.plan.pictures.fold import folded
+from weft.plan.pictures.fold import fold_rows
 from weft.plan.pictures.mermaid import picture_to_mermaid
 from weft.plan.pictures.model import (
     Cluster,
@@ -27,7 +27,7 @@ __all__ = [
     "PictureRow",
     "TooLargeToDrawError",
     "dependency_picture",
-    "folded",
+    "fold_rows",
     "net_picture",
     "picture_to_dot",
     "picture_to_mermaid",

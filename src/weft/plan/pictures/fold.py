@@ -17,7 +17,7 @@ RUNS = 12
 """The number of boxes for a level with too many siblings; more would be a tangle of lifted dependencies."""
 
 
-def folded(rows: Sequence[PictureRow], *, max_rows: int = MAX_ROWS) -> tuple[PictureRow, ...]:
+def fold_rows(rows: Sequence[PictureRow], *, max_rows: int = MAX_ROWS) -> tuple[PictureRow, ...]:
     """Returns the rows, folded if there are more than `max_rows`."""
     if max_rows < 2:  # noqa: PLR2004  the plan and one box
         raise ValueError(f"a plan cannot be folded into {max_rows} rows; it needs 2")

@@ -85,10 +85,10 @@ def columns_of(picture: Picture) -> Columns:
     pools = {n for n, node in enumerate(picture.nodes) if node.kind is NodeKind.POOL}
     # Lines of pools lead both ways and say nothing about columns.
     flow = [pair for pair in ends if pools.isdisjoint(pair)]
-    layers = _Layering(homes, parents).layers(flow)
+    layers = _LayerGraph(homes, parents).layers(flow)
     loose = _wrapped(layers, homes, ends)
     if loose:
-        layers = _Layering(homes, parents).layers([*flow, *loose])
+        layers = _LayerGraph(homes, parents).layers([*flow, *loose])
     _pull_places(layers, picture, flow)
     _place_pools(layers, sorted(pools), ends)
     lowest = min(layers, default=0)
@@ -122,7 +122,7 @@ def _wrapped(
     return order
 
 
-class _Layering:
+class _LayerGraph:
     """Columns by longest paths between *points*: a node is one point, a cluster two, its opening and closing."""
 
     def __init__(self, homes: Sequence[int], parents: Sequence[int]) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from weft.plan.pictures.model import Cluster, Node, NodeKind
-from weft.plan.pictures.text import elided, elided_at_start, one_line, width_of
+from weft.plan.pictures.text import elide, elide_start, one_line, width_of
 
 LABEL_SIZE, NOTE_SIZE, SMALL_SIZE, TITLE_SIZE = 13.0, 11.0, 10.0, 16.0
 RADIUS = 13.0
@@ -36,15 +36,15 @@ def shape_of(node: Node) -> NodeShape:
 
 
 def _box(node: Node) -> NodeShape:
-    label = elided(one_line(node.label), LABEL_SIZE, _BOX_ROOM)
-    note = elided(one_line(node.note), NOTE_SIZE, _BOX_ROOM)
+    label = elide(one_line(node.label), LABEL_SIZE, _BOX_ROOM)
+    note = elide(one_line(node.note), NOTE_SIZE, _BOX_ROOM)
     width = max(width_of(label, LABEL_SIZE), width_of(note, NOTE_SIZE), _BOX_LEAST) + _BOX_BESIDES
     height = 42.0 if note else 30.0
     return NodeShape(width=width, height=height, reach=0.0, spread=height / 2 - 6, label=label, note=note)
 
 
 def _shape_with_text_below(node: Node) -> NodeShape:
-    label = elided_at_start(one_line(node.label), SMALL_SIZE, _BELOW_ROOM)
+    label = elide_start(one_line(node.label), SMALL_SIZE, _BELOW_ROOM)
     is_round = node.kind in ROUND
     half = RADIUS if is_round else BAR_HEIGHT / 2
     note = one_line(node.note) if is_round else ""
@@ -60,4 +60,4 @@ def _shape_with_text_below(node: Node) -> NodeShape:
 
 
 def cluster_label(cluster: Cluster, room: float) -> str:
-    return elided(one_line(cluster.label), NOTE_SIZE, room)
+    return elide(one_line(cluster.label), NOTE_SIZE, room)

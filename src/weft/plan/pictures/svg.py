@@ -21,7 +21,7 @@ from weft.plan.pictures.shapes import (
     shape_of,
 )
 from weft.plan.pictures.style import STYLE
-from weft.plan.pictures.text import elided, one_line
+from weft.plan.pictures.text import elide, one_line
 
 MAX_NODES, MAX_EDGES = 400, 2_000
 
@@ -115,7 +115,7 @@ def _circle(node: Node, shape: NodeShape, box: Box) -> Iterator[str]:
     if node.kind in {NodeKind.POOL, NodeKind.END}:
         yield f'<circle cx="{_number(x)}" cy="{_number(y)}" r="{_number(RADIUS - 3)}"/>'
     if shape.note:
-        yield _text("tokens", (x, y + 3.5), elided(shape.note, SMALL_SIZE, 2 * RADIUS))
+        yield _text("tokens", (x, y + 3.5), elide(shape.note, SMALL_SIZE, 2 * RADIUS))
     yield _text("small", (x, box.bottom - 2), shape.label)
 
 
@@ -145,7 +145,7 @@ def _texts(picture: Picture, layout: Layout) -> Iterator[str]:
             place = "ends" if route.label_ends else "begins"
             yield _text(f"small on-line {place}", route.label_at, one_line(edge.label))
     if picture.title:
-        title = elided(one_line(picture.title), TITLE_SIZE, layout.width - 2 * MARGIN)
+        title = elide(one_line(picture.title), TITLE_SIZE, layout.width - 2 * MARGIN)
         yield _text("title", (MARGIN, MARGIN + TITLE_SIZE), title)
 
 

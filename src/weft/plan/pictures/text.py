@@ -35,14 +35,14 @@ def _width(character: str) -> float:
     return 1.25 if unicodedata.east_asian_width(character) in "WF" else 0.75
 
 
-def elided(text: str, size: float, room: float) -> str:
+def elide(text: str, size: float, room: float) -> str:
     """Returns as much of the beginning as fits."""
     if width_of(text, size) <= room:
         return text
     return text[: _fitting(text, size, room)].rstrip(" \u200d") + ELLIPSIS
 
 
-def elided_at_start(text: str, size: float, room: float) -> str:
+def elide_start(text: str, size: float, room: float) -> str:
     """Returns as much of the end as fits, which says most of a path."""
     if width_of(text, size) <= room:
         return text

@@ -64,7 +64,7 @@ def most_runs(steps: Sequence[Step], retries: int) -> list[int]:
     ]
 
 
-class Unrolled(Struct, frozen=True, kw_only=True):
+class RunCounts(Struct, frozen=True, kw_only=True):
     """Counts how often the steps of a pipeline can run in one slice, nested pipelines included."""
 
     pipelines: Mapping[str, Pipeline]

@@ -28,7 +28,7 @@ from weft.net.verdict import Answer
 from weft.plan.compile.parts import SLOT, Shape
 from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.order.outline import ROOT
-from weft.plan.proof.words import ending, pool_in_words, subject
+from weft.plan.proof.words import ending_words, pool_in_words, subject
 
 _OPENING, _CLOSING = 2 * ROOT, 2 * ROOT + 1
 """The nodes of the plan itself in the graph of dependencies."""
@@ -73,9 +73,9 @@ def _shape_fault(compiled: CompiledPlan) -> Proof | None:
         net = unfold(shape.net).skeleton()
         verdict = soundness(net).verdict
         if verdict.answer is not Answer.PROVED:
-            from weft.plan.proof.refutation import explained  # noqa: PLC0415 - rarely needed, slow to import
+            from weft.plan.proof.refutation import explain_refutation  # noqa: PLC0415 - rarely needed, slow to import
 
-            why, trace = explained(net, shape, _example(compiled, number), verdict)
+            why, trace = explain_refutation(net, shape, _example(compiled, number), verdict)
             return Proof(answer=verdict.answer, why=why, trace=trace)
     return None
 
@@ -203,10 +203,11 @@ def _pool_faults(shape: Shape, sizes: Mapping[str, int]) -> Iterator[str]:
             if weight > size:
                 yield f"{actor} takes {weight:,} of {_pool(shape, place)}, which has {size:,}"
         for outcome, outputs in zip(net.outcomes[transition], net.outputs[transition], strict=True):
+            end = f"when {actor} {ending_words(outcome)}"
             for place in _differences(claimed, _claims(outputs, pools)):
-                yield f"when {actor} {ending(outcome)}, {_pool(shape, place)} does not get back what was taken"
+                yield f"{end}, {_pool(shape, place)} does not get back what was taken"
             if _slots(shape, outputs) != _slots(shape, inputs):
-                yield f"when {actor} {ending(outcome)}, the slot of the slice is lost or returned twice"
+                yield f"{end}, the slot of the slice is lost or returned twice"
 
 
 def _claims(arcs: Arcs, pools: set[int]) -> dict[int, int]:

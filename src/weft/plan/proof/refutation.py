@@ -13,7 +13,9 @@ MOST_STATES = 2_000
 """The most states that are searched for a shorter trace."""
 
 
-def explained(net: PlainNet, shape: Shape, path: str, verdict: Verdict) -> tuple[str, tuple[str, ...]]:
+def explain_refutation(
+    net: PlainNet, shape: Shape, path: str, verdict: Verdict
+) -> tuple[str, tuple[str, ...]]:
     """Returns why the verdict is not a proof, and the shortest run that shows it; `net` is the skeleton."""
     if verdict.answer is Answer.REFUTED:
         # A structural refutation may have a long trace, or none.

@@ -77,10 +77,10 @@ def _sentence(act: Act, part: str) -> str:
     moves = _MOVES if act.step else _OWN_MOVES
     if act.role in moves:
         return f"{subject(act)} {moves[act.role]}" if act.step else moves[act.role]
-    return f"{subject(act)} {'starts' if part == 'start' else ending(part)}"
+    return f"{subject(act)} {'starts' if part == 'start' else ending_words(part)}"
 
 
-def ending(outcome: str) -> str:
+def ending_words(outcome: str) -> str:
     return _ENDINGS.get(outcome, "is done")
 
 

@@ -96,12 +96,14 @@ def overlaps_of(compiled: CompiledPlan, history: Sequence[FilePair] = ()) -> Ove
     """Returns only the overlaps. `history` has the files that changed together, as far as known."""
     after, finder = extra_order(compiled), Profiles(compiled.plan)
     starting = len(eligibility(compiled).eligible)
+    # Overlaps do no harm if only one slice runs at a time, so this bound is needed first.
     at_once = together(compiled, after, finder.by_row(), finder.agents, starting=starting)
     return overlap_report(compiled, after, at_once.slices, history)
 
 
 def check_report(compiled: CompiledPlan, proof: Proof, history: Sequence[FilePair] = ()) -> CheckReport:
     """Returns the report. `history` has the files that changed together, as far as known."""
+    # The order that `overlap: serialize` adds is computed once, since several parts of the report need it.
     plan, after = compiled.plan, extra_order(compiled)
     # The profiles are shared by several parts of the report.
     finder = Profiles(plan)
@@ -115,6 +117,7 @@ def check_report(compiled: CompiledPlan, proof: Proof, history: Sequence[FilePai
         counts=counts(compiled),
         pipelines=pipeline_uses(slice_counts),
         together=at_once,
+        # The proof that the plan can finish also shows that everything taken from a pool returns to it.
         pools=pool_uses(compiled, slice_counts, proved=proof.answer is Answer.PROVED),
         eligibility=start,
         overlaps=overlap_report(compiled, after, at_once.slices, history),

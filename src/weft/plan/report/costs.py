@@ -68,6 +68,7 @@ def spend(plan: Plan, profiles: Sequence[Profile | None]) -> Spend:
     cost = [0 if profile is None else profile.cost for profile in profiles]
     unpriced = [0 if profile is None else profile.unpriced for profile in profiles]
     budgets, parents = _budgets(plan), plan.outline.parents
+    # Before the loop, which changes `unpriced`.
     unreserved = _unreserved(plan, budgets, unpriced)
     reached: set[int] = set()
     for row in range(len(profiles) - 1, -1, -1):  # parts before their group
@@ -79,6 +80,8 @@ def spend(plan: Plan, profiles: Sequence[Profile | None]) -> Spend:
         if row != ROOT:
             cost[parents[row]] += cost[row]
             unpriced[parents[row]] += unpriced[row]
+    # One call without a bound makes the sum unknown. A sum of the other calls would look like a bound and be
+    # none.
     if unpriced[ROOT]:
         return Spend(worst=None, unpriced=unpriced[ROOT], limited_by="", unreserved=unreserved)
     limited_by = _limit(plan, reached, cost[ROOT])
@@ -88,6 +91,7 @@ def spend(plan: Plan, profiles: Sequence[Profile | None]) -> Spend:
 def _unreserved(plan: Plan, budgets: Mapping[int, int], unpriced: Sequence[int]) -> int:
     limited: list[bool] = []
     for row, parent in enumerate(plan.outline.parents):
+        # A group comes before its parts, so the entry of the parent exists already.
         limited.append(row in budgets or (row != ROOT and limited[parent]))
     return sum(
         count

@@ -72,12 +72,14 @@ def net_size(compiled: CompiledPlan) -> tuple[int, int]:
     for arcs in (wires.opens, wires.followers, wires.closes):
         places += sum(map(len, arcs))
     places += len(wires.landings) + _limits(compiled) + _branches(compiled)
+    # A slice with one predecessor starts from that place itself; only several need a joining transition.
     joins = sum(leaf and count > 1 for leaf, count in zip(outline.leaves, _waits(compiled), strict=True))
     groups = len(outline.leaves) - sum(outline.leaves)
     closing = sum(
         not leaf and shape >= 0 for leaf, shape in zip(outline.leaves, compiled.shape_of, strict=True)
     )
     places += joins + closing
+    # Each group has one transition that opens it and one that closes it.
     transitions += joins + 2 * groups
     # Each copy adds the shape's own places and all its transitions.
     copies = Counter(compiled.shape_of) + Counter(compiled.landing_shapes)
@@ -128,5 +130,6 @@ def turns_of(compiled: CompiledPlan) -> Sequence[int]:
     for row, scope in enumerate(plan.scopes):
         outer = turns[plan.outline.parents[row]] if row else -1
         serial = scope.settings.policy == "serial"
+        # The outermost serial group has the only turn: a serial group within it takes the same one.
         turns.append(-1 if not serial else row if outer < 0 else outer)
     return turns

@@ -10,7 +10,7 @@ from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.language.reader import Reader
 from weft.plan.loader.steps_check import place
 from weft.plan.model import Plan
-from weft.plan.order.overlap import Overlap, ordered, overlaps
+from weft.plan.order.overlap import Overlap, ordered_pairs, overlaps
 from weft.plan.order.points import After, Points
 from weft.plan.report.companions import Companions, FilePair, Rows, companions
 from weft.plan.report.counts import turns_of
@@ -129,7 +129,7 @@ class _Separation(Struct, frozen=True):
         """Returns the pairs that nothing keeps apart, whatever their files."""
         if self.at_once == 1:
             return []
-        apart = ordered(Points(self.plan.outline, after), pairs)
+        apart = ordered_pairs(Points(self.plan.outline, after), pairs)
         return [pair for pair in pairs if pair not in apart and not self._take_turns(*pair)]
 
     def _take_turns(self, first: int, second: int) -> bool:

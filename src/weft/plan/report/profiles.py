@@ -13,7 +13,7 @@ from weft.plan.model import Agent, AgentWork, Nested, Plan, RunCommand, Step, Ve
 from weft.plan.order.outline import ROOT, Outline
 from weft.plan.order.width import peak
 from weft.plan.pipelines.flow import effective, flow
-from weft.plan.pipelines.unroll import Unrolled
+from weft.plan.pipelines.unroll import RunCounts
 from weft.plan.settings import Settings
 
 
@@ -64,7 +64,7 @@ class Profiles(Struct):
 
     def _profile(self, row: int, settings: Settings, *, verifies: bool) -> Profile:
         pipeline = self.plan.pipeline_of(row)
-        unrolled = Unrolled(pipelines=self.plan.pipelines, retries=settings.retries, verifies=verifies)
+        unrolled = RunCounts(pipelines=self.plan.pipelines, retries=settings.retries, verifies=verifies)
         runs = [(step, count) for step, count in unrolled.runs(pipeline.steps) if count]
         priced = [
             (count, step.body.max_cost or self._agent(step.body, settings).max_cost)

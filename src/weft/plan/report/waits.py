@@ -15,7 +15,7 @@ Minutes = tuple[float, float]
 """The lowest and the highest estimate."""
 
 
-class Waiting(Struct, frozen=True):
+class WaitingSlice(Struct, frozen=True):
     """A slice that cannot start right away."""
 
     path: str
@@ -36,7 +36,7 @@ class PlanEligibility(Struct, frozen=True, kw_only=True):
     """Which slices can start, by the plan alone; the results of earlier runs are not considered."""
 
     eligible: tuple[str, ...]
-    ineligible: tuple[Waiting, ...]
+    ineligible: tuple[WaitingSlice, ...]
 
 
 def eligibility(compiled: CompiledPlan) -> PlanEligibility:
@@ -45,7 +45,7 @@ def eligibility(compiled: CompiledPlan) -> PlanEligibility:
     blocked: list[tuple[str, ...]] = []
     apart: list[tuple[str, ...]] = []
     eligible: list[str] = []
-    ineligible: list[Waiting] = []
+    ineligible: list[WaitingSlice] = []
     for row, path in enumerate(paths):
         depends_on, after = outline.depends_on[row], compiled.after[row]
         outer_blocked = blocked[parents[row]] if row else ()
@@ -55,7 +55,7 @@ def eligibility(compiled: CompiledPlan) -> PlanEligibility:
         )
         apart.append((*[paths[earlier] for earlier in after], *outer_apart) if after else outer_apart)
         if leaves[row] and (blocked[row] or apart[row]):
-            ineligible.append(Waiting(path, blocked[row], apart[row]))
+            ineligible.append(WaitingSlice(path, blocked[row], apart[row]))
         elif leaves[row]:
             eligible.append(path)
     return PlanEligibility(eligible=tuple(eligible), ineligible=tuple(ineligible))

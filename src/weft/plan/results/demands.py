@@ -137,7 +137,7 @@ def why_no_value(demands: Iterable[Demand]) -> str | None:
 
 def _no_value(demands: Iterable[Demand], search: _Search) -> str | None:
     """Returns why no value satisfies all demands; None if one may."""
-    flat = flattened(demands)
+    flat = flatten(demands)
     search.budget.spend(len(flat))
     closed = next((demand.side for demand in flat if demand.schema is False), None)
     if closed is not None:
@@ -146,7 +146,7 @@ def _no_value(demands: Iterable[Demand], search: _Search) -> str | None:
     return _no_type(flat) or _no_listed_value(flat) or _no_value_of_a_type(flat, search)
 
 
-def flattened(demands: Iterable[Demand]) -> list[Demand]:
+def flatten(demands: Iterable[Demand]) -> list[Demand]:
     """Returns the demands, and those that they contain by `allOf` and `$ref`."""
     flat: list[Demand] = []
     todo = list(demands)

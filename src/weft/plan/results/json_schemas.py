@@ -12,7 +12,7 @@ from weft.plan.results.demands import (
     allowed_sizes,
     allowed_types,
     conjuncts,
-    flattened,
+    flatten,
     on_property,
     required_names,
     schemas_in,
@@ -117,7 +117,7 @@ def _leads_somewhere(reference: object, root: object, anchors: set[object]) -> b
 
 
 def _asks_for_itself(part: Schema, root: object) -> bool:
-    parts = flattened(conjuncts(Demand(schema=part, root=root, side="")))
+    parts = flatten(conjuncts(Demand(schema=part, root=root, side="")))
     return any(demand.schema is part for demand in parts)
 
 
@@ -141,7 +141,7 @@ def join_contradictions(join_schema: Schema, dependencies: Mapping[str, Schema])
     Also returns one for each name that the join requires and that is not a dependency. A fault of the join as a
     whole is under the empty name.
     """
-    join = flattened([Demand(schema=join_schema, root=join_schema, side="the join's schema")])
+    join = flatten([Demand(schema=join_schema, root=join_schema, side="the join's schema")])
     faults = {
         name: f"the join's schema requires '{name}', which is not among its dependencies"
         for name in required_names(join)

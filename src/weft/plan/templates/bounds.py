@@ -134,7 +134,7 @@ def refuse_sum(left: object, right: object) -> None:
         refuse_size(len(cast("str", left)) + len(cast("str", right)))
 
 
-def bounded(name: str, apply: Callable[..., Any]) -> Callable[..., Any]:
+def bound_filter(name: str, apply: Callable[..., Any]) -> Callable[..., Any]:
     """Returns the filter with a check before each call. Jinja's marks on the filter are preserved."""
 
     @wraps(apply)

@@ -48,7 +48,7 @@ from weft.plan.templates import bounds
 from weft.plan.templates.bounds import MOST_REPEATED
 from weft.plan.templates.jinja_names import REMOVED_FILTERS
 from weft.plan.templates.parse import Name
-from weft.plan.templates.values import Missing, Put, RenderError, Values, json_text, text_of, where_missing
+from weft.plan.templates.values import MissingKey, Put, RenderError, Values, json_text, text_of, where_missing
 
 Names = Callable[[], Sequence[Name]]
 
@@ -84,7 +84,7 @@ def _render_errors(names: Names, values: Values) -> Generator[None]:
         owner, key = error.missing.owner, error.missing.key
         if key is None:
             raise RenderError(error.message or "") from error
-        missing = Missing(values if owner is nothing else owner, key)
+        missing = MissingKey(values if owner is nothing else owner, key)
         raise where_missing(missing, names(), values) from error
     except Exception as error:  # Jinja's compiler and the code it generates can raise anything
         detail = f"{type(error).__name__}: {error}"[:MOST_DETAIL]
@@ -110,7 +110,7 @@ class _Raw(str):
     __slots__ = ()
 
 
-class _Captured(str):
+class _RenderedText(str):
     """The rendered text of a part of a template, with its pieces."""
 
     __slots__ = ("pieces",)
@@ -125,7 +125,7 @@ class _Captured(str):
 
 def _flat(pieces: Iterable[str]) -> Iterator[str]:
     for piece in pieces:
-        if isinstance(piece, _Captured):
+        if isinstance(piece, _RenderedText):
             yield from piece.pieces
         else:
             yield piece
@@ -135,7 +135,7 @@ def _flat(pieces: Iterable[str]) -> Iterator[str]:
 
 
 class _MissingError(UndefinedError):
-    def __init__(self, missing: Missing, message: str | None = None) -> None:
+    def __init__(self, missing: MissingKey, message: str | None = None) -> None:
         super().__init__(message)
         self.missing = missing
 
@@ -153,7 +153,7 @@ class _Unknown(StrictUndefined):
         exc: type[TemplateRuntimeError] = UndefinedError,
     ) -> None:
         # Jinja calls `exc` with a message and does not check that it is a class.
-        error: Any = partial(_MissingError, Missing(obj, name)) if exc is UndefinedError else exc
+        error: Any = partial(_MissingError, MissingKey(obj, name)) if exc is UndefinedError else exc
         super().__init__(hint, obj, name, error)
 
 
@@ -205,7 +205,7 @@ def _environment() -> "_Environment":
         del environment.filters[name]
     filters: dict[str, Any] = {"raw": _raw, "string": _text, "join": _join, "tojson": _tojson}
     environment.filters.update(filters)
-    bounded = {name: bounds.bounded(name, apply) for name, apply in environment.filters.items()}
+    bounded = {name: bounds.bound_filter(name, apply) for name, apply in environment.filters.items()}
     environment.filters.update(bounded)
     return environment
 
@@ -263,12 +263,12 @@ class _Environment(ImmutableSandboxedEnvironment):
     """The sandbox in which templates run."""
 
     code_generator_class = _Generator
-    concat: Any = _Captured
+    concat: Any = _RenderedText
     intercepted_binops = frozenset({"*", "**", "+", "%"})
 
     def put(self, value: object) -> str:
         """Returns a value as a piece of the result."""
-        text = value if isinstance(value, _Captured | _Raw) else Put(_text(value))
+        text = value if isinstance(value, _RenderedText | _Raw) else Put(_text(value))
         bounds.put(text)
         return text
 

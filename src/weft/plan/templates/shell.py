@@ -58,7 +58,7 @@ def shell_text(pieces: Iterable[str]) -> str:
     parts: list[str] = []
     for is_value, group in groupby(pieces, lambda piece: isinstance(piece, Put)):
         if is_value:
-            parts += map(reader.quoted, group)
+            parts += map(reader.quote_in_shell, group)
         else:
             parts.append(reader.read("".join(group)))
     return "".join(parts)
@@ -75,7 +75,7 @@ class _ShellReader:
         """Whether the last character would take the first character of a value for itself."""
         self.words = CommandWords()
 
-    def quoted(self, value: str) -> str:
+    def quote_in_shell(self, value: str) -> str:
         if "\0" in value:
             raise RenderError("a value contains a NUL character, which a command cannot receive")
         if self.dangling:

@@ -34,7 +34,7 @@ class Put(str):
     __slots__ = ()
 
 
-class Missing(Struct, frozen=True):
+class MissingKey(Struct, frozen=True):
     """A key that was not found."""
 
     owner: object
@@ -86,10 +86,10 @@ def known_keys(owner: object, key: object) -> str:
     names = sorted(map(str, cast("Iterable[object]", owner)))
     near = nearest(str(key), names)
     hint = f"did you mean '{near}'? " if near else ""
-    return f"{hint}there are {listed(names)}" if names else "there is nothing to read here"
+    return f"{hint}there are {name_list(names)}" if names else "there is nothing to read here"
 
 
-def listed(names: Iterable[str]) -> str:
+def name_list(names: Iterable[str]) -> str:
     ordered = sorted(names)
     return ", ".join(ordered[:MOST_LISTED]) + (", …" if ordered[MOST_LISTED:] else "")
 
@@ -108,12 +108,12 @@ def look_up(values: Values, name: Name) -> object:
         try:
             value = _under(key, value)
         except (LookupError, TypeError) as error:
-            message = Missing(value, key).message(name.path[: depth + 1])
+            message = MissingKey(value, key).message(name.path[: depth + 1])
             raise RenderError(message, offset=name.offset) from error
     return value
 
 
-def where_missing(missing: Missing, names: Iterable[Name], values: Values) -> RenderError:
+def where_missing(missing: MissingKey, names: Iterable[Name], values: Values) -> RenderError:
     """Returns the error for a missing key, with the path if one of the names leads there."""
     for name in names:
         for depth, owner in enumerate(_owners_on_path(values, name.path)):
@@ -167,6 +167,6 @@ def _refused(value: object) -> object:
 
 def _no_value(value: object) -> str:
     if isinstance(value, Mapping):
-        names = listed(map(str, cast("Mapping[object, object]", value)))
+        names = name_list(map(str, cast("Mapping[object, object]", value)))
         return f"this is not a value; name a field of it; there are {names}"
     return f"a {type(value).__name__} cannot be inserted into a text"

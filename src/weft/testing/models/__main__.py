@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
         sys.stdout.flush()
         signal.sigwait(stops)
         if options.log is not None:
-            lines = [json.dumps(request.summary()) + "\n" for request in server.asked()]
+            lines = [json.dumps(request.summary()) + "\n" for request in server.requests()]
             options.log.write_text("".join(lines), encoding="utf-8")
     return 0
 

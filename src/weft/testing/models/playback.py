@@ -126,7 +126,7 @@ class ScriptState:
         with self._lock:
             self._records.append(request)
 
-    def asked(self) -> tuple[RecordedRequest, ...]:
+    def requests(self) -> tuple[RecordedRequest, ...]:
         with self._lock:
             return tuple(self._records)
 

@@ -33,7 +33,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 from weft.errors import InputError
-from weft.testing.models.values import listed, table
+from weft.testing.models.values import list_of, table
 
 
 class ReportedUsage(NamedTuple):
@@ -82,7 +82,7 @@ def read_script(text: str) -> tuple[ScriptRule, ...]:
 
 
 def rules_of(value: object) -> tuple[ScriptRule, ...]:
-    rules = listed(value) or [{"name": name, "steps": steps} for name, steps in table(value).items()]
+    rules = list_of(value) or [{"name": name, "steps": steps} for name, steps in table(value).items()]
     if not rules:
         raise InputError("a script is a list of rules, or an object of lists of steps by name")
     return tuple(_rule(rule, f"rule {number}") for number, rule in enumerate(rules, 1))
@@ -156,7 +156,7 @@ def _is_switch(value: object) -> bool:
 
 
 def _is_list(value: object) -> bool:
-    return bool(listed(value))
+    return bool(list_of(value))
 
 
 def _is_table(value: object) -> bool:

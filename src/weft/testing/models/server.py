@@ -50,9 +50,9 @@ class ModelServer:
         """Returns the address for agents that append `/v1/…` to it."""
         return f"{self.url}/s/{name}{tag and '~'}{tag}"
 
-    def asked(self) -> tuple[RecordedRequest, ...]:
+    def requests(self) -> tuple[RecordedRequest, ...]:
         """Returns all requests, in the order in which their answers started."""
-        return self._state.asked()
+        return self._state.requests()
 
     def close(self) -> None:
         # `server_close` waits for all threads. So first no connection is accepted any more, then the requests
@@ -127,9 +127,9 @@ class _Handler(BaseHTTPRequestHandler):
         path = self._path()
         stage = cast("_Server", self.server).stage
         if path == "/_log":
-            self.send_json(200, [request.summary() for request in stage.asked()])
+            self.send_json(200, [request.summary() for request in stage.requests()])
         elif path == "/_bodies":
-            self.send_json(200, [request.body for request in stage.asked()])
+            self.send_json(200, [request.body for request in stage.requests()])
         elif self.headers.get("upgrade"):  # Codex tries a websocket first
             self.send_json(426, {"error": {"message": "there is no websocket here"}})
         elif path.endswith("/models"):

@@ -5,7 +5,7 @@ from typing import Any
 
 from weft.testing.models.conversation import OfferedTool
 from weft.testing.models.script import ScriptStep
-from weft.testing.models.values import listed, table
+from weft.testing.models.values import list_of, table
 
 NO_TOOLS = "Scripted title"
 """The answer if the request offers no suitable tool: agents send such requests for titles and summaries."""
@@ -43,7 +43,7 @@ def _choose_calls(action: Mapping[str, Any], tools: Sequence[OfferedTool]) -> It
 
 def _call_shell(tools: Sequence[OfferedTool], command: str) -> list[ToolUse]:
     tool = _find_by_name(tools, _SHELLS) or next(
-        (tool for tool in tools if {"command", "cmd"} & set(listed(tool.schema.get("required")))), None
+        (tool for tool in tools if {"command", "cmd"} & set(list_of(tool.schema.get("required")))), None
     )
     if tool is None:
         return []
@@ -66,7 +66,7 @@ def _call_writer(tools: Sequence[OfferedTool], path: str, content: str) -> list[
         _key(properties, ("path", "file_path", "filePath", "absolute_path", "filename")): path,
         _key(properties, ("content", "file_text", "contents", "text")): content,
     }
-    if "create" in listed(table(properties.get("command")).get("enum")):
+    if "create" in list_of(table(properties.get("command")).get("enum")):
         # Editors with several commands in one tool, where only this one writes a whole file.
         arguments["command"] = "create"
     return [(tool.name, _complete_arguments(tool, arguments))]
@@ -88,13 +88,13 @@ def _key(properties: Mapping[str, Any], names: Sequence[str]) -> str:
 def _complete_arguments(tool: OfferedTool, arguments: dict[str, Any]) -> dict[str, Any]:
     """Adds harmless values for the other required arguments of the tool."""
     properties = _properties(tool)
-    missing = [name for name in listed(tool.schema.get("required")) if name not in arguments]
+    missing = [name for name in list_of(tool.schema.get("required")) if name not in arguments]
     return arguments | {name: _sample(table(properties.get(name)), name) for name in missing}
 
 
 def _sample(schema: Mapping[str, Any], name: str) -> object:
-    if listed(schema.get("enum")):
+    if list_of(schema.get("enum")):
         return schema["enum"][0]
-    kinds = [kind for kind in listed(schema.get("type")) if kind != "null"] or [schema.get("type")]
+    kinds = [kind for kind in list_of(schema.get("type")) if kind != "null"] or [schema.get("type")]
     text = "." if name in {"workdir", "cwd", "directory", "dir_path"} else "scripted step"
     return _SAMPLES.get(str(kinds[0]), text)

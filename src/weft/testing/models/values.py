@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 
-def listed(value: object) -> list[Any]:
+def list_of(value: object) -> list[Any]:
     return list(cast("list[object]", value)) if isinstance(value, list) else []
 
 
@@ -12,4 +12,4 @@ def table(value: object) -> dict[str, Any]:
 
 
 def tables(value: object) -> list[dict[str, Any]]:
-    return [table(entry) for entry in listed(value)]
+    return [table(entry) for entry in list_of(value)]
