@@ -24,3 +24,12 @@ def listed(names: Sequence[str]) -> str:
     """Returns the first names and the number of the others."""
     more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
     return ", ".join(names[:_MOST_LISTED]) + more
+
+
+class MovingBranchesError(WorkspaceError):
+    """Another program moves branches of the plan, faster than Weft can follow."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"the branches around {path or 'the plan'} keep moving; find the other program that moves them"
+        )

@@ -28,7 +28,7 @@ from weft.ports.workspaces import (
     StepWork,
     WorkspaceRequest,
 )
-from weft.workspaces.errors import WorkspaceError
+from weft.workspaces.errors import MovingBranchesError, WorkspaceError
 from weft.workspaces.git.base.refs import is_ancestor, move, tips_of
 from weft.workspaces.git.base.worktree_links import MAKING, git_dir_of, require_registered
 from weft.workspaces.git.checkouts.commits import keep, keep_logged, record
@@ -160,7 +160,7 @@ class WorktreeWorkspaces:
                 moves = self._move_to_start(request.path, start, refs)
             if moves is not None:
                 return start.commit, moves
-        raise _moving_branches(request.path)
+        raise MovingBranchesError(request.path)
 
     def _clear(self, path: str) -> None:
         """Removes the worktree of an earlier attempt, after keeping its contents."""
@@ -353,7 +353,7 @@ class WorktreeWorkspaces:
             newest = self._starts.newest(group, self._repository.refs())
             if move(self._git, changes(newest.follows), reason=f"weft: {group or 'the plan'} follows"):
                 return newest
-        raise _moving_branches(group)
+        raise MovingBranchesError(group)
 
     def suspects(self, request: MergeRequest) -> Sequence[Suspect]:
         return self._part_removal.suspects(request)
@@ -401,9 +401,3 @@ class WorktreeWorkspaces:
         if merged.verify_in is None:  # merged work cannot conflict any more
             self._forecast.gone(path)
         return merged
-
-
-def _moving_branches(path: str) -> WorkspaceError:
-    return WorkspaceError(
-        f"the branches around {path or 'the plan'} keep moving; find the other program that moves them"
-    )

@@ -13,7 +13,7 @@ from msgspec import Struct
 from weft.app.forecast.samples import Samples
 from weft.app.forecast.start import recorded_start
 from weft.app.forecast.workers import play
-from weft.app.history.earlier_runs import started_of
+from weft.app.history.earlier_runs import first_fact
 from weft.app.record.journal import RecordedRun, open_book
 from weft.app.record.run_plan import plan_of
 from weft.engine.messages.events import RecoveredEvent, RunFinishedEvent
@@ -98,7 +98,7 @@ def _compare(recorded_run: RecordedRun, before: Sequence[RunRecord], seed: int) 
             return None  # its coordinator was away for a time that no forecast contains
         if isinstance(recorded.event, RunFinishedEvent):
             finished = recorded.event
-    started = started_of(recorded_run.journal, run)
+    started = first_fact(recorded_run.journal, run)
     if finished is None or started is None:
         return None
     try:

@@ -6,8 +6,7 @@ PyYAML's own loaders. A scalar keeps its text, so that its reader decides what i
 text, `id: 007` is not). An alias is the same node again, so that a file of aliases to aliases costs nothing until
 it is walked; the length of that walk is computed when the alias is read.
 
-The meaning of a plain scalar follows YAML 1.2's core schema: `true`, `null`, `~`, numbers; `yes`, `on` and `1:30`
-are text. Editors read plans in the same way.
+A plain scalar means what YAML 1.2's core schema says, as in editors: `yes`, `on` and `1:30` are text.
 """
 
 import re

@@ -177,3 +177,8 @@ def plan_move(refs: RefTips, ref: str, after: str) -> RefMove:
 def changes(moves: Sequence[RefMove]) -> list[RefMove]:
     """Returns the moves that change something."""
     return [ref_move for ref_move in moves if ref_move.before != ref_move.after]
+
+
+def branch_changes(moves: Sequence[RefMove]) -> list[RefMove]:
+    """Returns the changes of branches, without those of notes."""
+    return changes([ref_move for ref_move in moves if ref_move.ref.startswith("refs/heads/")])
