@@ -66,7 +66,10 @@ def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float 
     if not everything:
         fold.read_landings(journal, record.run, listed)
     active = [path for path in listed if states.get(path) in _OPEN_STATES]
-    state = recorded_run.state()
+    newest = journal.record()
+    is_last = newest is None or newest.run == record.run
+    # The record holds the text of the plan, which may be long, so it is not read twice.
+    state = newest.state if newest is not None and is_last else recorded_run.state()
     under_way = state not in AT_REST
     landing = fold.to_land(paths) if under_way else []
     # Only subplans that are under way can have open steps. The plan itself is included for its verify.
@@ -82,7 +85,6 @@ def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float 
     holder = journal.holder()
     alive = holder is not None and is_alive(holder)
     counts = fold.count(plan.slices(paths))
-    newest = journal.record()
     return Overview(
         run=record.run,
         plan=record.plan,
@@ -107,7 +109,7 @@ def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float 
         push=fold.landings_by_path.push,
         is_asked=bool(requests),
         plan_words=(*recorded_run.plan_words(), *recorded_run.chosen()),
-        is_last=newest is None or newest.run == record.run,
+        is_last=is_last,
         subplans=[fold.now(plan.subplan(path), sightings, record.run) for path in listed],
     )
 

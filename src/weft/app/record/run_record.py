@@ -56,6 +56,8 @@ class RecordedPlan:
         """Returns those of the subplans that have a branch whose result lands by itself."""
         subplans, settings = self._subplans, self._landing_settings
         landing: list[str] = []
+        if not any(scope.get("isolation") in _WITH_BRANCH for scope in (self._data, *subplans.values())):
+            return landing
         for path in paths:
             own, group = subplans[path], path.rpartition("/")[0]
             if group not in settings or "merge" in own or "isolation" in own:
