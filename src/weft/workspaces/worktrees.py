@@ -1,9 +1,8 @@
 """`isolation: worktree`: each slice in a worktree of its own, on a branch of its own.
 
 The integration branch of a group collects the work of its parts; that of the plan is around them all. All state is
-in git, and related refs change in one transaction. Work from before a crash is therefore recognised after it, and
-reported then as well: for each branch that Weft moves, a note has its previous commit. Several threads may use
-this at the same time, for different subplans; steps of one slice may overlap.
+in git, and related refs change in one transaction. Work from before a crash is therefore recognised and reported
+after it: for each branch that Weft moves, a note has its previous commit. Several threads may use this at once.
 """
 
 from collections import defaultdict
@@ -148,15 +147,13 @@ class WorktreeWorkspaces:
         self.recovery.restore(request.path)
         self._clones.take_or_drop(request.path)
         for _ in range(_TRIES):
-            refs = self._repository.refs()
-            start = self._starts.of(request, refs)
+            start, refs = self._starts.now(request)
             # Cleared before the branch moves: the worktree of an earlier attempt has the branch checked out.
             self._clear(request.path)
             # At the start of a run all slices would move the same branches of groups, and all but one would fail.
             with self._following if start.follows else nullcontext():
                 if start.follows:
-                    refs = self._repository.refs()
-                    start = self._starts.of(request, refs)
+                    start, refs = self._starts.now(request)
                 moves = self._move_to_start(request.path, start, refs)
             if moves is not None:
                 return start.commit, moves

@@ -62,6 +62,11 @@ class SliceStarts:
         """Returns whether the branch is checked out. Moving it would look as if the person had changed files."""
         return checkout_of(self._git, head) is not None
 
+    def now(self, request: WorkspaceRequest) -> tuple[SliceStart, RefTips]:
+        """Returns the start of a slice, and the refs as they are now, which it follows from."""
+        refs = self._repository.refs()
+        return self.of(request, refs), refs
+
     def of(self, request: WorkspaceRequest, refs: RefTips) -> SliceStart:
         """Returns the start of a slice. Raises `HeldError` if its dependencies conflict."""
         start = self.newest(around(request.path), refs)
