@@ -1,9 +1,6 @@
 import os
-import shutil
 import signal
-import sys
 import tempfile
-import threading
 from collections.abc import Generator
 from pathlib import Path
 
@@ -35,12 +32,6 @@ _WITH_MEASURED_PROCESSES = {
     "cli/test_steering_commands.py",
 }  # fmt: skip
 _MEASURES_PROCESSES = "COVERAGE_PROCESS_CONFIG"
-# The directories of tests are in memory where there is room: git and SQLite would wait for a disk, time and again.
-_MEMORY = Path("/dev/shm")
-_ENOUGH_MEMORY = 4 * 1024**3
-_DIRECTORIES_OF_TESTS = "PYTEST_DEBUG_TEMPROOT"
-if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ENOUGH_MEMORY:
-    os.environ.setdefault(_DIRECTORIES_OF_TESTS, str(_MEMORY))
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -71,14 +62,11 @@ def _heed_signals() -> None:
 def _be_in_no_project() -> None:
     from weft.app.project.places import project_around  # noqa: PLC0415 - what is imported here is not measured
 
-    for place in {tempfile.gettempdir(), os.environ.get(_DIRECTORIES_OF_TESTS, "/")}:
-        around = project_around(Path(place))
-        if around is not None:
-            pytest.exit(
-                f"tests are not to be in the project {around}: remove its .weft or .git, "
-                f"or set TMPDIR and {_DIRECTORIES_OF_TESTS}",
-                4,
-            )
+    around = project_around(Path(tempfile.gettempdir()))
+    if around is not None:
+        pytest.exit(
+            f"tests are not to be in the project {around}: remove its .weft or .git, or set TMPDIR", 4
+        )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -92,25 +80,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Sets up, runs and tears down a test; it is measured unless it is thorough.
-
-    Its processes are measured where that adds to the coverage.
-    """
+    """Sets up, runs and tears down a test; its processes are measured where that adds to the coverage."""
     path = item.path.relative_to(_TESTS)
-    is_measured = item.get_closest_marker("thorough") is None
-    setting = None
-    if not (is_measured and _WITH_MEASURED_PROCESSES & {path.parts[0], path.as_posix()}):
-        setting = os.environ.pop(_MEASURES_PROCESSES, None)
-    tracer, threads_tracer = sys.gettrace(), threading.gettrace()
-    if not is_measured:
-        # The tracer, not coverage itself: to stop and start that costs more than many a test.
-        sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+    if _WITH_MEASURED_PROCESSES & {path.parts[0], path.as_posix()}:
+        return (yield)
+    setting = os.environ.pop(_MEASURES_PROCESSES, None)
     try:
         return (yield)
     finally:
-        if not is_measured:
-            sys.settrace(tracer)
-            threading.settrace(threads_tracer)  # type: ignore[arg-type]
         if setting is not None:
             os.environ[_MEASURES_PROCESSES] = setting
