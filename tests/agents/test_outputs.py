@@ -72,7 +72,7 @@ def test_without_a_key_it_failed_and_it_is_said_which_variable_to_set(use: str) 
 
 
 @pytest.mark.parametrize("use", USES)
-def test_a_model_that_does_not_exist_is_a_failure_that_names_it_and_who_chose_it(use: str) -> None:
+def test_a_missing_model_is_a_failure_that_names_it_and_its_origin(use: str) -> None:
     text = output(use, "no_model")
     ends = {"stdout": "", "result_file": text} if use in LEAVE_A_FILE else {"stdout": text}
     by_agent = call_of(use, agent={"model": "gone-1"}, model="gone-1")

@@ -250,7 +250,7 @@ def test_the_script_is_understood_by_its_shell(ran: Project, shell: str) -> None
     subprocess.run([shell, "-n"], input=script, text=True, check=True)
 
 
-def test_zsh_and_fish_are_told_what_names_mean(ran: Project) -> None:
+def test_zsh_and_fish_get_descriptions_of_names(ran: Project) -> None:
     zsh = {"_WEFT_COMPLETE": "zsh_complete", "COMP_WORDS": "weft logs store/m", "COMP_CWORD": "2"}
     assert ran.process(env=zsh).stdout == "plain\nstore/model\nNotes: a type\n"
     fish = {"_WEFT_COMPLETE": "fish_complete", "COMP_WORDS": "weft logs store/m", "COMP_CWORD": "store/m"}

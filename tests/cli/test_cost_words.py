@@ -24,7 +24,7 @@ def test_where_nothing_is_spent_and_nothing_reserved_nothing_is_said() -> None:
     assert words(running(budget={"usd": 20, "tokens": "5M"})) == []
 
 
-def test_what_is_spent_is_told_of_its_ceiling_with_what_is_reserved() -> None:
+def test_spending_is_reported_with_its_ceiling_and_reservations() -> None:
     story = running(budget={"usd": 20, "tokens": "5M"})
     story.step("a", "code", agent="coder", reserved=400_000, reserved_tokens=90_000)
     assert words(story) == ["$0.00 of $20.00, $0.40 reserved", "0 of 5M tokens, 90k reserved"]
@@ -34,7 +34,7 @@ def test_what_is_spent_is_told_of_its_ceiling_with_what_is_reserved() -> None:
     assert words(story) == ["$0.25 of $20.00", "1.2M of 5M tokens"]
 
 
-def test_without_a_ceiling_only_what_is_spent_is_told() -> None:
+def test_without_a_ceiling_only_what_is_spent_is_reported() -> None:
     story = running()
     story.step("a", "code", agent="coder", reserved=400_000, reserved_tokens=90_000)
     assert words(story) == []
@@ -59,7 +59,7 @@ def test_what_earlier_runs_spent_counts_and_is_named() -> None:
     assert words(story) == ["$0.25 of $2.00"]
 
 
-def test_what_is_unknown_is_told_beside_what_is_known() -> None:
+def test_what_is_unknown_is_reported_beside_what_is_known() -> None:
     story = running(budget=20)
     story.run("a", cost=1_250_000)
     story.run("b")
@@ -94,5 +94,5 @@ def test_the_summary_tells_both_units_also_if_a_cost_is_unknown() -> None:
     ("number", "text"),
     [(0, "0"), (999, "999"), (1_000, "1k"), (12_449, "12.4k"), (1_500_000, "1.5M"), (2 * 10**9, "2B")],
 )
-def test_large_numbers_are_told_roughly(number: int, text: str) -> None:
+def test_large_numbers_are_reported_roughly(number: int, text: str) -> None:
     assert roughly(number) == text

@@ -268,7 +268,7 @@ def test_a_closed_standard_output_is_no_error(monkeypatch: pytest.MonkeyPatch) -
     write_text("x")
 
 
-def test_nobody_is_told_of_progress_when_stderr_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_progress_is_shown_when_stderr_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
     with progress_on_terminal() as progress:
         assert progress is None
@@ -350,7 +350,7 @@ def test_a_large_output_arrives_as_a_whole(tmp_path: Path, unbuffered: str) -> N
 
 
 @BUFFERING
-def test_an_output_that_nobody_reads_on_is_a_quiet_end(tmp_path: Path, unbuffered: str) -> None:
+def test_a_closed_pipe_ends_quietly(tmp_path: Path, unbuffered: str) -> None:
     command = [WEFT, "net", "convert", str(large_net(tmp_path)), "--to", "dot"]
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with subprocess.Popen(

@@ -42,7 +42,7 @@ def in_short(project: Project) -> list[tuple[str, str | None, str | None]]:
     return [(one["event"], one["subplan"], one["next"]) for one in told(project)]
 
 
-def test_a_question_and_the_end_are_told_once_over_several_processes(project: Project) -> None:
+def test_a_question_and_the_end_are_reported_once_over_several_processes(project: Project) -> None:
     telling(project, ASKS)
     asked = ("gate", "a", "weft answer a:sure yes")
     for _ in range(2):  # the second goes on where the first was, and has nothing new to say
@@ -64,7 +64,7 @@ subplans:
 """
 
 
-def test_a_conflict_and_a_landing_are_told_once_though_they_are_tried_again(tmp_path: Path) -> None:
+def test_a_conflict_and_a_landing_are_reported_once_though_they_are_tried_again(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "project")
     for gate in ("begun", "merged"):
         os.mkfifo(repository.outside / gate)
@@ -77,12 +77,12 @@ def test_a_conflict_and_a_landing_are_told_once_though_they_are_tried_again(tmp_
     repository.end()
 
 
-def test_what_failed_by_itself_and_the_run_are_told_and_nothing_else(project: Project) -> None:
+def test_what_failed_by_itself_and_the_run_are_reported_and_nothing_else(project: Project) -> None:
     assert telling(project, FAILS).process("run", "-q").returncode == 1
     assert in_short(project) == [("failed", "a", "weft logs a"), ("failed", None, "weft run")]
 
 
-def test_the_user_may_say_who_is_told_unless_the_plan_does(project: Project) -> None:
+def test_the_user_sets_receivers_unless_the_plan_does(project: Project) -> None:
     folder = project.outside / ".config" / "weft"
     folder.mkdir(parents=True)
     steps = "subplans: [{id: a, steps: [{id: only, run: 'true'}]}]\n"
@@ -95,7 +95,7 @@ def test_the_user_may_say_who_is_told_unless_the_plan_does(project: Project) -> 
         assert [one["event"] for one in of_plan.got] == ["finished"]
 
 
-def test_a_run_is_not_held_up_by_whom_it_tells(project: Project) -> None:
+def test_receivers_do_not_delay_a_run(project: Project) -> None:
     with serving(hangs=True) as server:
         project.plan(f"""
 notify: {{webhook: '{server.url}'}}
@@ -116,7 +116,7 @@ subplans:
         assert [subplan for subplan, _ in groupby(notice["subplan"] for notice in server.got)] == ["a", None]
 
 
-def test_who_could_not_be_told_is_shown_in_the_lines_of_the_run(project: Project) -> None:
+def test_failed_notifications_are_shown_in_the_lines_of_the_run(project: Project) -> None:
     project.plan(
         'notify: {run: "echo no >&2; exit 7"}\nsubplans: [{id: a, steps: [{id: only, run: "true"}]}]\n'
     )
@@ -128,7 +128,7 @@ def test_who_could_not_be_told_is_shown_in_the_lines_of_the_run(project: Project
     )
 
 
-def test_where_nobody_is_told_nothing_is_loaded_for_it(project: Project) -> None:
+def test_without_receivers_nothing_is_loaded_for_them(project: Project) -> None:
     script = """
 import sys
 from weft.cli import main

@@ -63,7 +63,7 @@ def test_nothing_is_cleaned_before_the_last_coordinator_has_gone(project: Projec
     assert cleans.returncode == 0, errors
 
 
-def test_who_comes_while_the_last_run_goes_on_is_sent_away(project: Project) -> None:
+def test_a_second_run_is_refused_while_the_first_continues(project: Project) -> None:
     project.plan(TELLS.replace("RUN", "GATE x")).process("-C", str(project.root), "start")
     project.reached("x")
     (pid,) = project.coordinators()

@@ -30,7 +30,7 @@ subplans:
 """
 
 
-def test_a_rejection_is_told_by_its_rule_alone() -> None:
+def test_a_rejection_is_reported_by_its_rule_alone() -> None:
     failure = StepFailure(step="look", command="agent coder", message=RULE, how="rejected")
     assert what_failed(failure) == RULE
 

@@ -38,7 +38,7 @@ def can_make_namespaces() -> bool:
 
 
 @pytest.mark.skipif(not can_make_namespaces(), reason="this machine does not let us make a pid namespace")
-def test_whoever_has_the_pid_of_a_dead_coordinator_is_not_taken_for_it(
+def test_a_process_with_the_pid_of_a_dead_coordinator_is_not_taken_for_it(
     project: Project, tmp_path: Path
 ) -> None:
     project.plan("subplans: [{id: a, steps: [{id: x, run: 'sleep 600'}]}]")

@@ -84,7 +84,7 @@ subplans:
     until(project, "completed")
 
 
-def test_a_run_goes_on_in_the_background_until_it_is_over(project: Project) -> None:
+def test_a_run_continues_in_the_background_until_it_is_over(project: Project) -> None:
     said = weft(project.plan(TWO_STEPS), "start")
     assert project.told(said) == [
         f"run RUN is running in the background (process {project.coordinators()[0]})"
@@ -108,7 +108,7 @@ def test_before_it_starts_it_is_said_what_can(project: Project) -> None:
     ]
 
 
-def test_who_starts_what_runs_already_is_told_so(project: Project) -> None:
+def test_starting_a_running_plan_reports_the_run(project: Project) -> None:
     started(project)
     (pid,) = project.coordinators()
     again = json.loads(weft(project, "start", "--json"))["data"]
@@ -231,7 +231,7 @@ def test_status_tells_what_failed_and_what_it_was_blocked_by(project: Project) -
 # Pause and resume
 
 
-def test_what_is_paused_ends_its_step_and_goes_on_with_the_next(project: Project) -> None:
+def test_what_is_paused_ends_its_step_and_continues_with_the_next(project: Project) -> None:
     started(project)
     assert project.told(weft(project, "pause")) == ["run RUN is paused"]
     (pid,) = project.coordinators()
@@ -244,7 +244,7 @@ def test_what_is_paused_ends_its_step_and_goes_on_with_the_next(project: Project
     assert project.marks() == ["a:y"]
 
 
-def test_one_subplan_is_paused_and_others_go_on(project: Project) -> None:
+def test_one_subplan_is_paused_and_others_continue(project: Project) -> None:
     started(project, TWO_SLICES)
     project.reached("y")
     assert weft(project, "pause", "g") == "g is paused\n"
@@ -346,7 +346,7 @@ def test_what_is_frozen_stands_still_with_all_its_processes(project: Project) ->
     until(project, "completed")
 
 
-def test_there_is_nothing_to_pause_where_nobody_runs(project: Project) -> None:
+def test_without_a_coordinator_there_is_nothing_to_pause(project: Project) -> None:
     started(project)
     weft(project, "stop")
     assert project.told(weft(project, "pause")) == ["run RUN is stopped; there is nothing to do"]
@@ -382,7 +382,7 @@ def test_an_unknown_subplan_is_an_error_that_names_the_nearest(project: Project)
 # Stop
 
 
-def test_after_a_stop_nothing_is_alive_and_the_next_start_goes_on(project: Project) -> None:
+def test_after_a_stop_nothing_is_alive_and_the_next_start_continues(project: Project) -> None:
     started(project)
     weft(project, "stop")
     assert [project.coordinators(), project.step_processes()] == [[], []]
@@ -413,7 +413,7 @@ def test_what_a_dead_coordinator_left_is_ended(project: Project) -> None:
     until(project, "completed")
 
 
-def test_one_subplan_is_stopped_and_goes_on_later(project: Project) -> None:
+def test_one_subplan_is_stopped_and_continues_later(project: Project) -> None:
     started(project, TWO_SLICES)
     project.reached("y")
     assert weft(project, "stop", "g", "--now") == "g is stopping\n"
@@ -520,7 +520,7 @@ def test_a_stop_need_not_be_waited_for(project: Project) -> None:
     until(project, "stopped")
 
 
-def test_whoever_watches_a_terminal_sees_it_change(project: Project) -> None:
+def test_a_watching_terminal_shows_the_change(project: Project) -> None:
     started(project)
     terminal = Terminal.of(project, "status", "--watch")
     try:
@@ -548,7 +548,7 @@ def test_what_a_supervisor_has_nothing_of_is_ended_already(project: Project) -> 
     assert status(project)["state"] == "stopped"
 
 
-def test_at_a_terminal_whoever_starts_is_asked_about_commands_that_came_with_the_project(
+def test_at_a_terminal_start_asks_about_commands_of_the_project(
     project: Project,
 ) -> None:
     project.plan("subplans: [{id: a, steps: [{id: x, run: 'MARK'}]}]")

@@ -23,7 +23,7 @@ def test_without_a_word_there_is_neither() -> None:
 
 
 @pytest.mark.parametrize("setting", ["bwrap", "{}", "{use: bwrap}"])
-def test_whoever_says_something_about_a_sandbox_wants_one(setting: str) -> None:
+def test_any_sandbox_key_turns_the_sandbox_on(setting: str) -> None:
     assert plan(f"sandbox: {setting}").scopes[1].settings.sandbox == Sandbox(use="bwrap")
 
 

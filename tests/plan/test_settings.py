@@ -185,6 +185,6 @@ def test_a_limit_at_the_end_of_the_range_is_kept(value: int) -> None:
     assert load_plan(text).scopes[0].settings.max_parallel == value
 
 
-def test_the_limit_is_four_where_nobody_says_anything() -> None:
+def test_the_default_limit_is_four() -> None:
     text = f"{HEAD}subplans: [{{id: a, steps: [{{id: a, run: x}}]}}]"
     assert load_plan(text).scopes[0].settings.max_parallel == 4

@@ -86,7 +86,7 @@ def test_an_unknown_name_is_refused_with_the_nearest(machine: Programs, project:
         seen(machine, project, "cluade")
 
 
-def test_where_a_program_is_and_its_version_are_told(machine: Programs, project: Path) -> None:
+def test_where_a_program_is_and_its_version_are_reported(machine: Programs, project: Path) -> None:
     place = machine.add("codex", "echo codex-cli 0.1.2")
     found = seen(machine, project, "codex", "claude", "builtin", patience=60)
     codex, claude, own = found.values()
@@ -96,7 +96,7 @@ def test_where_a_program_is_and_its_version_are_told(machine: Programs, project:
     assert (own.is_installed, own.program) == (True, None)
 
 
-def test_nobody_is_asked_for_a_version_if_that_is_not_wanted(machine: Programs, project: Path) -> None:
+def test_no_program_is_started_if_no_version_is_wanted(machine: Programs, project: Path) -> None:
     asked = machine.root / "asked"
     machine.add("codex", f": >{asked}")
     assert seen(machine, project, "codex")["codex"].version is None

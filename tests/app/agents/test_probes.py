@@ -62,7 +62,7 @@ def asked(machine: Programs, hand: PlanAgents, *names: str, timeout: float = LON
     return {one.agent.name: one for one in found}
 
 
-def test_each_gets_the_prompt_in_an_empty_directory_and_it_is_told_what_became_of_it(
+def test_each_gets_the_prompt_in_an_empty_directory_and_it_is_reported_what_became_of_it(
     machine: Programs,
 ) -> None:
     out = machine.root / "out"
@@ -91,17 +91,17 @@ def test_each_gets_the_prompt_in_an_empty_directory_and_it_is_told_what_became_o
     assert told["lost"].message.endswith("to install it, type: npm install -g @openai/codex")
 
 
-def test_who_does_not_answer_in_time_is_ended(machine: Programs) -> None:
+def test_an_agent_that_does_not_answer_in_time_is_ended(machine: Programs) -> None:
     hand = found(machine, PLAN.replace("use: codex", "use: command, command: [sleep, '3600']"))
     told = asked(machine, hand, "lost", timeout=0.2)["lost"]
     assert (told.how, told.message) == (StepOutcome.TIMEOUT, "there was no answer within 0.2 s")
 
 
-def test_one_that_cannot_be_called_at_all_is_told(machine: Programs) -> None:
+def test_one_that_cannot_be_called_at_all_is_reported(machine: Programs) -> None:
     assert asked(machine, found(machine, PLAN), "wrong")["wrong"].how is None
 
 
-def test_if_somebody_has_had_enough_nothing_is_left(machine: Programs) -> None:
+def test_an_interrupted_probe_leaves_nothing_behind(machine: Programs) -> None:
     pid = machine.root / "pid"
     os.mkfifo(pid)
     waits = f"command: 'echo $$ >{pid}; exec sleep 3600'"
@@ -116,7 +116,7 @@ def test_if_somebody_has_had_enough_nothing_is_left(machine: Programs) -> None:
     assert not is_alive(int(str(caught.value.args[0])))
 
 
-def test_what_it_said_before_its_time_was_over_is_told() -> None:
+def test_what_it_said_before_its_time_was_over_is_reported() -> None:
     fact = Ended(
         at=1.0, firing=0, execution=1, how=StepOutcome.TIMEOUT, errors="retrying\nHTTP 401\n", seconds=9.0
     )
@@ -146,7 +146,7 @@ def test_without_names_those_are_asked_that_are_there_and_speak_with_models(mach
     assert alone(machine, hand) == (["wrong", "lost", "claude"], [])
 
 
-def test_who_is_named_is_asked_or_missing(machine: Programs) -> None:
+def test_a_named_agent_is_asked_or_missing(machine: Programs) -> None:
     hand = found(machine, PLAN)
     assert alone(machine, hand, "lost", "bad", "builtin") == (["bad", "builtin"], ["lost"])
 

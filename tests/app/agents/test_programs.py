@@ -26,7 +26,7 @@ def missing(machine: Programs, plan: Plan, **more: object) -> list[str]:
     return [str(one) for one in missing_programs(plan, machine.environ, **more)]  # type: ignore[arg-type]
 
 
-def test_a_program_that_is_not_there_is_told_once_with_how_to_install_it(machine: Programs) -> None:
+def test_a_program_that_is_not_there_is_reported_once_with_how_to_install_it(machine: Programs) -> None:
     assert missing(machine, plan()) == [MISSING]
     machine.add("codex")
     assert missing(machine, plan()) == []
@@ -73,6 +73,6 @@ def test_a_version_is_the_number_alone(machine: Programs, script: str, version: 
     assert version_of("codex", machine.environ, patience=60) == version
 
 
-def test_who_does_not_answer_has_no_version(machine: Programs) -> None:
+def test_a_program_that_does_not_answer_has_no_version(machine: Programs) -> None:
     machine.add("codex", "exec /bin/sleep 3600")
     assert version_of("codex", machine.environ, patience=0.05) is None

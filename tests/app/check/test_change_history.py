@@ -36,7 +36,7 @@ def history(top: Path, times: int) -> None:
 
 
 @pytest.mark.parametrize("inside", ["", "plans/of/mine"])
-def test_files_that_changed_together_three_times_are_told(tmp_path: Path, inside: str) -> None:
+def test_files_that_changed_together_three_times_are_reported(tmp_path: Path, inside: str) -> None:
     history(tmp_path / "top", 3)
     assert companions(tmp_path / "top", inside=inside) == (
         Companions(first="model", second="tests", files=(FilePair("src/a", "tests/a", 3),), more=0),

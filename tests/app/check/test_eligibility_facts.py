@@ -76,7 +76,7 @@ def test_a_journal_without_runs_tells_nothing(tmp_path: Path, content: bytes | N
         assert reasons(story) == {"cli": "blocked by store"}
 
 
-def test_a_journal_that_is_none_is_told_of_each_slice(story: Past) -> None:
+def test_an_invalid_journal_is_reported_for_each_slice(story: Past) -> None:
     story.spoil()
     file = story.root / ".weft" / "weft.db"
     for said in reasons(story).values():
@@ -102,7 +102,7 @@ def test_and_one_whose_plan_cannot_be_read_any_more(story: Past) -> None:
     assert not found(story).is_known
 
 
-def test_who_runs_a_plan_meanwhile_is_not_disturbed(story: Past) -> None:
+def test_a_running_coordinator_is_not_disturbed(story: Past) -> None:
     story.ran("r1", PLAN, done=["store/model"], state="running")
     assert "store/model" in reasons(story)
     story.journal.append(
@@ -146,7 +146,7 @@ def test_a_later_run_of_another_plan_has_the_run_named(repository: Past) -> None
 
 
 @pytest.mark.parametrize(("state", "events"), [("stopped", []), ("abandoned", [HELD])])
-def test_what_nobody_holds_lands_when_the_plan_is_run(
+def test_results_that_are_not_held_land_with_the_next_run(
     repository: Past, state: str, events: list[AnyEvent]
 ) -> None:
     repository.ran("r1", PLAN, done=STORE, target="main", state=state, events=events)
@@ -174,7 +174,7 @@ def test_a_slice_that_is_complete_in_a_group_that_is_not_does_not_wait_to_land(r
     [(PLAN, "unmerged"), (a_plan(a_slice("cli"), **IN_GIT, max_parallel=7), "eligible")],
     ids=["the same plan", "another plan"],
 )
-def test_what_is_held_before_its_merge_is_unmerged_unless_it_is_done_anew(
+def test_what_is_held_before_its_merge_is_unmerged_unless_it_is_done_again(
     repository: Past, plan: Plan, kinds: str
 ) -> None:
     held = make_event(kind="step_finished", subplan="cli", step="@merge", outcome="held")
@@ -205,7 +205,7 @@ def test_with_merge_when_slice_each_slice_of_a_group_lands_by_itself(repository:
     )
 
 
-def test_a_branch_that_is_gone_is_told(repository: Past) -> None:
+def test_a_branch_that_is_gone_is_reported(repository: Past) -> None:
     repository.ran("r1", PLAN, done=STORE, target="main", state="waiting", events=[HELD])
     git(repository, "branch", "-D", "weft/tried/store")
     assert reasons(repository)["store/disk"] == "cannot read: the branch weft/tried/store: it is gone"

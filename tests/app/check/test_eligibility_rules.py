@@ -39,7 +39,7 @@ def test_before_anything_is_run_the_plan_alone_decides() -> None:
     assert found.is_known
 
 
-def test_what_is_complete_is_not_to_be_done_and_holds_up_nobody() -> None:
+def test_a_complete_slice_is_not_repeated_and_blocks_nothing() -> None:
     found = judged(done={"store/model": "r1", "docs": "r2"})
     assert able(found) == {"store/disk": "all it depends on is complete: store/model"}
     assert unable(found) == {
@@ -64,13 +64,13 @@ def test_only_what_is_not_complete_of_several_is_named() -> None:
     assert judge(plan, Facts(done={"a": "r1", "b": "r1"})).eligible[0].after == ("b", "a")
 
 
-def test_who_is_kept_apart_need_not_wait_for_what_is_complete() -> None:
+def test_a_serialized_slice_does_not_wait_for_a_complete_one() -> None:
     plan = compile_plan(a_plan(a_slice("a", files=["x"]), a_slice("b", files=["x"]), overlap="serialize"))
     assert unable(judge(plan)) == {"b": "waits for a (overlap)"}
     assert able(judge(plan, Facts(done={"a": "r1"}))) == {"b": "nothing it depends on"}
 
 
-def test_a_result_that_has_not_landed_is_told_of_each_slice_in_it_and_holds_up_nobody() -> None:
+def test_an_unlanded_result_is_reported_for_each_slice_and_blocks_nothing() -> None:
     found = judged(done=BY, unlanded={"store": STORE})
     said = "unmerged: complete, and has not landed; it is on weft/tried/store; to land it, type: weft merge store"
     assert {path: reason for path, reason in unable(found).items() if path != "docs"} == {

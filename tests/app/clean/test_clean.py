@@ -113,7 +113,9 @@ def test_what_an_earlier_plan_of_that_name_left_goes_too(repository: Repository)
 # What is kept
 
 
-def test_what_has_not_landed_is_kept_and_the_command_that_shows_it_is_told(repository: Repository) -> None:
+def test_what_has_not_landed_is_kept_and_the_command_that_shows_it_is_reported(
+    repository: Repository,
+) -> None:
     assert repository.plan(FAILS).run().state == "failed"
     done = only(cleaned(repository))
     (stays,) = done.kept
@@ -152,7 +154,7 @@ def test_what_is_not_committed_is_kept(repository: Repository) -> None:
     assert worktrees(repository) == ["a"]
 
 
-def test_what_is_only_in_the_way_of_cleaning_waits_for_nobody(repository: Repository) -> None:
+def test_a_locked_worktree_is_kept_and_waits_for_no_person(repository: Repository) -> None:
     repository.plan(SMALL).run()
     repository.git("worktree", "lock", str(repository.worktree("a")))
     done = only(cleaned(repository))

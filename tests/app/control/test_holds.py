@@ -101,13 +101,13 @@ def test_a_run_that_is_over_holds_nothing(written_run: Written, state: str) -> N
     assert held_now(written_run) == []
 
 
-def test_what_somebody_tries_again_is_not_held_but_may_be_meant(written_run: Written, another: int) -> None:
+def test_a_hold_under_retry_is_not_held_but_may_be_named(written_run: Written, another: int) -> None:
     written_run.tell(ends("cli"), ends("store"), tries("cli"))
     written_run.be(another)
     assert (held_now(written_run), meant(written_run)) == (["store"], ["cli", "store"])
 
 
-def test_what_somebody_tried_again_who_has_died_is_held(written_run: Written) -> None:
+def test_a_retry_by_a_dead_coordinator_is_held(written_run: Written) -> None:
     written_run.tell(ends("cli"), tries("cli"))
     written_run.die()
     assert held_now(written_run) == ["cli"]
@@ -192,7 +192,7 @@ def test_each_is_waited_for_until_it_has_been_tried() -> None:
     assert waiting(ends("cli", "@land", "done"), asked("store"), ends("store", "@land", "failed")) == []
 
 
-def test_a_try_that_somebody_else_had_asked_for_does_not_count_unless_it_went_well() -> None:
+def test_a_retry_requested_elsewhere_counts_only_if_it_succeeded() -> None:
     assert waiting(ends("cli", "@land"), asked("cli")) == ["cli", "store"]
 
 

@@ -120,7 +120,7 @@ def test_what_was_found_in_the_project_is_in_the_plan() -> None:
     ]
 
 
-def test_what_somebody_has_put_into_words_is_the_prompt() -> None:
+def test_a_written_prompt_is_kept() -> None:
     whole = Part(id="", title="t", files=("a.py",), tokens=1, prompt="Rename {{ it }}: #1")
     text = plan_text(whole, name="x", goal="g", found=NOTHING)
     assert load_plan(text, "x.yaml").subplans[1].prompt == "Rename {{ it }}: #1"
@@ -160,7 +160,7 @@ def test_risks_stand_where_the_parts_begin() -> None:
     ]
 
 
-def test_groups_are_subplans_and_shared_folders_are_told_by_file() -> None:
+def test_groups_are_subplans_and_shared_folders_are_reported_by_file() -> None:
     rings = [
         (f"src/p/{side}{one}.py", f"src/p/{side}{(one + 1) % 9}.py") for side in "xy" for one in range(9)
     ]

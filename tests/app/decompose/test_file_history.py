@@ -94,7 +94,7 @@ def test_of_an_output_beyond_all_bounds_the_newest_part_is_read(monkeypatch: pyt
     assert len(list(pieces)) == 1
 
 
-def test_nothing_is_fetched_and_what_a_clone_lacks_is_told(tmp_path: Path) -> None:
+def test_nothing_is_fetched_and_what_a_clone_lacks_is_reported(tmp_path: Path) -> None:
     git = repository(tmp_path / "r")
     commit(git, {"a": "1"})
     git.do("config", "uploadpack.allowFilter", "true")
@@ -103,7 +103,7 @@ def test_nothing_is_fetched_and_what_a_clone_lacks_is_told(tmp_path: Path) -> No
     assert (found.commits, bool(found.fault)) == ((), True)
 
 
-def test_a_head_that_leads_nowhere_is_told(tmp_path: Path) -> None:
+def test_a_head_that_leads_nowhere_is_reported(tmp_path: Path) -> None:
     git = repository(tmp_path / "r")
     (tmp_path / "r/.git/refs/heads/main").write_text("0" * 39 + "1\n")
     assert history_of(git) == FileHistory(fault="bad object HEAD")

@@ -18,7 +18,7 @@ def test_other_files_are_written_by_hand(path: str) -> None:
     assert not is_packed(path)
 
 
-def test_lines_that_nobody_would_write_are_told_by_their_length() -> None:
+def test_generated_lines_are_recognized_by_their_length() -> None:
     assert is_squeezed(b"f();" * 2000)
     assert is_squeezed((b"f();" * 100 + b"\n") * 100)
     assert is_squeezed(b"/* a licence */\n" + b"f();" * 2000)

@@ -47,7 +47,7 @@ def failed(message: str, how: StepOutcome = StepOutcome.FAILED, until: float | N
     return AgentReply(agent=AGENT, how=how, message=message, until=until)
 
 
-def test_what_it_answers_becomes_of_the_tree_and_what_it_cost_is_told() -> None:
+def test_what_it_answers_becomes_of_the_tree_and_what_it_cost_is_reported() -> None:
     script = Script(RIGHT)
     whole, done = script.refine(small_tree())
     assert (whole.parts[1].id, whole.parts[1].title, whole.parts[1].prompt) == (
@@ -68,7 +68,7 @@ def test_an_answer_may_have_words_around_it(around: str) -> None:
     assert whole.parts[1].id == "commands"
 
 
-def test_a_wrong_answer_is_told_with_all_that_is_wrong_and_asked_for_again() -> None:
+def test_a_wrong_answer_is_reported_with_all_that_is_wrong_and_asked_for_again() -> None:
     script = Script('{"parts": [{"part": "nowhere", "id": "A"}]}', RIGHT)
     _whole, done = script.refine(small_tree())
     first, second = script.prompts
@@ -111,7 +111,7 @@ def test_what_is_no_json_or_too_long_is_refused() -> None:
     assert caught.value.faults[0].startswith("the result is not JSON")
 
 
-def test_of_very_many_faults_some_are_told() -> None:
+def test_of_very_many_faults_some_are_reported() -> None:
     wrong = json.dumps({"moves": [{"file": f"f{number}", "to": "cli"} for number in range(50)]})
     with pytest.raises(AnswerRefusedError) as caught:
         Script(wrong, wrong).refine(small_tree())
@@ -163,7 +163,7 @@ def test_a_large_tree_is_asked_about_in_several_questions_and_groups_by_what_is_
     assert script.told[3] == "asking thinker for names, words and moves, question 4 of 4"
 
 
-def test_if_there_is_too_much_to_ask_nobody_is_asked() -> None:
+def test_a_question_that_is_too_long_is_not_asked() -> None:
     shape = {f"p{number}": [f"{number}/{file:040}" for file in range(4)] for number in range(21)}
     script = Script()
     with pytest.raises(InputError) as caught:

@@ -218,7 +218,7 @@ def test_what_cannot_be_read_is_a_file_all_the_same_and_told(tmp_path: Path) -> 
     assert found.unread == [UnreadFile(found.paths[0], "file name too long")]
 
 
-def test_a_file_that_we_may_not_read_is_told_and_such_a_directory_is_an_error() -> None:
+def test_a_file_that_we_may_not_read_is_reported_and_such_a_directory_is_an_error() -> None:
     with open_to_all() as folder:
         (folder / "b.py").touch(0)
         (folder / "secret").mkdir(0)
@@ -278,7 +278,7 @@ def test_all_excluded_is_an_error(tmp_path: Path) -> None:
         below(tmp_path, exclude=("",))
 
 
-def test_a_pattern_that_begins_further_down_is_told_as_it_was_meant(repository: Path) -> None:
+def test_a_pattern_that_begins_further_down_is_reported_as_it_was_meant(repository: Path) -> None:
     write(repository, src__a=b"")
     git(repository, "add", "--all")
     with pytest.raises(InputError, match="start at the top of the repository: type --files 'src/a'"):
@@ -315,7 +315,7 @@ def test_a_damaged_repository_is_an_error_in_the_words_of_git(
         below(repository)
 
 
-def test_a_history_that_cannot_be_read_is_told(repository: Path) -> None:
+def test_a_history_that_cannot_be_read_is_reported(repository: Path) -> None:
     write(repository, a=b"")
     commit(repository)
     for stored in (repository / ".git/objects").glob("??/*"):

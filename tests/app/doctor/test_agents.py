@@ -68,7 +68,7 @@ def test_one_that_no_step_needs_is_worth_a_warning(patient: Patient) -> None:
         ("'X=1 nothing'", 1),
     ],
 )
-def test_the_program_of_a_command_is_looked_for_where_it_can_be_told(
+def test_the_program_of_a_command_is_looked_for_where_it_can_be_reported(
     patient: Patient, command: str, found: int
 ) -> None:
     patient.plan(agents(f"one: {{use: command, command: {command}}}"))

@@ -33,13 +33,13 @@ def test_what_waits_to_be_agreed_to_is_landed_by_merge(patient: Patient) -> None
     assert told.finding.command == "weft merge a"
 
 
-def test_what_is_unfinished_lands_when_the_run_goes_on(patient: Patient) -> None:
+def test_what_is_unfinished_lands_when_the_run_continues(patient: Patient) -> None:
     patient.plan(FAILS).run()
     patient.sql("UPDATE run_states SET state = 'stopped'")
     assert patient.one("unmerged").finding.command == f"weft run {patient.root / 'weft.yaml'}"
 
 
-def test_what_came_together_in_a_group_is_told_with_its_slices_and_what_is_only_there_is_too(
+def test_what_came_together_in_a_group_is_reported_with_its_slices_and_what_is_only_there_is_too(
     patient: Patient,
 ) -> None:
     two = """
@@ -78,7 +78,7 @@ def test_what_landed_on_top_of_what_a_person_did_meanwhile_is_no_news(patient: P
     assert patient.told("unmerged") == []
 
 
-def test_a_merge_is_nobody_s_work_unless_somebody_has_added_to_it(patient: Patient) -> None:
+def test_a_merge_is_no_work_of_its_own_unless_commits_were_added(patient: Patient) -> None:
     patient.git("branch", "side")
     assert patient.plan(LANDS).run().state == "completed"
     place = patient.worktree("a")

@@ -32,7 +32,7 @@ def test_a_plan_that_cannot_be_opened_is_a_problem(patient: Patient) -> None:
     assert told.finding.found == "cannot read weft.yaml: is a directory"
 
 
-def test_what_is_wrong_with_the_configuration_is_told_there(patient: Patient) -> None:
+def test_what_is_wrong_with_the_configuration_is_reported_there(patient: Patient) -> None:
     patient.plan(LANDS)
     config = patient.root / ".weft" / "config.yaml"
     config.parent.mkdir()

@@ -136,7 +136,7 @@ def test_a_killed_coordinator_is_named_and_as_long_as_its_steps_run_nothing_is_c
     assert patient.run().state == "completed"
 
 
-def test_a_coordinator_that_died_with_all_its_processes_is_put_down_and_the_run_goes_on(
+def test_a_coordinator_that_died_with_all_its_processes_is_put_down_and_the_run_continues(
     patient: Patient,
 ) -> None:
     patient.kill_all_but_the_step()
@@ -197,7 +197,7 @@ def test_what_another_coordinator_has_left_is_found_while_one_runs_something_els
     assert told.finding.found.endswith("its coordinator is gone")
 
 
-def test_nothing_is_put_down_while_somebody_works_there(patient: Patient) -> None:
+def test_nothing_is_recorded_while_a_coordinator_runs(patient: Patient) -> None:
     patient.plan(LANDS).run()
     patient.sql("UPDATE run_states SET state = 'running'")
     lock = take_lock(patient.root / ".weft" / "coordinator.lock")

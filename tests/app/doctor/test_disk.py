@@ -30,7 +30,7 @@ MOUNTS = (
         ({"space_warning": LOTS, "space_problem": LOTS}, FindingState.PROBLEM),
     ],
 )
-def test_little_space_is_told_with_the_bytes_and_the_place(
+def test_little_space_is_reported_with_the_bytes_and_the_place(
     patient: Patient, bounds: dict[str, Any], state: FindingState
 ) -> None:
     told = patient.told("disk-space", **bounds)[0]
@@ -39,7 +39,7 @@ def test_little_space_is_told_with_the_bytes_and_the_place(
 
 
 @pytest.mark.skipif(not os.statvfs(tempfile.gettempdir()).f_files, reason="needs a disk with so many inodes")
-def test_few_files_are_told(patient: Patient) -> None:
+def test_few_files_are_reported(patient: Patient) -> None:
     told = patient.told("disk-inodes", inodes_warning=LOTS)[0]
     assert told.state is FindingState.WARNING
     assert " more files can be made for Weft's own files in " in told.finding.found
@@ -73,7 +73,7 @@ def test_where_worktrees_are_there_must_be_space_too(patient: Patient) -> None:
     assert told["found"].endswith(f" are free for worktrees in {place}")
 
 
-def test_many_logs_are_told_with_the_run_that_has_most(patient: Patient) -> None:
+def test_many_logs_are_reported_with_the_run_that_has_most(patient: Patient) -> None:
     begun = patient.plan(LANDS).run().begun
     assert begun is not None
     folder = patient.root / ".weft" / "runs"

@@ -80,7 +80,7 @@ def test_what_is_shared_is_made_once(tmp_path: Path) -> None:
     assert (ground.once(make), ground.once(make), made) == (1, 1, [ground])
 
 
-def test_what_is_wrong_only_for_a_moment_is_not_told(tmp_path: Path) -> None:
+def test_what_is_wrong_only_for_a_moment_is_not_reported(tmp_path: Path) -> None:
     looks: list[DoctorContext] = []
 
     def look(ground: DoctorContext) -> Iterable[Finding]:

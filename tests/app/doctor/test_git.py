@@ -77,7 +77,7 @@ def test_a_damaged_repository_is_a_problem(patient: Patient) -> None:
     assert (told.state, told.finding.command) == (FindingState.PROBLEM, "git status")
 
 
-def test_that_git_does_not_know_who_you_are_is_only_a_note(tmp_path: Path) -> None:
+def test_a_missing_git_identity_is_only_a_note(tmp_path: Path) -> None:
     patient = Patient(tmp_path / "project", identity="[user]\n\tuseConfigOnly = true\n")
     assert fine(patient, "repository") == [
         "git has no name and e-mail address for you; Weft commits as Weft <weft@localhost>"
@@ -132,7 +132,7 @@ def test_a_lock_in_a_worktree_of_ours_is_removed(patient: Patient) -> None:
         assert not lock.exists()
 
 
-def test_locks_on_branches_of_plans_go_and_those_of_the_user_are_only_told(patient: Patient) -> None:
+def test_locks_on_branches_of_plans_go_and_those_of_the_user_are_only_reported(patient: Patient) -> None:
     patient.plan(FAILS).run()
     theirs = ["index.lock", "packed-refs.lock", "refs/heads/main.lock"]
     ours = ["refs/heads/weft/tried/group.bad.lock", "refs/weft/start/tried/group.bad.lock"]
@@ -146,7 +146,7 @@ def test_locks_on_branches_of_plans_go_and_those_of_the_user_are_only_told(patie
         assert [file for file in files if file.exists()] == files[:3]
 
 
-def test_a_lock_that_somebody_has_or_that_is_new_is_none_of_our_business(patient: Patient) -> None:
+def test_a_lock_in_use_or_a_new_lock_is_left_alone(patient: Patient) -> None:
     patient.plan(LANDS).run()
     file = patient.root / ".git" / "worktrees" / "a" / "index.lock"
     with old_lock(file), file.open():

@@ -34,7 +34,7 @@ def test_a_file_that_says_running_of_a_run_that_is_over_is_removed(patient: Pati
     assert not file.exists()
 
 
-def test_what_cannot_be_read_and_what_nobody_knows_is_found(patient: Patient) -> None:
+def test_unreadable_and_unknown_entries_are_found(patient: Patient) -> None:
     run_of(patient)
     damaged = status_file(patient, "damaged")
     damaged.write_text("{")
@@ -45,12 +45,12 @@ def test_what_cannot_be_read_and_what_nobody_knows_is_found(patient: Patient) ->
     assert [one.state for one in patient.told("status-files", fix=True)] == [FindingState.FIXED] * 2
 
 
-def test_what_has_ended_is_told_rightly(patient: Patient) -> None:
+def test_what_has_ended_is_reported_correctly(patient: Patient) -> None:
     status_file(patient, run=run_of(patient), state="failed")
     assert patient.told("status-files") == []
 
 
-def test_a_run_that_waits_for_an_answer_is_told_rightly(patient: Patient) -> None:
+def test_a_run_that_waits_for_an_answer_is_reported_correctly(patient: Patient) -> None:
     status_file(patient, run=run_of(patient), state="running")
     patient.sql("UPDATE run_states SET state = 'waiting'")
     assert patient.told("status-files") == []
@@ -76,7 +76,7 @@ def test_one_that_has_changed_meanwhile_stays(patient: Patient) -> None:
     assert file.exists()
 
 
-def test_while_somebody_works_there_none_is_removed(patient: Patient) -> None:
+def test_nothing_is_removed_while_a_coordinator_runs(patient: Patient) -> None:
     file = status_file(patient, run=run_of(patient), state="running")
     lock = take_lock(patient.root / ".weft" / "coordinator.lock")
     assert lock is not None

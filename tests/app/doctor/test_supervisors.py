@@ -94,7 +94,7 @@ def test_a_process_of_another_project_is_none_of_ours(patient: Patient, tmp_path
         assert process.poll() is None
 
 
-def test_who_has_a_living_supervisor_is_no_orphan(patient: Patient) -> None:
+def test_a_process_with_a_living_supervisor_is_no_orphan(patient: Patient) -> None:
     with patient.under_way() as process:
         assert patient.wrong(fix=True) == []
         patient.let_through()
@@ -108,7 +108,7 @@ def test_of_a_run_whose_files_are_gone_the_processes_are_still_found(patient: Pa
         assert process.wait() == -signal.SIGTERM
 
 
-def test_whoever_asks_is_no_orphan(patient: Patient) -> None:
+def test_the_asking_process_is_no_orphan(patient: Patient) -> None:
     """As one who types it in a shell that a step has left."""
     patient.plan(LANDS).run()
     patient.kill_supervisors()
@@ -134,7 +134,7 @@ def test_what_has_lost_its_environment_is_known_by_its_mark(patient: Patient) ->
 # Supervisors
 
 
-def test_a_supervisor_that_died_is_tidied_up_after_and_the_run_goes_on(patient: Patient) -> None:
+def test_a_supervisor_that_died_is_tidied_up_after_and_the_run_continues(patient: Patient) -> None:
     patient.kill_all_but_the_step()
     told = patient.one("supervisor")
     assert told.state is FindingState.PROBLEM

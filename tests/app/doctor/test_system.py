@@ -67,7 +67,7 @@ def test_where_processes_cannot_be_seen_it_says_so(
         ({"files_problem": 0, "files_warning": 0, "processes": 1 << 62}, [FindingState.WARNING]),
     ],
 )
-def test_low_limits_are_told(
+def test_low_limits_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, int], states: list[FindingState]
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _which: (500, 500))

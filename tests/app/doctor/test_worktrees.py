@@ -94,7 +94,7 @@ def test_one_that_is_locked_or_in_the_middle_of_something_is_kept(failed: Patien
     assert failed.one("worktree-lost", fix=True).state is FindingState.PROBLEM
 
 
-def test_what_has_changed_since_it_was_found_is_looked_at_anew(failed: Patient) -> None:
+def test_what_has_changed_since_it_was_found_is_looked_at_again(failed: Patient) -> None:
     place = failed.worktree("group/bad")
     place.rename(failed.outside / "away")
     fix = failed.one("worktree-lost").finding.fix
@@ -190,7 +190,7 @@ def test_a_worktree_that_became_a_repository_of_its_own_is_broken(landed: Patien
 
 
 @pytest.mark.parametrize(("reason", "said"), [("", "is locked"), ("keep out", "is locked: keep out")])
-def test_a_worktree_that_somebody_has_locked_is_told(landed: Patient, reason: str, said: str) -> None:
+def test_a_locked_worktree_is_reported(landed: Patient, reason: str, said: str) -> None:
     place = landed.worktree("a")
     landed.git("worktree", "lock", "--reason", reason, str(place))
     told = landed.one("worktree-locked", fix=True)
@@ -198,7 +198,7 @@ def test_a_worktree_that_somebody_has_locked_is_told(landed: Patient, reason: st
     assert told.finding.command == f"git worktree unlock {place}"
 
 
-def test_a_worktree_that_was_not_made_to_its_end_is_told(landed: Patient) -> None:
+def test_a_worktree_that_was_not_made_to_its_end_is_reported(landed: Patient) -> None:
     place = landed.worktree("a")
     landed.git("worktree", "lock", "--reason", "Weft is making it", str(place))
     told = landed.one("worktree-locked", fix=True)

@@ -57,7 +57,7 @@ def test_only_a_run_that_is_completed_leaves_nothing_to_do(story: Past) -> None:
     assert not kept(story, CHANGED).is_all
 
 
-def test_what_has_landed_is_told_with_the_branch(story: Past) -> None:
+def test_what_has_landed_is_reported_with_the_branch(story: Past) -> None:
     story.ran("r1", PLAN, done=ALL, landed=["a"], target="main")
     found = kept(story, PLAN)
     assert (found.landed, found.target) == (("a",), "main")
@@ -103,7 +103,7 @@ def test_for_what_it_was_for_nothing_older_counts(story: Past) -> None:
     assert kept(story, PLAN).paths == ("a", "b")
 
 
-def test_what_was_done_anew_has_not_landed_because_its_forerunner_had(story: Past) -> None:
+def test_what_was_done_again_has_not_landed_because_its_forerunner_had(story: Past) -> None:
     story.ran("r1", PLAN, done=ALL, landed=["c"])
     story.ran("r2", CHANGED, "c", done=["c"])
     found = kept(story, CHANGED)
@@ -131,7 +131,7 @@ def test_nor_is_a_group_of_which_something_is_not(story: Past) -> None:
     assert kept(story, plan).paths == ("g/a", "g/b", "d")
 
 
-def test_after_a_run_that_did_all_anew_nothing_older_counts(story: Past) -> None:
+def test_after_a_run_that_did_all_again_nothing_older_counts(story: Past) -> None:
     story.ran("r1", PLAN, done=ALL)
     story.ran("r2", PLAN, "c", done=["c"], fresh=True)
     assert kept(story, PLAN).paths == ("c",)
@@ -169,7 +169,7 @@ def test_also_behind_runs_that_were_for_others(story: Past) -> None:
     assert by(story, PLAN) == {"a": "r1", "b": "r3", "c": "r2"}
 
 
-def test_if_nobody_is_known_to_have_done_it_the_one_that_took_it_over_is_named(story: Past) -> None:
+def test_without_a_known_origin_the_run_that_carried_it_over_is_named(story: Past) -> None:
     story.ran("r2", PLAN, carried=("a",), events=[make_event(kind="woke")])
     assert by(story, PLAN) == {"a": "r2"}
 
@@ -235,7 +235,7 @@ def test_the_last_run_with_the_slice_decides_what_continues(story: Past) -> None
     assert kept(story, PLAN).continued == (first,)
 
 
-def test_after_a_run_that_did_everything_anew_only_its_own_work_counts(story: Past) -> None:
+def test_after_a_run_that_did_everything_again_only_its_own_work_counts(story: Past) -> None:
     story.ran("r1", PLAN, events=begun("c"), state="stopped")
     story.ran("r2", PLAN, fresh=True, state="stopped")
     assert continued(story, PLAN) == []

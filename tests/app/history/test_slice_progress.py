@@ -182,7 +182,7 @@ def test_a_slice_that_met_a_ceiling_continues_when_there_is_more_to_spend() -> N
     assert launched(play(rich, {}, found.values())) == ["a:more 1"]
 
 
-def test_a_slice_that_was_not_begun_again_still_continues_in_the_run_after() -> None:
+def test_a_slice_that_was_not_started_again_still_continues_in_the_run_after() -> None:
     compiled = plan(
         group("g", leaf("z", run("work")), failure_mode="fail_fast"),
         leaf("a", agent("code"), depends_on=["g"]),

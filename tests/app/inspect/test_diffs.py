@@ -106,7 +106,7 @@ def test_a_step_is_refused(ran: Repository) -> None:
     assert refusal(ran, "bad:one") == message
 
 
-def test_what_has_not_begun_is_said_to_have_changed_nothing(ran: Repository) -> None:
+def test_what_has_not_started_is_said_to_have_changed_nothing(ran: Repository) -> None:
     assert refusal(ran, "late") == (
         "late has not started in this run, so it has changed nothing; to see what happened, type: weft events"
     )
@@ -215,7 +215,7 @@ def test_to_look_changes_nothing(at_work: Repository) -> None:
     assert not copy.parent.exists()
 
 
-def test_a_repository_that_somebody_made_there_does_not_hide_the_rest(at_work: Repository) -> None:
+def test_a_nested_repository_does_not_hide_the_rest(at_work: Repository) -> None:
     inner = at_work.worktree("a") / "inner"
     inner.mkdir()
     at_work.git("init", "--quiet", at=inner)
@@ -228,7 +228,7 @@ def test_names_that_are_no_text_are_shown(at_work: Repository) -> None:
     assert changed(at_work, "a")["\udcff\n"] == "added"
 
 
-def test_with_a_conflict_in_it_each_file_is_told_once(at_work: Repository) -> None:
+def test_with_a_conflict_in_it_each_file_is_reported_once(at_work: Repository) -> None:
     place = at_work.worktree("a")
     at_work.git("add", "--all", at=place)
     at_work.commit(at=place)

@@ -39,7 +39,7 @@ def _shown(piece: Piece) -> str:
             return about
 
 
-def test_each_step_is_told_as_a_whole_in_the_order_in_which_they_began(one: Written) -> None:
+def test_each_step_is_reported_as_a_whole_in_the_order_in_which_they_began(one: Written) -> None:
     one.tell(started("write"), started("check", firing=2), finished("check", firing=2), finished("write"))
     one.log("docs/write.1.1-1.out").write_text("one")
     one.log("docs/check.1.2-1.err").write_text("two")
@@ -127,7 +127,7 @@ def test_a_merge_that_was_not_verified_has_no_output(verified: Written) -> None:
         told(verified, "docs:@merge")
 
 
-def test_what_was_written_when_it_was_verified_is_told_round_by_round(verified: Written) -> None:
+def test_what_was_written_when_it_was_verified_is_reported_round_by_round(verified: Written) -> None:
     verified.tell(started("@land"), ended("@land", "held", exit_code=1))
     verified.log("docs/@land.1.1-1.out").write_text("one")
     verified.log("docs/@land.1.1-1.10.err").write_text("eleven")
@@ -163,12 +163,12 @@ def test_only_the_last_round_ends_as_the_whole(verified: Written) -> None:
 
 
 @pytest.mark.parametrize("how", [{"exit_code": 0}, {"signal": 9}])
-def test_a_verify_that_wrote_nothing_is_told_too(verified: Written, how: dict[str, Any]) -> None:
+def test_a_verify_that_wrote_nothing_is_reported_too(verified: Written, how: dict[str, Any]) -> None:
     verified.tell(started("@merge"), ended("@merge", **how))
     assert rounds(verified, "docs") == [(1, "docs:@merge started"), (1, "docs:@merge ended")]
 
 
-def test_who_follows_sees_each_round_as_it_comes(verified: Written, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_following_shows_each_round_as_it_comes(verified: Written, monkeypatch: pytest.MonkeyPatch) -> None:
     verified.tell(started("@merge"))
     happens = iter(
         [
@@ -195,7 +195,7 @@ def test_files_that_are_not_there_are_no_reason_to_fail(one: Written) -> None:
     assert told(one, "docs") == ["docs:write started", "docs:write ended"]
 
 
-def test_who_follows_gets_each_byte_once(one: Written, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_following_yields_each_byte_once(one: Written, monkeypatch: pytest.MonkeyPatch) -> None:
     one.tell(started("write"))
     out = one.log("docs/write.1.1-1.out")
     happens = iter(
@@ -215,7 +215,7 @@ def test_who_follows_gets_each_byte_once(one: Written, monkeypatch: pytest.Monke
     ]
 
 
-def test_who_follows_something_that_never_begins_is_told_in_the_end(
+def test_following_a_step_that_never_starts_ends_with_an_error(
     one: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time, "sleep", lambda seconds: one.tell(state="failed"))

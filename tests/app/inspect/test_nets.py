@@ -377,6 +377,6 @@ def test_when_writing_fails_the_old_file_is_whole_and_nothing_else_is_left(
     assert list(tmp_path.iterdir()) == [out]
 
 
-def test_each_kind_of_file_error_is_told_by_its_name(tmp_path: Path) -> None:
+def test_each_kind_of_file_error_is_reported_by_its_name(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match=r"^bad\.pnml:1:1: "):
         nets.read_net(stored(tmp_path, "bad.pnml", "no xml"))

@@ -64,7 +64,7 @@ def row(recorded_run: Written, path: str) -> SubplanNow:
 BEGUN = (state("store", "running"), state("store/model", "running"), step("started", "store/model", "work"))
 
 
-def test_a_run_that_has_just_begun(recorded_run: Written) -> None:
+def test_a_run_that_has_just_started(recorded_run: Written) -> None:
     recorded_run.tell(*BEGUN)
     now = seen(recorded_run)
     assert (now.run, now.plan, now.state, now.ceiling) == ("r1", "tried", "running", 20.0)
@@ -76,13 +76,13 @@ def test_a_run_that_has_just_begun(recorded_run: Written) -> None:
     assert row(recorded_run, "docs").blocked_by == ("store",)
 
 
-def test_a_ceiling_in_tokens_is_told_as_it_is_written(tmp_path: Path) -> None:
+def test_a_ceiling_in_tokens_is_reported_as_it_is_written(tmp_path: Path) -> None:
     plan = load_plan(PLAN.replace("budget: 20", "budget: {tokens: 5M}"))
     with written(tmp_path, text=record_plan(plan)) as recorded_run:
         assert (seen(recorded_run).ceiling, seen(recorded_run).token_ceiling) == (None, "5M")
 
 
-def test_only_what_somebody_may_want_to_look_at_is_listed_without_everything(recorded_run: Written) -> None:
+def test_without_all_only_relevant_subplans_are_listed(recorded_run: Written) -> None:
     recorded_run.tell(*BEGUN)
     assert [one.path for one in seen(recorded_run, everything=False).subplans] == ["store", "store/model"]
 
@@ -95,7 +95,7 @@ def test_a_step_that_has_ended_counts_and_is_not_under_way(recorded_run: Written
     assert (seen(recorded_run).cost, seen(recorded_run).tokens) == (1_500_000, 7)
 
 
-def test_steps_that_changed_nothing_when_they_were_last_done_are_told(recorded_run: Written) -> None:
+def test_steps_that_changed_nothing_when_they_were_last_done_are_reported(recorded_run: Written) -> None:
     def ends(name: str, *, changed: bool) -> AnyEvent:
         done = step("finished", "store/model", name, "done")
         return make_event(
@@ -216,12 +216,12 @@ def test_what_people_want_is_shown(recorded_run: Written) -> None:
     assert seen(recorded_run).wants is False
 
 
-def test_costs_that_nobody_knows_are_counted(recorded_run: Written) -> None:
+def test_unknown_costs_are_counted(recorded_run: Written) -> None:
     recorded_run.tell(make_event(kind="run_finished", outcome="completed", data={"unknown_costs": 2}))
     assert seen(recorded_run).unknown == 2
 
 
-def test_costs_that_nobody_knows_are_counted_while_it_runs(recorded_run: Written) -> None:
+def test_unknown_costs_are_counted_while_it_runs(recorded_run: Written) -> None:
     unknown = make_event(kind="cost_unknown", subplan="store/model", step="work", data={"reserved": 50_000})
     recorded_run.tell(*BEGUN, *[unknown] * 2)
     assert (seen(recorded_run).unknown, seen(recorded_run).unreported) == (2, 100_000)
@@ -310,7 +310,7 @@ subplans:
         chosen(opened, ["x"])
 
 
-def test_what_is_under_way_is_told_of_all_or_of_some(recorded_run: Written) -> None:
+def test_what_is_under_way_is_reported_for_all_or_some(recorded_run: Written) -> None:
     recorded_run.tell(*BEGUN, state("docs", "running"), step("started", "docs", "write", firing=2))
     recorded_run.tell(
         step("started", "docs", "other", firing=3), step("finished", "docs", "other", "done", firing=3)
@@ -320,7 +320,7 @@ def test_what_is_under_way_is_told_of_all_or_of_some(recorded_run: Written) -> N
         assert under_way(opened, ["store"]) == ("store/model:work",)
 
 
-def test_a_pause_that_nobody_takes_up_in_time_says_who_does_not(
+def test_a_pause_without_reaction_names_the_coordinator(
     recorded_run: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("weft.app.control.control.PATIENCE", 0.0)
@@ -339,7 +339,7 @@ def test_a_coordinator_that_dies_before_it_takes_it_up_is_noticed(recorded_run: 
     assert (done.changed, done.alive) == (True, False)
 
 
-def test_a_word_to_go_on_waits_for_the_next_coordinator(recorded_run: Written) -> None:
+def test_a_resume_request_waits_for_the_next_coordinator(recorded_run: Written) -> None:
     recorded_run.tell(make_event(kind="paused", outcome="pause"))
     recorded_run.die()
     with recorded_run.opened() as opened:

@@ -98,7 +98,7 @@ def test_results_cannot_land_on_a_branch_of_the_plan_s_own_prefix(top: Path) -> 
         plan_repository.ends_of(plan_of("branch_prefix: my/\n"), found)
 
 
-def test_what_a_person_should_know_is_told(top: Path) -> None:
+def test_what_a_person_should_know_is_reported(top: Path) -> None:
     (top / "new").touch()
     found = opened(plan_of(), top)
     concerns_of = plan_repository.concerns_of(plan_of(), found, plan_repository.ends_of(plan_of(), found))

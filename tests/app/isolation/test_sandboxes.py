@@ -130,7 +130,7 @@ def test_where_git_cannot_be_asked_a_home_has_nothing_to_say_to_it(tmp_path: Pat
     assert not (home / ".gitconfig").exists()
 
 
-def test_who_wants_no_home_gets_none(tmp_path: Path) -> None:
+def test_without_isolated_home_there_is_no_home(tmp_path: Path) -> None:
     assert isolation_of(plan(), Places(tmp_path), "r", tmp_path, {}).of(launch()).home is None
 
 

@@ -45,7 +45,9 @@ def test_a_command_that_closes_its_input_at_once_is_all_right(tmp_path: Path) ->
     ("command", "said"),
     [("echo first >&2; echo last >&2; exit 3", "exit code 3: last"), ("exit 4", "exit code 4")],
 )
-def test_a_command_that_fails_is_told_with_its_last_words(tmp_path: Path, command: str, said: str) -> None:
+def test_a_command_that_fails_is_reported_with_its_last_words(
+    tmp_path: Path, command: str, said: str
+) -> None:
     with pytest.raises(NotSentError, match=f"^{said}$"):
         by_command(tmp_path, command).send(NOTICE, going())
 
@@ -157,7 +159,7 @@ def test_a_refusal_is_not_tried_again_and_no_redirect_is_followed(code: int) -> 
         assert len(server.got) == 1
 
 
-def test_where_nobody_listens_that_is_said() -> None:
+def test_a_refused_connection_is_reported() -> None:
     with pytest.raises(NotSentError, match=r"^connection refused$"):
         to_webhook(nobody()).send(NOTICE, going())
 
@@ -172,7 +174,7 @@ def test_a_webhook_that_is_silent_is_left_after_a_while() -> None:
         to_webhook(server.url, seconds=0.01).send(NOTICE, going())
 
 
-def test_whoever_waits_for_an_answer_can_be_hurried() -> None:
+def test_a_wait_for_an_answer_can_be_cut_short() -> None:
     stop = going()
     said: list[str] = []
 

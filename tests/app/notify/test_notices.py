@@ -98,7 +98,9 @@ def in_short(*events: AnyEvent) -> list[tuple[str, str, str, str]]:
         ),
     ],
 )  # fmt: skip
-def test_a_thing_is_told_in_a_line_with_what_to_type(one: AnyEvent, said: tuple[str, str, str, str]) -> None:
+def test_a_thing_is_reported_in_a_line_with_what_to_type(
+    one: AnyEvent, said: tuple[str, str, str, str]
+) -> None:
     assert in_short(one) == [said]
 
 
@@ -116,7 +118,7 @@ def test_a_thing_is_told_in_a_line_with_what_to_type(one: AnyEvent, said: tuple[
         event("something new"),
     ],
 )
-def test_what_nobody_has_to_do_anything_about_is_not_told(one: AnyEvent) -> None:
+def test_events_that_need_no_action_are_not_reported(one: AnyEvent) -> None:
     assert told(one) == []
 
 
@@ -151,7 +153,7 @@ def test_a_notice_is_sent_as_json_of_this_shape() -> None:
     }
 
 
-def test_of_a_long_text_only_one_line_is_told() -> None:
+def test_of_a_long_text_only_one_line_is_reported() -> None:
     (notice,) = told(event("ask", "cli", "gate", question="x\n" * 10_000, firing=1))
     assert len(notice.text) == 300
     assert "\n" not in notice.text
@@ -163,16 +165,16 @@ def test_of_a_long_text_only_one_line_is_told() -> None:
 @pytest.mark.parametrize(
     "between", [[], [ended("cli", "stopped")], [ended("cli", "lost"), ended("cli", "infra")]]
 )
-def test_what_is_tried_again_and_held_again_is_told_once(between: list[AnyEvent]) -> None:
+def test_what_is_tried_again_and_held_again_is_reported_once(between: list[AnyEvent]) -> None:
     assert [one.event for one in told(ASKS, *between, ASKS)] == ["gate"]
 
 
 @pytest.mark.parametrize("settles", [ended("cli", "done"), event("step_cancelled", "cli", "@land", firing=1)])
-def test_what_is_held_again_after_it_was_settled_is_told_again(settles: AnyEvent) -> None:
+def test_what_is_held_again_after_it_was_settled_is_reported_again(settles: AnyEvent) -> None:
     assert [one.event for one in told(ASKS, settles, ASKS)] == ["gate", "gate"]
 
 
-def test_a_landing_that_was_agreed_to_and_is_in_conflict_then_is_told_as_that() -> None:
+def test_a_landing_that_was_agreed_to_and_is_in_conflict_then_is_reported_as_that() -> None:
     conflict = held("cli", conflict=True)
     assert [one.event for one in told(ASKS, conflict, conflict, ASKS)] == ["gate", "conflict", "gate"]
 
@@ -181,7 +183,7 @@ def test_another_step_or_subplan_that_is_held_is_another_thing() -> None:
     assert len(told(held("cli", "@merge"), held("cli", "@land"), held("store", "@land"))) == 3
 
 
-def test_a_question_and_an_alert_are_told_once_each() -> None:
+def test_a_question_and_an_alert_are_reported_once_each() -> None:
     tokens = event("budget", outcome="alert", unit="tokens", percent=75, spent=75, ceiling=100)
     events = [
         tokens,
@@ -210,7 +212,7 @@ ANY_EVENT = st.one_of(
 
 
 @given(st.lists(ANY_EVENT, max_size=30), st.lists(st.integers(0, 30), max_size=4))
-def test_however_often_the_coordinator_is_replaced_the_same_things_are_told(
+def test_however_often_the_coordinator_is_replaced_the_same_things_are_reported(
     events: Sequence[AnyEvent], ends: Sequence[int]
 ) -> None:
     every = recorded(events)
@@ -224,7 +226,7 @@ def test_however_often_the_coordinator_is_replaced_the_same_things_are_told(
 
 
 @given(st.lists(ANY_EVENT, max_size=30))
-def test_nothing_is_told_twice_while_it_is_as_it_was(events: Sequence[AnyEvent]) -> None:
+def test_nothing_is_reported_twice_while_it_is_as_it_was(events: Sequence[AnyEvent]) -> None:
     waiting: dict[tuple[str, str], str] = {}
     notices = Notices(PLAN)
     for one in recorded(events):

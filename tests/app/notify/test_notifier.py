@@ -77,7 +77,7 @@ def log(places: Places) -> list[str]:
 # Telling
 
 
-def test_each_is_told_in_order_of_what_it_wants_to_know(places: Places) -> None:
+def test_each_receiver_gets_its_events_in_order(places: Places) -> None:
     with serving() as every, serving() as some:
         told = notifier(places, {"webhook": every.url}, {"on": ["finished", "gate"], "webhook": some.url})
         tell(told, asked("a", 1), failed("b"))
@@ -98,7 +98,7 @@ def test_one_entry_may_have_several_ways(places: Places, tmp_path: Path) -> None
     assert (tmp_path / "notify-send.said").read_text().splitlines()[-2:] == ["notes: a asks", "Go on?"]
 
 
-def test_what_happened_before_is_not_told_again(places: Places) -> None:
+def test_what_happened_before_is_not_reported_again(places: Places) -> None:
     before = [replace(each, seq=each.seq - 10) for each in recorded([asked("a", 1), failed("b")])]
     with serving() as server:
         told = notifier(places, {"webhook": server.url}, history=before)
@@ -140,7 +140,7 @@ def test_the_end_does_not_wait_for_ever(places: Places) -> None:
         assert len(shown.lines) == 1
 
 
-def test_whoever_leaves_waits_for_nothing(places: Places) -> None:
+def test_leaving_waits_for_nothing(places: Places) -> None:
     async def leave() -> None:
         with anyio.CancelScope() as scope:
             scope.cancel()
@@ -153,7 +153,7 @@ def test_whoever_leaves_waits_for_nothing(places: Places) -> None:
         anyio.run(leave)
 
 
-def test_whoever_leaves_while_it_waits_waits_no_longer(places: Places) -> None:
+def test_leaving_ends_a_wait(places: Places) -> None:
     async def leave() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(told.finish)
@@ -166,7 +166,7 @@ def test_whoever_leaves_while_it_waits_waits_no_longer(places: Places) -> None:
         anyio.run(leave)  # else it would wait for a minute, and more for its answer
 
 
-def test_of_very_many_at_once_the_rest_is_not_told(places: Places) -> None:
+def test_of_very_many_at_once_the_rest_is_not_reported(places: Places) -> None:
     with serving(hangs=True) as hanging:
         told = notifier(places, {"webhook": hanging.url})
         tell(told, asked("a", 0))
@@ -179,7 +179,7 @@ def test_of_very_many_at_once_the_rest_is_not_told(places: Places) -> None:
         assert len(hanging.got) == MOST_WAITING + 1
 
 
-def test_where_no_thread_can_be_started_the_run_goes_on(
+def test_where_no_thread_can_be_started_the_run_continues(
     places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_room(_: Thread) -> None:
@@ -221,7 +221,7 @@ def test_the_first_failure_of_each_way_is_shown_and_all_are_in_the_log(places: P
     ]
 
 
-def test_a_machine_without_a_desktop_is_told_of_once(places: Places, tmp_path: Path) -> None:
+def test_a_machine_without_a_desktop_is_reported_once(places: Places, tmp_path: Path) -> None:
     shown = Shown()
     told = notifier(places, {"desktop": True}, observer=shown, path=str(tmp_path))
     tell(told, asked("a", 1))
@@ -266,14 +266,14 @@ def told_of(places: Places, *notify: dict[str, object]) -> NotificationHook:
     )  # fmt: skip
 
 
-def test_where_nobody_is_to_be_told_nothing_is_done(places: Places) -> None:
+def test_without_receivers_nothing_is_done(places: Places) -> None:
     told = told_of(places)
     tell(told, asked("a", 1))
     finish(told)
     assert not isinstance(told, Notifier)
 
 
-def test_whoever_is_named_is_told(places: Places, tmp_path: Path) -> None:
+def test_each_named_receiver_is_notified(places: Places, tmp_path: Path) -> None:
     told = told_of(places, {"run": "echo $WEFT_NOTIFY_EVENT > told"})
     tell(told, asked("a", 1))
     finish(told)

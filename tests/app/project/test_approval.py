@@ -57,9 +57,7 @@ def refused(project: Path, environ: dict[str, str], text: str = TEXT) -> list[st
     return list(caught.value.lines())
 
 
-def test_commands_that_nobody_has_approved_are_shown_with_what_to_type(
-    project: Path, environ: dict[str, str]
-) -> None:
+def test_unapproved_commands_are_shown_with_what_to_type(project: Path, environ: dict[str, str]) -> None:
     content = asked(project, environ).hash
     type_ = f"weft -C {project} config approve"
     assert refused(project, environ) == [
@@ -153,7 +151,7 @@ def test_what_was_approved_once_stays_approved_when_it_comes_back(
     assert [len(one.commands) for one in approvals(environ)] == [1, 3]
 
 
-def test_what_changed_is_told_since_the_last_approval(project: Path, environ: dict[str, str]) -> None:
+def test_what_changed_is_reported_since_the_last_approval(project: Path, environ: dict[str, str]) -> None:
     approved(project, environ, "setup: first")
     approved(project, environ, "setup: second")
     assert refused(project, environ, "setup: third")[1:3] == ["  - setup: second", "  + setup: third"]

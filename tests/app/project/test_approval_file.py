@@ -53,7 +53,9 @@ def test_what_was_added_is_there_and_what_was_there_stays(environ: dict[str, str
     assert ApprovalFile(environ).read() == (approval("/a"), approval("/b"))
 
 
-def test_nobody_else_may_read_or_write_it_whatever_the_mask(environ: dict[str, str], file: Path) -> None:
+def test_other_users_can_neither_read_nor_write_it_whatever_the_mask(
+    environ: dict[str, str], file: Path
+) -> None:
     before = os.umask(0)
     try:
         add(environ, approval())
@@ -130,7 +132,7 @@ def test_a_damaged_file_approves_nothing_and_is_not_overwritten(
     assert file.read_bytes() == content
 
 
-def test_a_file_of_another_version_is_told(environ: dict[str, str], file: Path) -> None:
+def test_a_file_of_another_version_is_reported(environ: dict[str, str], file: Path) -> None:
     file.parent.mkdir(parents=True)
     file.write_text('{"weft": 2, "approved": []}')
     with pytest.raises(InputError, match=r"approved\.json was written by another version of Weft \(2\)$"):
@@ -153,7 +155,7 @@ def test_what_may_not_be_read_is_an_error_and_no_verdict(environ: dict[str, str]
         ApprovalFile(environ).read()
 
 
-def test_where_no_folder_can_be_made_that_is_told(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_where_no_folder_can_be_made_that_is_reported(tmp_path: Path, environ: dict[str, str]) -> None:
     (tmp_path / ".local").write_text("")
     with pytest.raises(
         WeftError, match=r"^cannot write ~/\.local/state/weft/approved\.json: not a directory$"
@@ -161,7 +163,7 @@ def test_where_no_folder_can_be_made_that_is_told(tmp_path: Path, environ: dict[
         add(environ, approval())
 
 
-def test_where_it_cannot_be_written_that_is_told_and_nothing_is_lost(
+def test_where_it_cannot_be_written_that_is_reported_and_nothing_is_lost(
     environ: dict[str, str], file: Path
 ) -> None:
     add(environ, approval())

@@ -90,7 +90,7 @@ def test_the_only_agent_there_is_is_taken_as_it_will_be(here: Path, environ: dic
     assert in_force(here, environ)["agent"] == ("a", "the only agent there is")
 
 
-def test_a_setting_is_explained_with_all_who_set_it(here: Path, environ: dict[str, str]) -> None:
+def test_a_setting_is_explained_with_all_places_that_set_it(here: Path, environ: dict[str, str]) -> None:
     put(here / ".weft" / "config.yaml", "retries: 4\n")
     put(here / "weft.yml", PLAN.format("retries: 3\n"))
     environ["WEFT_RETRIES"] = "6"
@@ -104,7 +104,7 @@ def test_a_setting_is_explained_with_all_who_set_it(here: Path, environ: dict[st
     ]
 
 
-def test_a_default_that_depends_on_the_place_is_told_once(here: Path, environ: dict[str, str]) -> None:
+def test_a_default_that_depends_on_the_place_is_reported_once(here: Path, environ: dict[str, str]) -> None:
     assert places(here, "isolation", environ) == [("isolation", "worktree", "default", True)]
 
 
@@ -137,7 +137,7 @@ def test_agents_are_explained_one_by_one(here: Path, environ: dict[str, str]) ->
         ("agent.x", "; did you mean 'agent'?"),
     ],
 )
-def test_an_unknown_name_is_told_with_the_nearest(
+def test_an_unknown_name_is_reported_with_the_nearest(
     here: Path, environ: dict[str, str], name: str, hint: str
 ) -> None:
     with pytest.raises(InputError) as caught:

@@ -53,7 +53,7 @@ def test_a_file_without_an_end_is_refused() -> None:
         (b"\xe2\x82", 1, 1, "byte 0xe2 has no meaning here"),
     ],
 )
-def test_what_is_not_utf_8_is_told_with_line_and_column(
+def test_what_is_not_utf_8_is_reported_with_line_and_column(
     content: bytes, line: int, column: int, said: str
 ) -> None:
     with pytest.raises(FileFormatError) as caught:

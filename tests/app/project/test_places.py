@@ -37,7 +37,7 @@ def test_all_is_in_one_directory(tmp_path: Path) -> None:
     ]
 
 
-def test_git_is_told_to_ignore_it_once(tmp_path: Path) -> None:
+def test_the_gitignore_is_written_once(tmp_path: Path) -> None:
     Places(tmp_path).make()
     assert (tmp_path / ".weft" / ".gitignore").read_text() == IGNORED
     (tmp_path / ".weft" / ".gitignore").write_text("mine\n")
@@ -62,7 +62,7 @@ def test_what_is_no_directory_is_in_the_way(tmp_path: Path, kind: str) -> None:
         Places(tmp_path).make()
 
 
-def test_where_none_can_be_made_the_system_s_words_are_told(tmp_path: Path) -> None:
+def test_where_none_can_be_made_the_system_s_words_are_reported(tmp_path: Path) -> None:
     with pytest.raises(WeftError, match=r"cannot make .*/gone/\.weft: no such file or directory"):
         Places(tmp_path / "gone").make()
 
@@ -80,7 +80,7 @@ def test_only_a_project_with_a_journal_has_been_used(tmp_path: Path) -> None:
         find_used_project(inner)
 
 
-def test_a_directory_that_was_deleted_under_our_feet_is_told(
+def test_a_directory_that_was_deleted_under_our_feet_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = tmp_path / "gone"

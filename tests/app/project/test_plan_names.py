@@ -8,7 +8,7 @@ from weft.app.project.plan_names import plan_files, subplans_in, subplans_of
 from weft.errors import InputError
 
 
-def test_subplans_are_told_with_their_titles_also_of_a_plan_that_is_wrong() -> None:
+def test_subplans_are_reported_with_their_titles_also_of_a_plan_that_is_wrong() -> None:
     text = """
 subplans: [{id: a, title: First, subplans: [{id: b, title: [x]}, {id: [c]}, d]}, {id: e}, {subplans: 7},
            {id: f, subplans: [1]}]

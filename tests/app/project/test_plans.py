@@ -193,7 +193,9 @@ def test_within_a_step_no_variable_is_a_setting(tmp_path: Path, environ: dict[st
     assert in_force(load(in_folder(tmp_path), environ=environ), "model") == (None, "default")
 
 
-def test_an_agent_that_only_a_variable_names_is_told_with_it(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_an_agent_that_only_a_variable_names_is_reported_with_it(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
     source = in_folder(tmp_path, content=PLAN.replace("agent: claude\n", ""))
     said = refused(source, environ=environ | {"WEFT_AGENT": "cluade"})[0]
     assert "'cluade', of WEFT_AGENT, does not exist; did you mean 'claude'?" in said
@@ -219,7 +221,7 @@ def test_agents_of_a_configuration_are_there(tmp_path: Path, environ: dict[str, 
     assert plan.agents["coder"].pool == 2
 
 
-def test_what_is_wrong_with_a_configuration_is_told_with_its_name(
+def test_what_is_wrong_with_a_configuration_is_reported_with_its_name(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
     put(tmp_path / ".weft" / "config.yaml", "retries: 11\n")
@@ -283,7 +285,7 @@ def test_a_program_is_a_file_that_may_be_run(tmp_path: Path) -> None:
         (b" " * 10_000_001, "1: error: the file is too large; allowed are 10,000,000 bytes"),
     ],
 )
-def test_a_file_that_is_no_text_is_told_as_any_other_problem(
+def test_a_file_that_is_no_text_is_reported_as_any_other_problem(
     tmp_path: Path, environ: dict[str, str], content: bytes, said: str
 ) -> None:
     assert refused(in_folder(tmp_path, content=content), environ=environ)[0] == f"weft.yaml:1:{said}"
@@ -340,7 +342,7 @@ DOLLARS = "an amount of dollars above 0, such as 20 or 0.50"
         ("tokens=", ": tokens is empty; it must be a number of tokens above 0, such as 200000, 500k or 5M"),
     ],
 )
-def test_a_budget_that_is_none_is_told_with_what_is_allowed(tmp_path: Path, text: str, said: str) -> None:
+def test_a_budget_that_is_none_is_reported_with_what_is_allowed(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InputError) as caught:
         load(in_folder(tmp_path), flags={"budget": text})
     assert str(caught.value) == f"--budget{said}"
@@ -357,7 +359,7 @@ def test_a_budget_that_is_none_is_told_with_what_is_allowed(tmp_path: Path, text
         ("merge", "atuo", "is 'atuo'; it must be auto | confirm | manual; did you mean 'auto'?"),
     ],
 )
-def test_a_wrong_flag_is_told_in_the_words_of_the_language(
+def test_a_wrong_flag_is_reported_in_the_words_of_the_language(
     tmp_path: Path, name: str, text: str, said: str
 ) -> None:
     with pytest.raises(InputError) as caught:
@@ -380,7 +382,7 @@ def test_the_search_for_garbage_is_left_as_it_was() -> None:
     assert gc.isenabled()
 
 
-def test_the_search_for_garbage_goes_on_after_an_error(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_the_search_for_garbage_continues_after_an_error(tmp_path: Path, environ: dict[str, str]) -> None:
     assert refused(in_folder(tmp_path, content="weft: 2"), environ=environ)
     assert gc.isenabled()
 

@@ -23,7 +23,7 @@ def one(tmp_path: Path) -> Iterator[Written]:
         yield one
 
 
-def test_a_journal_without_a_run_is_told(tmp_path: Path) -> None:
+def test_a_journal_without_a_run_is_reported(tmp_path: Path) -> None:
     open_journal(tmp_path / ".weft" / "weft.db", now=0.0).close()
     said = "nothing has been run here yet; to run the plan, type: weft run"
     with pytest.raises(InputError, match=said), open_book(tmp_path):
@@ -53,7 +53,7 @@ def test_the_plan_is_as_it_was_when_the_run_began(one: Written) -> None:
         ("standard input", "weft run -"),
     ],
 )
-def test_what_to_type_to_have_it_go_on(
+def test_what_to_type_to_have_it_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, command: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -72,7 +72,7 @@ def test_from_elsewhere_the_whole_name_of_the_plan_is_typed(
         assert recorded_run.run_command() == f"weft run {one.root}/weft.yaml"
 
 
-def test_somebody_runs_it_who_is_alive(one: Written) -> None:
+def test_a_living_coordinator_is_found(one: Written) -> None:
     with one.opened() as recorded_run:
         assert recorded_run.has_coordinator()
         one.die()
@@ -106,7 +106,7 @@ def followed(one: Written, monkeypatch: pytest.MonkeyPatch, *happens: Callable[[
     return got
 
 
-def test_who_follows_gets_each_event_once_until_the_run_is_over(
+def test_following_yields_each_event_once_until_the_run_is_over(
     one: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one.tell(make_event(kind="run_started"))
@@ -121,7 +121,7 @@ def test_a_run_that_is_over_is_not_waited_for(one: Written, monkeypatch: pytest.
     assert followed(one, monkeypatch) == ["run_finished"]
 
 
-def test_who_follows_is_told_once_that_nobody_runs_it(one: Written, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_following_reports_a_missing_coordinator_once(one: Written, monkeypatch: pytest.MonkeyPatch) -> None:
     recovers = partial(one.tell, make_event(kind="recovered"))
     ends = partial(one.tell, make_event(kind="run_finished"), state="completed")
     got = followed(
@@ -148,7 +148,9 @@ def test_a_run_that_ends_is_not_left_alone(one: Written, monkeypatch: pytest.Mon
     assert followed(one, monkeypatch, end) == ["run_finished"]
 
 
-def test_who_does_not_mind_is_not_told_to_be_alone(one: Written, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_coordinator_is_reported_only_on_request(
+    one: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one.die()
     ends = partial(one.tell, make_event(kind="run_finished"), state="completed")
     monkeypatch.setattr(time, "sleep", Sleeps(nothing, ends))

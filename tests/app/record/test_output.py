@@ -24,7 +24,7 @@ def test_a_file_is_read_from_where_one_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["nothing", "pipe", "link", "directory"])
-def test_what_is_no_file_holds_nothing_and_keeps_nobody_waiting(tmp_path: Path, kind: str) -> None:
+def test_an_output_that_is_no_file_is_empty_and_does_not_block(tmp_path: Path, kind: str) -> None:
     (tmp_path / "secret").write_text("secret\n")
     make = {
         "nothing": lambda path: None,

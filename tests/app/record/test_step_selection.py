@@ -42,7 +42,7 @@ def test_what_is_meant(name: str, paths: list[str]) -> None:
         ("docs:checks", "docs has no step 'checks'; known: write, @workspace, @verify, @merge, @land"),
     ],
 )
-def test_what_is_not_there_is_told(name: str, said: str) -> None:
+def test_what_is_not_there_is_reported(name: str, said: str) -> None:
     with pytest.raises(InputError) as raised:
         chosen(TRIED, name)
     assert str(raised.value).rstrip("?") == said
@@ -55,7 +55,7 @@ def test_a_step_is_chosen_by_its_name() -> None:
     assert not which.has(make_event(kind="step_started", subplan="docs", step="work"))
 
 
-def test_what_an_agent_does_is_told_by_its_name() -> None:
+def test_what_an_agent_does_is_reported_by_its_name() -> None:
     event = StepStartedEvent(subplan="docs", step="write", agent="coder")
     assert chosen(TRIED, "docs").command(event) == "agent coder"
 
@@ -69,7 +69,7 @@ def test_what_an_agent_does_is_told_by_its_name() -> None:
         ("docs", "@land", "make deps && tidy 'up now' && make docs"),
     ],
 )
-def test_what_weft_runs_itself_is_told_by_its_commands(subplan: str, step: str, command: str) -> None:
+def test_what_weft_runs_itself_is_reported_by_its_commands(subplan: str, step: str, command: str) -> None:
     plan = load_plan("""
 weft: 1
 plan: tried

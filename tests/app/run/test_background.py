@@ -38,13 +38,13 @@ def test_what_grows_too_long_is_put_aside_and_the_oldest_goes(tmp_path: Path) ->
     assert logs(tmp_path / "log") == {"log": ["8"], "log.1": ["6", "7"], "log.2": ["4", "5"]}
 
 
-def test_the_next_one_goes_on_where_the_last_one_was(tmp_path: Path) -> None:
+def test_the_next_one_continues_where_the_last_one_was(tmp_path: Path) -> None:
     write(tmp_path / "log", 1)
     write(tmp_path / "log", 1)
     assert logs(tmp_path / "log") == {"log": [], "log.1": ["0", "0"]}
 
 
-def test_what_cannot_be_put_aside_goes_on_growing(tmp_path: Path) -> None:
+def test_what_cannot_be_put_aside_continues_to_grow(tmp_path: Path) -> None:
     for name in ("log.1", "log.2"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "full").touch()
@@ -61,7 +61,7 @@ def test_a_word_is_said_once() -> None:
         assert json.loads(pipe.read()) == {"run": "r1"}
 
 
-def test_a_word_that_nobody_waits_for_is_no_trouble() -> None:
+def test_a_message_without_a_reader_is_no_trouble() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     ReadyMessage(writer).send(run="r1")

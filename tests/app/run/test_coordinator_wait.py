@@ -35,7 +35,7 @@ def test_what_this_process_has_run_is_over(project: Project) -> None:
     assert find_active_run(project.root, nobody_waits) is None
 
 
-def test_nobody_is_waited_for_for_ever(project: Project) -> None:
+def test_the_wait_for_a_coordinator_is_limited(project: Project) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLDS, str(project.journal)],
         stdin=subprocess.PIPE,
@@ -47,5 +47,5 @@ def test_nobody_is_waited_for_for_ever(project: Project) -> None:
         assert find_active_run(project.root, nobody_waits, patience=0.1) is None
 
 
-def test_where_nothing_was_run_nobody_runs(tmp_path: Path) -> None:
+def test_without_runs_there_is_no_coordinator(tmp_path: Path) -> None:
     assert find_active_run(tmp_path, nobody_waits) is None

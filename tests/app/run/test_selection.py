@@ -48,7 +48,7 @@ MORE = "store/disk, web, web/model, web/page, page-two, disk, page"
         ("", f"the plan has no subplan ''; known: store, store/model, {MORE}"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_meant_is_told(name: str, said: str) -> None:
+def test_what_cannot_be_meant_is_reported(name: str, said: str) -> None:
     with pytest.raises(InputError) as raised:
         choose(PLAN, ["store", name])
     assert str(raised.value) == said
@@ -61,7 +61,7 @@ def test_of_very_many_that_could_be_meant_a_few_are_named() -> None:
 
 
 @pytest.mark.parametrize("names", [[], ["/"], ["store", "web", "page-two"], ["page-two", "web"]])
-def test_who_names_nothing_or_everything_means_the_whole_plan(names: list[str]) -> None:
+def test_naming_nothing_or_everything_means_the_whole_plan(names: list[str]) -> None:
     plan, choice = choose(PLAN, names)
     assert plan is PLAN
     assert choice is WHOLE

@@ -42,7 +42,7 @@ def test_a_slice_that_is_quickly_completed_has_no_file(told: Told) -> None:
     assert told.status() is None
 
 
-def test_what_lasts_is_told_with_its_step(told: Told) -> None:
+def test_what_lasts_is_reported_with_its_step(told: Told) -> None:
     told.happens(0.0, "subplan_state", outcome="running", data={"from": "pending"})
     told.happens(0.5, "step_started", step="code", attempt=2)
     told.mirror.refresh(LASTS)
@@ -53,7 +53,7 @@ def test_what_lasts_is_told_with_its_step(told: Told) -> None:
     }  # fmt: skip
 
 
-def test_who_has_a_file_has_its_end_in_it(told: Told) -> None:
+def test_a_written_status_file_gets_the_final_state(told: Told) -> None:
     told.happens(0.0, "subplan_state", outcome="running", data={"from": "pending"})
     told.mirror.refresh(LASTS)
     told.happens(2.0, "step_started", step="code", attempt=1)
@@ -77,7 +77,7 @@ def test_what_failed_because_of_another_has_none(told: Told, reason: str) -> Non
     assert told.status() is None
 
 
-def test_a_question_is_told_when_the_run_is_left(told: Told) -> None:
+def test_a_question_is_reported_when_the_run_is_left(told: Told) -> None:
     told.happens(0.0, "subplan_state", outcome="running", data={"from": "pending"})
     told.happens(0.1, "ask", step="sure", attempt=1, data={"question": "Go on?"})
     told.happens(0.1, "subplan_state", path="g/b", outcome="running", data={"from": "pending"})

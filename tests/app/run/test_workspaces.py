@@ -88,7 +88,7 @@ def repository_at(top: Path) -> Git:
     return Git(top, environ=surroundings(top.parent))
 
 
-def test_all_that_stands_in_the_way_of_a_run_is_told_at_once(top: Path) -> None:
+def test_all_that_stands_in_the_way_of_a_run_is_reported_at_once(top: Path) -> None:
     git = repository_at(top)
     git.do("branch", "weft")
     git.do("update-index", "--add", "--cacheinfo", f"160000,{git.line('rev-parse', 'main')},module")
@@ -102,7 +102,7 @@ def test_all_that_stands_in_the_way_of_a_run_is_told_at_once(top: Path) -> None:
     ]
 
 
-def test_a_run_that_goes_on_has_the_ends_that_it_had(top: Path) -> None:
+def test_a_run_that_continues_has_the_ends_that_it_had(top: Path) -> None:
     git = repository_at(top)
     base = git.line("rev-parse", "main")
     git.do("branch", "release")
@@ -122,7 +122,7 @@ def test_a_run_that_goes_on_has_the_ends_that_it_had(top: Path) -> None:
     assert git.line("ls-tree", "--name-only", "release").split() == ["README", "one"]
 
 
-def test_a_run_that_goes_on_where_things_have_changed_is_not_refused(top: Path) -> None:
+def test_a_run_that_continues_where_things_have_changed_is_not_refused(top: Path) -> None:
     git = repository_at(top)
     base = git.line("rev-parse", "main")
     git.do("switch", "--quiet", "--detach")

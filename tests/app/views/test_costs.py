@@ -102,7 +102,7 @@ def test_as_json_money_is_dollars() -> None:
     assert (Costs().to_json()["ceiling_usd"], Costs().to_json()["ceiling_tokens"]) == (None, None)
 
 
-def test_who_waits_for_a_usage_limit_is_known_until_it_goes_on() -> None:
+def test_agents_at_a_usage_limit_are_listed_until_they_continue() -> None:
     story = notes()
     story.step("cli", "code", agent="coder")
     story.end("cli", "code", "limited", until=1_001.0)

@@ -44,7 +44,7 @@ def test_an_event_has_the_common_fields_first_and_then_its_own() -> None:
     ]
 
 
-def test_what_somebody_asks_for_is_told_with_the_subplan() -> None:
+def test_a_request_is_shown_with_its_subplan() -> None:
     assert event_json(recorded(kind="merge_asked", data={"subplan": "store"}))["subplan"] == "store"
 
 
@@ -55,7 +55,7 @@ def test_what_an_event_does_not_say_is_null_and_an_unknown_cost_is_not_zero() ->
     ] * 6
 
 
-def test_the_fact_is_not_told() -> None:
+def test_the_fact_is_not_reported() -> None:
     entry = event_json(recorded(kind="woke", fact=Woke(at=1.0)))
     assert "fact" not in entry
 

@@ -61,7 +61,7 @@ def test_a_group_of_which_parts_have_landed_says_so_and_is_unmerged_still() -> N
     assert landing(story, "store") == ["unmerged"]
 
 
-def test_the_work_of_what_has_begun_is_unmerged_and_of_what_has_not_there_is_none() -> None:
+def test_the_work_of_what_has_started_is_unmerged_and_of_what_has_not_there_is_none() -> None:
     story = notes()
     story.begin("store", "store/model")
     assert landing(story, "", "store", "store/model", "store/disk") == ["", "unmerged", "unmerged", ""]
@@ -259,7 +259,7 @@ def test_what_can_be_agreed_to_is_what_waits_for_nothing_else() -> None:
     assert to_agree(story) == ["b", "c", "d"]
 
 
-def test_nobody_is_asked_to_agree_where_results_land_only_when_somebody_says_so() -> None:
+def test_manual_landing_asks_for_no_approval() -> None:
     story = Story(*slices("a"), *slices("b", merge={"mode": "manual"}))
     for path in "ab":
         story.run(path)

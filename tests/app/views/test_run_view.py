@@ -137,14 +137,14 @@ def test_output_that_is_the_same_as_before_is_no_change() -> None:
     assert story.view.version == version
 
 
-def test_a_step_that_is_being_ended_says_because_of_whom() -> None:
+def test_a_step_that_is_being_ended_names_the_cause() -> None:
     story = notes()
     story.step("cli", "code")
     story.tell("step_cancelled", "cli", "code", firing=1, execution=1, cause="store")
     assert [step.cancelled_by for _, step in story.view.under_way()] == ["store"]
 
 
-def test_a_step_may_be_ended_because_of_nobody() -> None:
+def test_a_step_may_be_ended_without_a_cause() -> None:
     story = notes()
     story.step("cli", "code")
     story.tell("step_cancelled", "cli", "code", firing=1, execution=1, cause="")
@@ -243,7 +243,7 @@ def test_the_verify_of_the_whole_plan_fails_with_the_run() -> None:
     assert shelf(story, "failed") == [""]
 
 
-def test_a_run_that_cannot_go_on_says_where_it_stands() -> None:
+def test_a_run_that_cannot_continue_says_where_it_stands() -> None:
     story = notes()
     story.tell("run_finished", outcome="failed", stuck=["cli: ready", "store: under way"])
     assert story.view.row("").message == "the run is stuck: cli: ready; store: under way"
@@ -356,7 +356,7 @@ def test_the_parts_of_a_group_that_began_wait_one_by_one() -> None:
     assert row_lists(story) == {"waiting": ["cli", "store/model", "store/disk"]}
 
 
-def test_a_group_counts_as_begun_with_its_first_part() -> None:
+def test_a_group_counts_as_started_with_its_first_part() -> None:
     story = Story(group("a", group("b", *slices("c", "d"))))
     story.begin("a/b/c")
     assert row_lists(story) == {"running": ["a/b/c"], "waiting": ["a/b/d"]}
@@ -401,7 +401,7 @@ def test_what_has_ended_is_still_there_when_the_run_has() -> None:
     assert row_lists(story) == {"settled": ["a", "b"]}
 
 
-def test_who_is_on_a_shelf_keeps_the_place() -> None:
+def test_a_listed_row_keeps_its_place() -> None:
     story = Story(*slices("a", "b"))
     story.begin("b", "a")
     story.step("b", "code")
@@ -444,7 +444,7 @@ def test_the_time_between_a_stop_and_going_on_does_not_count() -> None:
     assert story.view.row("cli").seconds(story.at) == 15.0
 
 
-def test_a_run_that_has_ended_does_not_go_on() -> None:
+def test_a_run_that_has_ended_does_not_continue() -> None:
     story = notes()
     story.start()
     story.finish("failed")

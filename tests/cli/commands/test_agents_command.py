@@ -52,7 +52,7 @@ def weft(machine: Programs, folder: Path, *arguments: str, **environ: str) -> Re
 # --- what there is ---
 
 
-def test_agents_are_told_with_what_they_need_and_can_do(machine: Programs, project: Path) -> None:
+def test_agents_are_reported_with_what_they_need_and_can_do(machine: Programs, project: Path) -> None:
     place = machine.add("claude", "echo 2.1.197")
     done = weft(machine, project, "claude", "coder", "echo", "builtin", "acp", OPENAI_API_KEY="secret-1")
     width = len(str(place))
@@ -159,7 +159,7 @@ def test_names_are_completed(project: Path) -> None:
 # --- what they answer ---
 
 
-def test_who_answers_is_told_and_before_that_what_it_may_cost(machine: Programs, project: Path) -> None:
+def test_answers_are_shown_and_before_them_the_possible_cost(machine: Programs, project: Path) -> None:
     done = weft(machine, project, "echo", "--probe", "--timeout", "600")
     assert done.exit_code == 0
     assert done.stderr == "calling each agent once, which may cost a little: echo\n"
@@ -179,7 +179,7 @@ def test_one_that_does_not_answer_or_is_not_there_is_exit_code_1(machine: Progra
     }
 
 
-def test_where_nobody_is_there_to_be_asked_nothing_is_started(machine: Programs, project: Path) -> None:
+def test_without_an_installed_agent_nothing_is_started(machine: Programs, project: Path) -> None:
     done = weft(machine, project, "coder", "--probe")
     assert (done.exit_code, done.stderr) == (1, "")
     assert (
@@ -188,7 +188,7 @@ def test_where_nobody_is_there_to_be_asked_nothing_is_started(machine: Programs,
     )
 
 
-def test_seconds_tokens_cost_and_limits_are_told() -> None:
+def test_seconds_tokens_cost_and_limits_are_reported() -> None:
     told = [
         AgentReply(
             agent=Agent(name="one", use="pi"),
@@ -223,7 +223,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_on_a_terminal_it_says_for_whom_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_the_agents_without_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
     with probe_progress._show_progress(["one", "other"]) as has_ended:
         has_ended("one")

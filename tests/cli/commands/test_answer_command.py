@@ -59,7 +59,7 @@ def test_for_programs_it_is_data(project: Project) -> None:
     assert (done.exit_code, json.loads(done.stdout)["data"]) == (0, given)
 
 
-def test_where_nothing_is_asked_that_is_told(project: Project) -> None:
+def test_where_nothing_is_asked_that_is_reported(project: Project) -> None:
     project.plan("subplans: [{id: a, steps: [{id: work, run: 'true'}]}]").weft("run", "-q")
     done = project.weft("answer")
     assert (done.exit_code, done.stdout, project.told(done.stderr)) == (

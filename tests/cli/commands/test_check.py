@@ -118,7 +118,7 @@ def test_verbose_says_how_the_proof_goes(folder: Path) -> None:
     assert "rank theorem" in check(folder, "--verbose").stdout
 
 
-def test_all_that_is_wrong_is_told_at_once_with_the_place(folder: Path) -> None:
+def test_all_that_is_wrong_is_reported_at_once_with_the_place(folder: Path) -> None:
     result = check(folder, "bad.yaml")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == snapshot("""\
@@ -175,7 +175,7 @@ def test_the_verdict_is_the_exit_code(
     assert data(check(folder, "--json"))["finish"]["trace"] == ["store starts"]
 
 
-def test_the_trace_of_a_refuted_plan_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_trace_of_a_refuted_plan_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refuted = Proof(answer=Answer.REFUTED, why="so it is", trace=("store starts", "store waits"))
     monkeypatch.setattr(plan_check, "prove", lambda _: refuted)
     assert re.search(r"1\. store starts\n.*2\. store waits\n", check(folder).stdout)
@@ -214,7 +214,7 @@ def test_a_flag_is_read_as_the_plan_would_be(folder: Path, args: list[str], said
 # Settings.
 
 
-def test_the_settings_in_force_at_a_step_are_told_with_their_origin(folder: Path) -> None:
+def test_the_settings_in_force_at_a_step_are_reported_with_their_origin(folder: Path) -> None:
     result = check(folder, "--explain", "store/model:code", "--retries", "4")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == snapshot("""\
@@ -290,7 +290,7 @@ def test_for_programs_each_setting_has_its_file_and_line(folder: Path) -> None:
     assert [one["name"] for one in found["own"]] == ["action", "on_fail"]
 
 
-def test_settings_are_told_without_a_proof_also_of_groups_and_the_plan(folder: Path) -> None:
+def test_settings_are_reported_without_a_proof_also_of_groups_and_the_plan(folder: Path) -> None:
     for place in ("store", "/"):
         found = data(check(folder, "--explain", place, "--json"))
         assert (found["path"], found["step"], found["own"]) == (place, None, [])

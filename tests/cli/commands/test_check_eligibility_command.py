@@ -49,7 +49,7 @@ def data(result: Result) -> dict[str, Any]:
     return found
 
 
-def test_what_is_complete_and_has_not_landed_says_so_and_holds_up_nobody(repository: Repository) -> None:
+def test_complete_unlanded_work_says_so_and_blocks_nothing(repository: Repository) -> None:
     assert weft(repository, "run", "-q").exit_code == 1
     found = weft(repository, "check")
     assert found.exit_code == 0
@@ -140,7 +140,7 @@ def test_a_project_in_which_nothing_was_run_stays_as_it_is(project: Project) -> 
     assert [file.name for file in project.root.iterdir()] == ["weft.yaml"]
 
 
-def test_what_cannot_be_read_is_told_with_an_exit_code_of_its_own(project: Project) -> None:
+def test_what_cannot_be_read_is_reported_with_an_exit_code_of_its_own(project: Project) -> None:
     project.plan("subplans: [{id: a, steps: [{id: work, run: MARK}]}]").weft("run", "-q")
     project.journal.write_bytes(b"torn" * 2_000)
     found = project.weft("check")

@@ -132,7 +132,7 @@ def test_plans_are_completed(ran: Repository) -> None:
     assert done.stdout.splitlines()[1::3] == ["tried"]
 
 
-def test_after_it_a_run_goes_on_with_what_has_landed(ran: Repository) -> None:
+def test_after_it_a_run_continues_with_what_has_landed(ran: Repository) -> None:
     clean(ran)
     again = ran.run()
     assert again.state == "failed"

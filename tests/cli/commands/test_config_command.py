@@ -172,7 +172,7 @@ def test_files_are_named(project: Project) -> None:
         (["config", "--fils"], "Error: No such option '--fils'. Did you mean '--files'?"),
     ],
 )
-def test_wrong_usage_is_told_and_exit_code_2(project: Project, arguments: list[str], said: str) -> None:
+def test_wrong_usage_is_reported_and_exit_code_2(project: Project, arguments: list[str], said: str) -> None:
     done = project.weft(*arguments)
     assert (done.exit_code, done.stdout, done.stderr.splitlines()[-1]) == (2, "", said)
 
@@ -195,7 +195,7 @@ def test_wrong_usage_is_told_and_exit_code_2(project: Project, arguments: list[s
 @pytest.mark.parametrize(
     "arguments", [["config"], ["config", "retries"], ["config", "approve"], ["run"]], ids="-".join
 )
-def test_a_wrong_configuration_is_told_with_its_line(
+def test_a_wrong_configuration_is_reported_with_its_line(
     project: Project, whose: str, arguments: list[str], content: bytes, said: str
 ) -> None:
     folders = {"project": project.root / ".weft", "user": project.outside / ".config" / "weft"}
@@ -213,21 +213,21 @@ def test_a_wrong_configuration_is_data_as_json(project: Project) -> None:
     assert (done.exit_code, data(done)["valid"], data(done)["problems"][0]["line"]) == (2, False, 1)
 
 
-def test_a_configuration_that_cannot_be_read_is_told(project: Project) -> None:
+def test_a_configuration_that_cannot_be_read_is_reported(project: Project) -> None:
     (project.root / ".weft" / "config.yaml").mkdir(parents=True)
     done = project.weft("config")
     assert (done.exit_code, done.stderr) == (2, "error: cannot read .weft/config.yaml: is a directory\n")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_configuration_that_may_not_be_read_is_told(cloned: Project) -> None:
+def test_a_configuration_that_may_not_be_read_is_reported(cloned: Project) -> None:
     (cloned.root / ".weft" / "config.yaml").chmod(0)
     done = cloned.weft("config")
     assert (done.exit_code, done.stderr) == (2, "error: cannot read .weft/config.yaml: permission denied\n")
 
 
 @pytest.mark.parametrize("command", ["config", "run", "check"])
-def test_wrong_variables_are_told_line_by_line(project: Project, command: str) -> None:
+def test_wrong_variables_are_reported_line_by_line(project: Project, command: str) -> None:
     env = {"WEFT_MAX_PARALLEL": "33", "WEFT_RETRES": "1"}
     done = project.plan(ONE).process(command, env=env)
     assert (done.returncode, done.stdout, done.stderr.splitlines()) == (2, "", [
@@ -323,7 +323,7 @@ def test_no_variable_approves_anything(cloned: Project) -> None:
     assert cloned.marks() == []
 
 
-def test_where_nobody_can_be_asked_it_is_said_how_to_do_without(cloned: Project) -> None:
+def test_without_a_terminal_the_alternative_is_named(cloned: Project) -> None:
     done = cloned.weft("config", "approve", input="y\n")
     how = "weft config approve --yes (or --hash HASH)"
     message = f"error: cannot ask without a terminal; after you have read them, type: {how}"
@@ -414,7 +414,7 @@ def test_a_person_is_shown_the_commands_and_asked_and_then_it_runs(
     ("keys", "end"),
     [(b"\r", "error: not approved, and nothing has been run\n[2]"), (CTRL_C, "interrupted\n[130]")],
 )
-def test_whoever_does_not_agree_runs_nothing(
+def test_without_consent_nothing_runs(
     cloned: Project, terminals: list[Terminal], keys: bytes, end: str
 ) -> None:
     terminal = Terminal.of(cloned, "run")
@@ -426,7 +426,7 @@ def test_whoever_does_not_agree_runs_nothing(
     assert data(cloned.weft("config", "approvals", "--json"))["approvals"] == []
 
 
-def test_other_errors_are_told_as_ever(project: Project, terminals: list[Terminal]) -> None:
+def test_other_errors_are_reported_as_ever(project: Project, terminals: list[Terminal]) -> None:
     terminal = Terminal.of(project.plan("subplans: 7\n"), "run")
     terminals.append(terminal)
     assert terminal.rest().endswith("1 error\n[2]")

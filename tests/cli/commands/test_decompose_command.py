@@ -46,7 +46,7 @@ def test_the_plan_is_written_and_passes_the_check(project: Path) -> None:
     assert CliRunner().invoke(cli, ["-C", str(project), "check", "--plan-only"]).exit_code == 0
 
 
-def test_a_plan_that_somebody_has_changed_is_not_replaced_by_mistake(project: Path) -> None:
+def test_an_edited_plan_is_not_replaced_by_mistake(project: Path) -> None:
     plan = project / "weft.yaml"
     for _ in range(2):  # that it already exists does not matter if it says the same
         assert decompose(project, "--out", "weft.yaml").exit_code == 0

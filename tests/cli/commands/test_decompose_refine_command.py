@@ -119,7 +119,7 @@ def test_what_the_agent_says_at_the_second_try_is_in_the_plan(project: Project, 
     assert "cli/m3.py" in base.files
 
 
-def test_nobody_is_asked_if_the_answer_could_not_be_written(project: Project) -> None:
+def test_no_agent_is_asked_if_the_answer_could_not_be_written(project: Project) -> None:
     (project.root / "new.yaml").write_text("mine")
     done = project.decompose("--refine", "stubborn")
     assert (done.exit_code, project.tries.exists()) == (2, False)
@@ -180,7 +180,7 @@ def test_an_agent_that_does_not_answer_in_time_is_an_error(project: Project) -> 
         (["--timeout", "3"], "--timeout needs --refine AGENT"),
     ],
 )  # fmt: skip
-def test_who_cannot_be_asked_is_told_before_anything_is_read(
+def test_an_unusable_agent_is_reported_before_anything_is_read(
     project: Project, arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(project.home))
@@ -210,7 +210,7 @@ def test_names_of_agents_are_completed(project: Project) -> None:
     assert [item.value for item in found] == ["thinker"]
 
 
-def test_who_is_interrupted_leaves_nothing_behind(project: Project) -> None:
+def test_an_interruption_leaves_nothing_behind(project: Project) -> None:
     os.mkfifo(project.pid)
     temporary = project.home / "tmp"
     temporary.mkdir()

@@ -93,7 +93,7 @@ def test_as_json_it_is_data(ran: Repository) -> None:
     assert json.loads(diff(ran, "--json").stdout)["data"]["subplan"] is None
 
 
-def test_what_cannot_be_shown_is_told_with_exit_code_2(ran: Repository) -> None:
+def test_what_cannot_be_shown_is_reported_with_exit_code_2(ran: Repository) -> None:
     done = diff(ran, "stor")
     assert (done.exit_code, done.stderr) == (
         2,
@@ -141,7 +141,7 @@ def test_on_a_terminal_git_shows_it_as_the_user_likes_it(
     assert (exit_code, shown[: len(beginning)]) == (0, beginning)
 
 
-def test_who_leaves_the_pager_early_has_done_nothing_wrong(ran: Repository) -> None:
+def test_leaving_the_pager_early_is_no_error(ran: Repository) -> None:
     assert on_a_terminal(ran, GIT_PAGER="true") == (0, "")
 
 

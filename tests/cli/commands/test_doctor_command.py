@@ -39,7 +39,7 @@ def doctor(patient: Patient, *arguments: str) -> Result:
 # What it says
 
 
-def test_a_healthy_project_is_told_in_a_word(patient: Patient) -> None:
+def test_a_healthy_project_is_reported_in_a_word(patient: Patient) -> None:
     patient.plan(LANDS).run()
     done = doctor(patient)
     assert (done.exit_code, done.stdout, done.stderr) == (0, "healthy\n", "")
@@ -66,7 +66,7 @@ def test_where_there_is_nothing_it_checks_what_it_can(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == []
 
 
-def test_a_problem_is_told_with_the_reason_and_what_helps(patient: Patient) -> None:
+def test_a_problem_is_reported_with_the_reason_and_what_helps(patient: Patient) -> None:
     patient.plan(FAILS).run()
     place = patient.worktree("group/bad")
     shutil.rmtree(place)
@@ -156,7 +156,7 @@ def made(*findings: tuple[str, object]) -> DoctorReport:
     return DoctorReport(project=Path("/p"), results=tuple(told))
 
 
-def test_what_is_unknown_for_one_reason_is_told_once_and_what_matters_comes_first() -> None:
+def test_what_is_unknown_for_one_reason_is_reported_once_and_what_matters_comes_first() -> None:
     report = made(
         ("one", unknown("no journal")),
         ("two", warning("little")),
@@ -177,7 +177,7 @@ def test_what_is_unknown_for_one_reason_is_told_once_and_what_matters_comes_firs
     ]
 
 
-def test_why_something_could_not_be_fixed_is_told() -> None:
+def test_why_something_could_not_be_fixed_is_reported() -> None:
     told = CheckResult(
         check=Check(id="one", covers="", why="because", examine=lambda _ground: ()),
         finding=problem("much"),
@@ -222,7 +222,7 @@ def everything(patient: Patient) -> tuple[str, dict[str, bytes], dict[str, bytes
     )
 
 
-def test_while_a_run_goes_on_nothing_is_wrong_and_it_is_not_disturbed(patient: Patient) -> None:
+def test_an_active_run_is_healthy_and_is_not_disturbed(patient: Patient) -> None:
     with patient.under_way() as process:
         for arguments in ((), ("--fix",)):
             done = patient.weft("doctor", *arguments)

@@ -65,7 +65,7 @@ def test_an_earlier_run_can_be_named(ran: Ran) -> None:
     assert json.loads(ran.weft("events", "--json", "--run", first).stdout.splitlines()[0])["run"] == first
 
 
-def test_who_follows_hears_of_everything_and_ends_with_the_run(project: Project) -> None:
+def test_following_shows_everything_and_ends_with_the_run(project: Project) -> None:
     run = project.plan(GATED).start("run")
     project.reached()
     follows = project.start("events", "-f", "--json")
@@ -79,7 +79,7 @@ def test_who_follows_hears_of_everything_and_ends_with_the_run(project: Project)
     run.communicate()
 
 
-def test_who_follows_goes_on_under_a_new_coordinator(project: Project) -> None:
+def test_following_continues_under_a_new_coordinator(project: Project) -> None:
     run = project.plan(GATED).start("run")
     project.reached()
     follows = project.start("events", "-f")
@@ -114,7 +114,7 @@ def test_in_a_directory_of_the_project_it_is_the_same(ran: Ran, tmp_path: Path) 
 
 
 @READERS
-def test_where_nothing_has_been_run_that_is_told(project: Project, command: Sequence[str]) -> None:
+def test_where_nothing_has_been_run_that_is_reported(project: Project, command: Sequence[str]) -> None:
     done = project.weft(*command)
     assert (done.exit_code, done.stdout) == (2, "")
     message = "error: nothing has been run in PROJECT yet; to write a plan, type: weft init"
@@ -123,7 +123,7 @@ def test_where_nothing_has_been_run_that_is_told(project: Project, command: Sequ
 
 
 @READERS
-def test_a_run_that_is_not_there_is_told_with_the_nearest(ran: Ran, command: Sequence[str]) -> None:
+def test_a_run_that_is_not_there_is_reported_with_the_nearest(ran: Ran, command: Sequence[str]) -> None:
     _, last = ran.runs()
     done = ran.weft(*command, "--run", f"{last[:-1]}x")
     assert (done.exit_code, done.stderr) == (
@@ -137,7 +137,7 @@ def test_a_run_that_is_not_there_is_told_with_the_nearest(ran: Ran, command: Seq
     )
 
 
-def test_in_a_directory_that_has_been_deleted_that_is_told(project: Project) -> None:
+def test_in_a_directory_that_has_been_deleted_that_is_reported(project: Project) -> None:
     gone = project.root / "gone"
     gone.mkdir()
     script = f"rmdir {gone}; exec {WEFT} events"

@@ -25,7 +25,7 @@ def lines(project: Project, *arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_what_was_found_and_written_is_told_with_what_to_type(bare: Project) -> None:
+def test_what_was_found_and_written_is_reported_with_what_to_type(bare: Project) -> None:
     program(bare.outside / "bin", "codex")
     (bare.root / "Makefile").write_text("test:\n\ttrue\n")
     (bare.root / ".git" / "refs").mkdir(parents=True)

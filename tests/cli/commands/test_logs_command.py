@@ -183,7 +183,7 @@ def test_a_step_a_group_or_the_whole_plan_can_be_named(talked: Project, name: st
         ("quiet:work", "no process of quiet:work has been started in run RUN"),
     ],
 )
-def test_what_is_not_there_is_told(talked: Project, name: str, said: str) -> None:
+def test_what_is_not_there_is_reported(talked: Project, name: str, said: str) -> None:
     done = talked.weft("logs", name)
     assert (done.exit_code, done.stdout) == (2, "")
     assert talked.told(done.stderr) == [f"error: {said}"]
@@ -217,7 +217,7 @@ def test_for_programs_it_is_lines_of_json(talked: Project) -> None:
     assert [record["attempt"] for record in records[4:]] == [2, 2, 2, 2]
 
 
-def test_who_follows_sees_what_is_written_as_it_is_written(project: Project) -> None:
+def test_following_shows_output_as_it_is_written(project: Project) -> None:
     run = project.plan('subplans: [{id: a, steps: [{id: work, run: "echo one; GATE x; echo two"}]}]').start(
         "run"
     )
@@ -232,7 +232,7 @@ def test_who_follows_sees_what_is_written_as_it_is_written(project: Project) -> 
     run.communicate()
 
 
-def test_where_two_write_at_once_it_is_said_who_speaks(project: Project) -> None:
+def test_the_output_of_parallel_steps_has_headings(project: Project) -> None:
     run = project.plan(
         """
 subplans:
@@ -252,7 +252,7 @@ subplans:
     run.communicate()
 
 
-def test_who_follows_waits_for_what_has_not_begun(project: Project) -> None:
+def test_following_waits_for_a_step_that_has_not_started(project: Project) -> None:
     run = project.plan(
         """
 subplans:

@@ -44,7 +44,7 @@ def weft(repository: Repository, *arguments: str) -> Result:
     return CliRunner().invoke(cli, ["-C", str(repository.root), *arguments])
 
 
-def test_what_was_verified_before_a_merge_is_told(repository: Repository) -> None:
+def test_what_was_verified_before_a_merge_is_reported(repository: Repository) -> None:
     weft(repository.plan(MERGED), "run", "-q")
     shown = weft(repository, "logs", "b:@merge")
     assert (shown.exit_code, shown.stderr) == (0, "")

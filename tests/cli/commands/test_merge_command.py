@@ -284,7 +284,7 @@ def held_now(repository: Repository) -> set[str]:
         return set()
 
 
-def test_whoever_runs_the_plan_is_asked_and_what_becomes_of_it_is_told(repository: Repository) -> None:
+def test_the_coordinator_is_asked_and_the_result_is_shown(repository: Repository) -> None:
     repository.plan(GATED)
     with repository.started("run") as run:
         (repository.outside / "begun").read_text()
@@ -298,7 +298,7 @@ def test_whoever_runs_the_plan_is_asked_and_what_becomes_of_it_is_told(repositor
     assert weft(repository, "merge").exit_code == 0
 
 
-def test_after_a_death_what_is_held_lands_while_the_steps_go_on(repository: Repository) -> None:
+def test_after_a_death_what_is_held_lands_while_the_steps_continue(repository: Repository) -> None:
     repository.plan(GATED)
     with repository.started("run") as run:
         (repository.outside / "begun").read_text()
@@ -399,9 +399,7 @@ def another() -> Iterator[int]:
         process.kill()
 
 
-def test_who_was_asked_and_runs_the_plan_no_more_is_not_waited_for(
-    repository: Repository, another: int
-) -> None:
+def test_a_coordinator_that_has_ended_is_not_waited_for(repository: Repository, another: int) -> None:
     """A process that has ended its run may live on."""
     repository.run()
     pretend(repository, another)
@@ -420,7 +418,7 @@ def test_who_was_asked_and_runs_the_plan_no_more_is_not_waited_for(
     assert (done.exit_code, told(repository, done.stdout)) == (0, ["d: landed on main (COMMIT)"])
 
 
-def test_where_it_cannot_be_told_what_somebody_works_at_nothing_is_done(repository: Repository) -> None:
+def test_nothing_is_done_while_another_process_holds_the_lock(repository: Repository) -> None:
     repository.run()
     lock = take_lock(repository.root / ".weft" / LOCK_FILE)
     assert lock is not None
@@ -439,7 +437,7 @@ def test_where_it_cannot_be_told_what_somebody_works_at_nothing_is_done(reposito
     assert repository.landed() == []
 
 
-def test_what_goes_wrong_is_told_as_it_is(repository: Repository) -> None:
+def test_what_goes_wrong_is_reported_as_it_is(repository: Repository) -> None:
     class Deaf(MergeObserver):
         def receive(self, events: Sequence[Recorded]) -> None:
             raise LookupError
@@ -485,7 +483,7 @@ def test_a_run_that_stays_for_a_question_lands_what_is_asked_for(repository: Rep
     assert sorted(repository.landed()) == ["Merge d", "Merge g"]
 
 
-def test_where_nobody_reads_what_was_begun_is_done(repository: Repository) -> None:
+def test_started_work_is_finished_without_a_reader(repository: Repository) -> None:
     repository.run()
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {WEFT} merge | true"],

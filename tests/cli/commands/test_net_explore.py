@@ -172,7 +172,7 @@ It took … s of CPU.
 """)
 
 
-def test_a_net_that_goes_on_for_ever_in_sentences() -> None:
+def test_a_net_that_continues_for_ever_in_sentences() -> None:
     assert said(explore(net_of("a > b\nb > a", {"a": 1}))) == snapshot("""\
 2 states, 2 edges: the whole state space.
 It cannot deadlock.

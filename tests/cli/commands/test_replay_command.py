@@ -91,7 +91,7 @@ def test_a_run_is_replayed_while_it_is_under_way(project: Project) -> None:
     assert project.weft("replay").exit_code == 0
 
 
-def test_a_field_that_was_changed_is_told(copied: Project) -> None:
+def test_a_field_that_was_changed_is_reported(copied: Project) -> None:
     number = end_of_bad_work(copied)
     changed = "outcome = 'done', data = json_set(data, '$.exit_code', 4)"
     tamper(copied, f"UPDATE events SET {changed} WHERE {BAD_WORK}")
@@ -102,7 +102,7 @@ def test_a_field_that_was_changed_is_told(copied: Project) -> None:
     ]
 
 
-def test_an_event_that_was_deleted_is_told(copied: Project) -> None:
+def test_an_event_that_was_deleted_is_reported(copied: Project) -> None:
     last = len(copied.events())
     tamper(copied, f"DELETE FROM events WHERE seq = {last}")
     assert difference(copied) == [
@@ -110,14 +110,14 @@ def test_an_event_that_was_deleted_is_told(copied: Project) -> None:
     ]
 
 
-def test_an_event_that_was_deleted_before_a_fact_is_told(copied: Project) -> None:
+def test_an_event_that_was_deleted_before_a_fact_is_reported(copied: Project) -> None:
     _, second = [seq for seq, one in enumerate(copied.events(), 1) if one.fact is not None][:2]
     tamper(copied, f"DELETE FROM events WHERE seq = {second - 1}")
     lacks = f"after event {second - 2} the journal lacks what follows from it: step_started of a:@workspace"
     assert difference(copied) == [lacks]
 
 
-def test_an_event_that_was_added_is_told(copied: Project) -> None:
+def test_an_event_that_was_added_is_reported(copied: Project) -> None:
     last = len(copied.events()) + 1
     values = "at, run, kind, 'a' AS subplan, step, attempt, 'completed', cost, tokens, data, NULL, NULL"
     tamper(copied, f"INSERT INTO events SELECT {last}, {values} FROM events WHERE kind = 'run_finished'")
@@ -126,7 +126,7 @@ def test_an_event_that_was_added_is_told(copied: Project) -> None:
     ]
 
 
-def test_another_thing_than_what_follows_is_told(copied: Project) -> None:
+def test_another_thing_than_what_follows_is_reported(copied: Project) -> None:
     number = end_of_bad_work(copied)
     tamper(copied, f"UPDATE events SET fact = json_set(fact, '$.firing', 4711) WHERE {BAD_WORK}")
     assert difference(copied) == [
@@ -134,7 +134,7 @@ def test_another_thing_than_what_follows_is_told(copied: Project) -> None:
     ]
 
 
-def test_something_that_cannot_have_happened_is_told(copied: Project) -> None:
+def test_something_that_cannot_have_happened_is_reported(copied: Project) -> None:
     number = end_of_bad_work(copied)
     started = '{"fact": "run_started", "at": 1, "run": "again"}'
     tamper(copied, f"UPDATE events SET fact = '{started}' WHERE {BAD_WORK}")
@@ -144,7 +144,7 @@ def test_something_that_cannot_have_happened_is_told(copied: Project) -> None:
     ]
 
 
-def test_a_fact_that_is_none_is_told(copied: Project) -> None:
+def test_a_fact_that_is_none_is_reported(copied: Project) -> None:
     tamper(copied, "UPDATE events SET fact = '{\"fact\": \"nonsense\"}' WHERE kind = 'run_started'")
     done = copied.weft("replay")
     assert done.exit_code == 1
@@ -152,7 +152,7 @@ def test_a_fact_that_is_none_is_told(copied: Project) -> None:
 
 
 @pytest.mark.parametrize("command", ["events", "replay", "answer"])
-def test_a_journal_that_is_none_is_told(project: Project, command: str) -> None:
+def test_a_journal_that_is_none_is_reported(project: Project, command: str) -> None:
     (project.root / ".weft").mkdir()
     project.journal.write_bytes(b"no database " * 100)
     done = project.weft(command)

@@ -30,7 +30,7 @@ def interrupted(run: "subprocess.Popen[str]") -> str:
 # --- stopping ---
 
 
-def test_once_ctrl_c_ends_what_runs_gracefully_and_it_can_go_on(project: Project) -> None:
+def test_once_ctrl_c_ends_what_runs_gracefully_and_it_can_continue(project: Project) -> None:
     project.plan("""
 subplans:
   - id: a
@@ -100,7 +100,7 @@ def test_a_termination_is_as_good_as_ctrl_c(project: Project) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
-def test_when_it_dies_its_steps_go_on_and_the_next_takes_over(
+def test_when_it_dies_its_steps_continue_and_the_next_takes_over(
     project: Project, number: signal.Signals
 ) -> None:
     run = project.plan(GATED).start("run")
@@ -124,7 +124,7 @@ def test_when_it_dies_its_steps_go_on_and_the_next_takes_over(
     assert project.marks() == ["a:first", "a:work", "b:work"]
 
 
-def test_what_ended_while_nobody_was_there_is_not_done_again(project: Project) -> None:
+def test_steps_that_ended_without_a_coordinator_are_not_repeated(project: Project) -> None:
     run = project.plan(GATED).start("run")
     project.reached()
     run.kill()
@@ -151,7 +151,7 @@ def test_when_the_supervisor_dies_as_well_what_was_lost_is_done_again(project: P
     assert project.marks() == ["a:first", "a:work", "a:work", "b:work"]
 
 
-def test_garbage_in_files_beside_the_journal_stops_nobody(project: Project) -> None:
+def test_garbage_in_files_beside_the_journal_does_no_harm(project: Project) -> None:
     run = project.plan(GATED).start("run")
     project.reached()
     run.kill()
@@ -279,7 +279,7 @@ subplans:
 """
 
 
-def test_an_answer_that_was_given_while_nobody_ran_it_counts_when_it_goes_on(project: Project) -> None:
+def test_an_answer_without_a_coordinator_counts_when_the_run_continues(project: Project) -> None:
     assert project.plan(ASKS).process("run").returncode == 4
     given = project.process("answer", "release:sure", "yes")
     assert given.stderr == (

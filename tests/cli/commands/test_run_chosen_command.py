@@ -73,7 +73,9 @@ def test_a_plan_may_come_through_a_pipe(project: Project) -> None:
         (["other.yaml", "a"], "cannot read other.yaml: no such file or directory"),
     ],
 )  # fmt: skip
-def test_what_is_not_there_is_told_and_nothing_is_run(project: Project, words: list[str], said: str) -> None:
+def test_what_is_not_there_is_reported_and_nothing_is_run(
+    project: Project, words: list[str], said: str
+) -> None:
     done = project.plan(PLAN).weft("run", *words)
     assert (done.exit_code, done.stdout, done.stderr) == (2, "", f"error: {said}\n")
     assert not (project.root / ".weft").exists()
@@ -121,7 +123,7 @@ subplans:
     assert sorted(project.marks()) == ["a:work", "b:work", "b:work", "c:work"]
 
 
-def test_but_not_if_the_few_were_done_anew(project: Project) -> None:
+def test_but_not_if_the_few_were_done_again(project: Project) -> None:
     project.plan(
         "subplans: [{id: a, steps: [{id: work, run: MARK}]}, {id: b, steps: [{id: work, run: MARK}]}]"
     )
@@ -144,7 +146,7 @@ def test_what_is_completed_already_is_not_run(project: Project) -> None:
     assert (project.marks(), project.runs()) == (marks, [run])
 
 
-def test_what_was_stopped_goes_on_if_the_same_is_chosen(project: Project) -> None:
+def test_what_was_stopped_continues_if_the_same_is_chosen(project: Project) -> None:
     stopped(project.plan(GATED), "b")
     again = project.start("run", "b", "a")
     project.let_through()
@@ -184,7 +186,7 @@ def test_what_to_type_next_names_what_was_chosen(project: Project) -> None:
     assert project.told(done.stderr)[-1] == "           weft run weft.yaml a  resumes; completed work is kept"
 
 
-def test_who_answers_a_question_is_told_what_to_type(project: Project) -> None:
+def test_after_an_answer_the_next_command_is_shown(project: Project) -> None:
     project.plan("""
 subplans:
   - {id: a, steps: [{id: sure, action: ask, question: Really?}]}

@@ -44,7 +44,7 @@ subplans:
 # --- what it says, and how it ends ---
 
 
-def test_what_happens_is_told_in_lines_on_standard_error(project: Project) -> None:
+def test_what_happens_is_reported_in_lines_on_standard_error(project: Project) -> None:
     done = project.plan(TWO).process("run")
     assert (done.returncode, done.stdout) == (0, "")
     lines = [line for line in project.told(done.stderr) if "merge" not in line and "land" not in line]
@@ -67,7 +67,7 @@ def test_what_happens_is_told_in_lines_on_standard_error(project: Project) -> No
     assert (project.root / ".weft" / ".gitignore").read_text().endswith("*\n!config.yaml\n!schema.json\n")
 
 
-def test_quietly_only_what_went_wrong_is_told_and_the_end(project: Project) -> None:
+def test_quietly_only_what_went_wrong_is_reported_and_the_end(project: Project) -> None:
     done = project.plan(ONE_FAILS).weft("run", "-q")
     assert (done.exit_code, done.stdout) == (1, "")
     assert project.told(done.stderr) == [
@@ -104,7 +104,7 @@ def test_what_is_wrong_with_a_plan_is_data_for_a_program(project: Project) -> No
     assert done.stderr == ""
 
 
-def test_a_program_that_is_not_there_is_told_apart_from_work_that_failed(project: Project) -> None:
+def test_a_missing_program_is_distinguished_from_failed_work(project: Project) -> None:
     # With a PATH of its own the preflight does not judge it.
     project.plan("""
 infra_retries: 0
@@ -184,7 +184,7 @@ def test_without_a_terminal_it_ends_when_only_questions_are_left(project: Projec
     ]
 
 
-def test_told_to_wait_it_goes_on_with_the_answer(project: Project) -> None:
+def test_with_wait_it_continues_after_the_answer(project: Project) -> None:
     run = project.plan(ASKS).start("run", "--wait")
     assert run.stderr is not None
     asked = next(line for line in run.stderr if "asks" in line)
@@ -256,7 +256,7 @@ def test_a_file_where_the_directory_should_be_is_refused(project: Project) -> No
     assert (project.root / ".weft").read_text() == "mine"
 
 
-def test_a_directory_that_has_been_deleted_is_told(project: Project) -> None:
+def test_a_directory_that_has_been_deleted_is_reported(project: Project) -> None:
     gone = project.root / "gone"
     gone.mkdir()
     script = f"rmdir {gone}; exec {WEFT} run -"
@@ -289,7 +289,7 @@ def test_a_second_one_in_the_same_project_is_refused(project: Project) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["run"], ["run", "--json"], ["run", "-q"]])
-def test_it_goes_on_when_nobody_reads_any_more(project: Project, arguments: Sequence[str]) -> None:
+def test_it_continues_without_a_reader(project: Project, arguments: Sequence[str]) -> None:
     run = project.plan(GATED).start(*arguments)
     project.reached()
     assert run.stdout is not None

@@ -85,7 +85,7 @@ def test_lines_say_where_work_goes_and_the_end_what_waits_to_land(repository: Re
     ]
 
 
-def test_what_landed_is_told(repository: Repository) -> None:
+def test_what_landed_is_reported(repository: Repository) -> None:
     repository.plan(f"merge: {{mode: auto}}\n{READY}")
     done = weft(repository, "run")
     assert (done.exit_code, told(done.stderr)[-3:]) == (
@@ -145,7 +145,7 @@ def test_what_failed_counts_more_than_what_waits(repository: Repository) -> None
 # The question
 
 
-def test_whoever_agrees_sees_it_land(repository: Repository, terminals: list[Terminal]) -> None:
+def test_after_consent_the_result_lands(repository: Repository, terminals: list[Terminal]) -> None:
     terminal = on_terminal(terminals, repository, "run")
     assert terminal.sees("All 3 slices completed in")
     assert terminal.sees("To land    g (2 files), d (1 file)\n")
@@ -176,7 +176,7 @@ def test_results_are_verified_before_the_question_and_only_what_passes_is_offere
 
 
 @pytest.mark.parametrize("keys", [b"n\n", b"\n", CTRL_C, CTRL_D], ids=["no", "nothing", "Ctrl-C", "Ctrl-D"])
-def test_whoever_does_not_agree_is_told_what_to_type(
+def test_without_consent_the_command_is_shown(
     repository: Repository, terminals: list[Terminal], keys: bytes
 ) -> None:
     terminal = on_terminal(terminals, repository, "run")
@@ -197,7 +197,9 @@ def test_only_what_nothing_is_in_the_way_of_is_asked_for(
     assert repository.landed() == ["Merge d", "Merge f"]
 
 
-def test_what_turns_out_to_be_in_the_way_is_told(repository: Repository, terminals: list[Terminal]) -> None:
+def test_what_turns_out_to_be_in_the_way_is_reported(
+    repository: Repository, terminals: list[Terminal]
+) -> None:
     terminal = on_terminal(terminals, repository, "run")
     assert terminal.sees(QUESTION)
     (repository.root / "d").write_text("mine")
@@ -235,7 +237,7 @@ def test_what_landed_while_the_question_was_open_has_landed(
 @pytest.mark.parametrize(
     ("mode", "option"), [("manual", "--no-wait"), ("confirm", "--quiet"), ("confirm", "--json")]
 )
-def test_nobody_is_asked_who_does_not_want_to_be(
+def test_no_question_is_asked_if_none_is_wanted(
     repository: Repository, terminals: list[Terminal], mode: str, option: str
 ) -> None:
     repository.plan(f"merge: {{mode: {mode}}}\n{READY}")

@@ -77,7 +77,7 @@ def test_ctrl_c_reaches_the_run_and_not_its_steps(project: Project, terminals: l
     assert project.marks() == []
 
 
-def test_who_goes_on_after_a_death_is_told_what_went_on(project: Project, terminals: list[Terminal]) -> None:
+def test_a_resumed_run_reports_the_steps_that_continued(project: Project, terminals: list[Terminal]) -> None:
     terminal = Terminal.of(project.plan(GATED), "run")
     terminals.append(terminal)
     project.reached()

@@ -46,7 +46,7 @@ def test_a_time_as_one_says_it(seconds, text) -> None:
         (7_260, "about 2 h 1 min left"),
     ],
 )
-def test_the_time_that_is_left_is_not_told_more_exactly_than_it_is_known(seconds, text) -> None:
+def test_the_time_that_is_left_is_not_reported_more_exactly_than_it_is_known(seconds, text) -> None:
     assert time_left(seconds) == text
 
 

@@ -209,7 +209,7 @@ def test_the_step_of_the_whole_plan_has_the_name_of_the_plan() -> None:
     assert rows_of(story)[0] == snapshot("▶ notes  verify  0:00")
 
 
-def test_groups_that_ended_or_have_not_begun_take_one_line() -> None:
+def test_groups_that_ended_or_have_not_started_take_one_line() -> None:
     story = many(3, 4)
     story.begin("g0")
     for number in range(4):
@@ -332,7 +332,7 @@ def test_conflicts_that_are_coming_are_hinted_at() -> None:
     )
 
 
-def test_what_is_blocked_says_by_whom() -> None:
+def test_a_blocked_subplan_names_the_cause() -> None:
     story = notes()
     story.fail("cli", "blocked", cause="store", message="blocked by store")
     assert rows_of(story)[-1] == snapshot("✗ cli    blocked by store")
@@ -359,7 +359,7 @@ def test_costs_that_are_unknown_are_not_shown_as_nothing() -> None:
 """)
 
 
-def test_the_time_that_is_left_is_told_when_something_is_known_about_it() -> None:
+def test_the_time_that_is_left_is_reported_when_something_is_known_about_it() -> None:
     story = many(1, 10)
     story.begin("g0")
     for number in range(3):
@@ -379,7 +379,7 @@ def test_a_run_that_stops_says_how_to_hurry_it() -> None:
 # Little room
 
 
-def test_what_needs_somebody_failed_or_runs_comes_before_what_waits() -> None:
+def test_urgent_failed_and_running_rows_come_before_waiting_ones() -> None:
     story = many(1, 30)
     story.begin("g0")
     story.begin("g0/s27", "g0/s28", "g0/s29")
@@ -608,7 +608,7 @@ def test_after_each_change_the_terminal_shows_the_new_picture_and_nothing_else(p
     assert terminal.has_cursor
 
 
-def test_only_what_has_changed_is_written_and_the_last_line_in_case_somebody_typed_there() -> None:
+def test_only_changed_lines_are_written_and_always_the_last_one() -> None:
     terminal = SmallTerminal()
     screen = drawn_on(terminal)
     screen.draw(["one", "two", "three", "four"])

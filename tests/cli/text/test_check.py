@@ -89,7 +89,7 @@ def sized(report: CheckReport) -> CheckReport:
 # Whole texts.
 
 
-def test_a_small_plan_is_told_in_a_few_lines() -> None:
+def test_a_small_plan_is_reported_in_a_few_lines() -> None:
     assert lines(checked(NOTES)) == snapshot(
         [
             "Finish    Every run of this plan ends: each of its 4 subplans ends exactly once.",
@@ -177,7 +177,7 @@ subplans:
     )
 
 
-def test_a_large_plan_is_told_in_as_few_lines() -> None:
+def test_a_large_plan_is_reported_in_as_few_lines() -> None:
     slices = [
         {"id": f"s{n}", "files": ["src/**"], "depends_on": [f"s{n - 10}"] if n >= 10 else []}
         for n in range(300)
@@ -234,7 +234,7 @@ def test_a_plan_of_one_subplan() -> None:
     ]
 
 
-def test_a_plan_that_can_get_stuck_is_told_with_the_shortest_way_there_and_nothing_else() -> None:
+def test_a_plan_that_can_get_stuck_is_reported_with_the_shortest_way_there_and_nothing_else() -> None:
     shape = ShapeBuilder({})
     left, right = shape.place("left", carries=False), shape.place("right", carries=False)
     code = Act(Role.RUN, ActionKind.AGENT, "code", 1)
@@ -252,7 +252,7 @@ def test_a_plan_that_can_get_stuck_is_told_with_the_shortest_way_there_and_nothi
     ]
 
 
-def test_a_circle_is_told_as_who_waits_for_whom() -> None:
+def test_a_circle_is_shown_as_a_chain_of_waits() -> None:
     plan = compiled({"id": "a"}, {"id": "b"})
     plan.wiring.followers[1].append(2)
     plan.wiring.followers[2].append(1)
@@ -282,7 +282,7 @@ def test_a_long_trace_is_cut_in_the_middle() -> None:
     assert found[26:29] == ["    25. step 25", "  … 950 more …", "   976. step 976"]
 
 
-def test_what_could_not_be_decided_is_said_and_the_rest_is_told_all_the_same() -> None:
+def test_what_could_not_be_decided_is_said_and_the_rest_is_reported_all_the_same() -> None:
     proof = Proof(answer=Answer.UNKNOWN, why="a: unknown after 200,000 states")
     found = sized(check_report(compiled({"id": "a"}), proof))
     assert section("Finish", found) == [
@@ -444,7 +444,7 @@ def test_a_plan_without_agents_says_so() -> None:
     assert section("Cost", found, verbose=True) == ["No agent is called."]
 
 
-def test_unknown_spend_is_told_as_unknown() -> None:
+def test_unknown_spend_is_reported_as_unknown() -> None:
     found = report({"id": "a"}, {"id": "b"})
     assert found.spend == Spend(worst=None, unpriced=2, limited_by="")
     assert " ".join(map(str.strip, section("Cost", found))) == (
@@ -486,7 +486,7 @@ def test_verbose_says_what_keeps_a_serial_plan_serial() -> None:
 # What earlier runs spent
 
 
-def test_what_earlier_runs_leave_of_the_ceilings_is_told() -> None:
+def test_what_earlier_runs_leave_of_the_ceilings_is_reported() -> None:
     found = report({"id": "a"})
     earlier = EarlierRuns(
         total=EarlierSpending(cost=1_900_000, tokens=1_200, unknown=1),
@@ -526,7 +526,7 @@ def test_without_a_ceiling_there_is_nothing_to_reset() -> None:
 # Agents of built-in pipelines
 
 
-def test_agents_that_do_a_step_by_their_name_are_told() -> None:
+def test_agents_that_do_a_step_by_their_name_are_reported() -> None:
     agents = {name: {"use": "claude"} for name in ("coder", "tester", "judge")}
     found = report({"id": "a", "prompt": "x", "pipeline": "tdd"}, agent="coder", agents=agents)
     assert " ".join(section("Agents", found)).split("  ") == [
@@ -539,7 +539,7 @@ def test_agents_that_do_a_step_by_their_name_are_told() -> None:
     ]
 
 
-def test_of_pipelines_that_are_not_used_nothing_is_told() -> None:
+def test_unused_pipelines_are_not_reported() -> None:
     agents = {name: {"use": "claude"} for name in ("coder", "tester")}
     assert section("Agents", report({"id": "a", "prompt": "x"}, agent="coder", agents=agents)) == []
 
@@ -556,7 +556,7 @@ def slices_named(*names: str) -> list[dict[str, Any]]:
     return [{"id": name, "steps": [{"id": "w", "run": "true"}]} for name in names]
 
 
-def test_how_often_results_are_verified_before_they_land_is_told() -> None:
+def test_how_often_results_are_verified_before_they_land_is_reported() -> None:
     group = {"id": "g", "subplans": slices_named("a", "b")}
     assert verifies(group, *slices_named("c"), verify="make") == (
         "verify runs at most 2 times before landings while it passes, for 2 results: results that are ready "
@@ -573,13 +573,13 @@ def test_how_often_results_are_verified_before_they_land_is_told() -> None:
     assert verifies(*slices_named("a"), verify="make") == "The one result is verified before it lands."
 
 
-def test_programs_are_told_the_bounds_of_verifies_before_landings() -> None:
+def test_programs_get_the_bounds_of_verifies_before_landings() -> None:
     names = [f"s{number}" for number in range(5)]
     found = report(*slices_named(*names), verify="make", merge={"batch": 2}, isolation="worktree")
     assert found.to_json()["landing_verifies"] == {"results": 5, "batch": 2, "at_least": 3, "at_most": 5}
 
 
-def test_without_a_verify_or_a_landing_nothing_is_told_of_verifies() -> None:
+def test_without_a_verify_or_a_landing_no_verifies_are_reported() -> None:
     unverified = compiled(*slices_named("a", "b"), isolation="worktree")
     assert section("Verify", check_report(unverified, prove(unverified))) == []
     assert section("Verify", report(*slices_named("a"), isolation="dir", verify="make")) == []

@@ -53,7 +53,7 @@ def test_some_of_each_kind() -> None:
     )
 
 
-def test_what_is_complete_is_told_by_run() -> None:
+def test_what_is_complete_is_reported_by_run() -> None:
     done = {"store/model": "r1", "store/disk": "r2", "docs": "r2"}
     assert lines(PLAN, done=done) == snapshot(
         [

@@ -78,7 +78,7 @@ def test_it_is_no_failure_of_its_own() -> None:
     assert row.left_out.is_culprit
 
 
-def test_who_is_only_built_on_a_culprit_is_none() -> None:
+def test_a_subplan_based_on_a_culprit_is_no_culprit() -> None:
     row = ended().view.row("store/index")
     assert row.left_out is not None
     assert (row.left_out.is_culprit, row.left_out.group) == (False, "store")

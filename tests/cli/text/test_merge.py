@@ -10,7 +10,7 @@ def heard(teller: MergeObserver, step: str, outcome: str, **data: object) -> Non
     teller.receive([Recorded(seq=1, at=0.0, run="r1", event=event)])
 
 
-def test_what_failed_is_told_with_the_end_of_its_output() -> None:
+def test_what_failed_is_reported_with_the_end_of_its_output() -> None:
     said: list[str] = []
     teller = MergeObserver(said.append)
     heard(teller, "@merge", "failed", message="it may not", tail="one\ntwo\n")
@@ -19,7 +19,7 @@ def test_what_failed_is_told_with_the_end_of_its_output() -> None:
     assert teller.failed
 
 
-def test_what_is_tried_once_more_and_what_is_no_merge_is_not_told() -> None:
+def test_what_is_tried_once_more_and_what_is_no_merge_is_not_reported() -> None:
     said: list[str] = []
     teller = MergeObserver(said.append)
     for outcome in ("held", "lost", "infra", "stopped", "cancelled"):
@@ -28,7 +28,7 @@ def test_what_is_tried_once_more_and_what_is_no_merge_is_not_told() -> None:
     assert (said, teller.failed, teller.merged) == ([], False, [])
 
 
-def test_where_there_was_nothing_to_bring_that_is_told() -> None:
+def test_where_there_was_nothing_to_bring_that_is_reported() -> None:
     said: list[str] = []
     teller = MergeObserver(said.append)
     heard(teller, "@merge", "done")
@@ -37,7 +37,7 @@ def test_where_there_was_nothing_to_bring_that_is_told() -> None:
     assert [(one.subplan, one.branch, one.commit) for one in teller.merged] == [("cli", None, None)] * 2
 
 
-def test_if_nobody_reads_any_more_it_goes_on() -> None:
+def test_without_a_reader_it_continues() -> None:
     said: list[str] = []
 
     def say(line: str) -> None:

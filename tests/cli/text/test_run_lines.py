@@ -35,7 +35,7 @@ def line(story: Story, event: AnyEvent, *, quiet: bool = False) -> str:
     return "".join(lines).removeprefix("12:03:04 ")
 
 
-def test_a_line_says_when_who_and_what() -> None:
+def test_a_line_has_the_time_the_subplan_and_the_event() -> None:
     story = notes()
     event = story.step("store/model", "code", attempt=2)
     assert lines_of(event, story.at, story.view, zone=UTC) == [
@@ -86,7 +86,7 @@ def test_going_on_says_what_had_run_meanwhile() -> None:
     ]
 
 
-def test_budgets_are_told() -> None:
+def test_budgets_are_reported() -> None:
     story = notes()
     alert = story.tell("budget", outcome="alert", ceiling=20_000_000, percent=75)
     reached = story.tell("budget", "store", outcome="reached", ceiling=5_000_000, percent=100)
@@ -96,13 +96,13 @@ def test_budgets_are_told() -> None:
     ]
 
 
-def test_budgets_of_tokens_are_told_as_such() -> None:
+def test_budgets_of_tokens_are_reported_as_such() -> None:
     story = notes()
     alert = story.tell("budget", outcome="alert", unit="tokens", ceiling=5_000_000, percent=90)
     assert line(story, alert) == "notes  90 % of the budget of 5,000,000 tokens is spent"
 
 
-def test_a_usage_limit_is_told_with_the_time_of_its_end() -> None:
+def test_a_usage_limit_is_reported_with_the_time_of_its_end() -> None:
     story = notes()
     one = story.tell("limited", "cli", "code", firing=1, agents=["coder"], until=story.at + 3600)
     two = story.tell("limited", "cli", "code", firing=1, agents=["coder", "tester"], until=story.at + 60)
@@ -163,7 +163,7 @@ def test_a_step_may_end_in_other_ways() -> None:
     )
 
 
-def test_a_workspace_is_told_only_if_it_cannot_be_made() -> None:
+def test_a_workspace_is_reported_only_if_it_cannot_be_made() -> None:
     story = notes()
     assert not line(story, story.step("cli", "@workspace"))
     assert not line(story, story.end("cli", "@workspace"))
@@ -227,7 +227,7 @@ def test_a_merge_says_where_it_brought_something_and_else_nothing() -> None:
     ]
 
 
-def test_a_conflict_that_an_agent_resolves_is_told_in_one_line() -> None:
+def test_a_conflict_that_an_agent_resolves_is_reported_in_one_line() -> None:
     story = notes()
     story.step("cli", "@merge")
     why = {"message": "many\nlines", "conflict": True, "files": ["f.txt", "g.txt"]}
@@ -236,7 +236,7 @@ def test_a_conflict_that_an_agent_resolves_is_told_in_one_line() -> None:
     assert line(story, story.step("cli", "@resolve")) == "cli  resolve started"
 
 
-def test_what_is_held_is_told_in_one_line() -> None:
+def test_what_is_held_is_reported_in_one_line() -> None:
     story = notes()
     assert line(story, held(story, "cli", "@merge", **CONFLICT)) == (
         "cli  merge is held: cannot be merged into weft/notes/_plan: 4 files in conflict: "
@@ -247,7 +247,7 @@ def test_what_is_held_is_told_in_one_line() -> None:
     )
 
 
-def test_what_only_waits_to_land_is_told_in_a_few_words() -> None:
+def test_what_only_waits_to_land_is_reported_in_a_few_words() -> None:
     story = notes()
     found = [
         held(story, "store", "@land", message="store is ready; type: weft merge store", asks=True),
@@ -256,7 +256,7 @@ def test_what_only_waits_to_land_is_told_in_a_few_words() -> None:
     assert [line(story, event) for event in found] == ["store  waits to land", "cli  lands after store"]
 
 
-def test_a_conflict_that_is_coming_is_told_and_so_is_that_it_is_over() -> None:
+def test_a_conflict_that_is_coming_is_reported_and_so_is_that_it_is_over() -> None:
     story = notes()
     story.begin("store/disk", "cli")
     coming = story.tell("conflict_ahead", "cli", outcome="ahead", other="store/disk", files=["f.txt"])
@@ -269,7 +269,7 @@ def test_a_conflict_that_is_coming_is_told_and_so_is_that_it_is_over() -> None:
     assert not line(story, over), "now it is for the merge of the other to say"
 
 
-def test_of_what_is_in_conflict_already_no_further_conflict_is_told() -> None:
+def test_of_what_is_in_conflict_already_no_further_conflict_is_reported() -> None:
     story = notes()
     story.begin("store/disk", "cli")
     held(story, "cli", "@merge", **CONFLICT)
@@ -281,7 +281,7 @@ def test_of_what_is_in_conflict_already_no_further_conflict_is_told() -> None:
     assert [line(story, event) for event in told] == ["", ""]
 
 
-def test_quiet_means_also_what_somebody_has_to_help_with() -> None:
+def test_quiet_output_keeps_what_needs_a_person() -> None:
     story = notes()
     assert heard(
         story,
@@ -305,7 +305,7 @@ def test_a_step_that_is_skipped_says_why(outcome, data, why) -> None:
     )
 
 
-def test_a_step_that_is_being_ended_says_because_of_whom() -> None:
+def test_a_step_that_is_being_ended_names_the_cause() -> None:
     story = notes()
     causes = ("store", "")
     events = [
@@ -323,7 +323,7 @@ def test_a_question_comes_with_what_to_type() -> None:
     assert line(story, event) == "cli  gate asks: Go on?  Answer with: weft answer cli:gate yes (or no)"
 
 
-def test_an_answer_is_told_with_its_text() -> None:
+def test_an_answer_is_reported_with_its_text() -> None:
     story = notes()
     answers = [("yes", ""), ("no", "too risky")]
     events = [story.tell("answered", "cli", "gate", outcome=outcome, text=text) for outcome, text in answers]
@@ -333,7 +333,7 @@ def test_an_answer_is_told_with_its_text() -> None:
     ]
 
 
-def test_what_says_nothing_to_a_person_is_not_told() -> None:
+def test_what_says_nothing_to_a_person_is_not_reported() -> None:
     story = notes()
     assert not line(story, story.tell("woke"))
 
@@ -360,7 +360,7 @@ def test_quiet_means_failures_and_questions_only() -> None:
     ]
 
 
-def test_an_agent_that_changed_nothing_is_told_when_it_is_done() -> None:
+def test_an_agent_that_changed_nothing_is_reported_when_it_is_done() -> None:
     story = notes()
     story.step("store/model", "code", agent="coder")
     told = [line(story, story.end("store/model", "code", changed=changed)) for changed in (False, True)]
@@ -405,7 +405,7 @@ def test_why_a_slice_failed_is_said_once() -> None:
     assert line(story, state, quiet=True) == "cli  failed in step check: exit code 1 (pytest -q)"
 
 
-def test_what_is_blocked_says_by_whom_and_not_that_it_failed() -> None:
+def test_a_blocked_subplan_names_the_cause_and_not_a_failure() -> None:
     story = notes()
     assert line(story, story.fail("cli", "blocked", cause="store")) == "cli  blocked by store"
 
@@ -422,7 +422,7 @@ def test_a_result_file_that_cannot_be_read_is_noted() -> None:
     assert f"Noted      cli: step code: {message}" in summary
 
 
-def test_changes_outside_of_worktrees_are_told_without_blame_also_to_a_quiet_reader() -> None:
+def test_changes_outside_of_worktrees_are_reported_without_blame_also_to_a_quiet_reader() -> None:
     story = notes()
     steps = ["cli:code", "store/disk:code", "store/model:code", "x:code"]
     event = story.tell(

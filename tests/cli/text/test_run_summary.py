@@ -25,7 +25,7 @@ def fails(story: Story, path: str, tail: str = "", **more) -> None:
     story.fail(path, "exhausted", **more)
 
 
-def test_a_run_that_completed_is_told_in_a_few_lines() -> None:
+def test_a_run_that_completed_is_reported_in_a_few_lines() -> None:
     story = notes()
     for path in ("store/model", "store/disk", "cli"):
         story.run(path, seconds=61, cost=400_000)
@@ -38,7 +38,7 @@ Results    .weft/runs/r1/result\
 """)
 
 
-def test_one_slice_is_told_as_one() -> None:
+def test_one_slice_is_reported_as_one() -> None:
     story = Story(*slices("only"))
     story.start()
     story.run("only")
@@ -67,7 +67,7 @@ def test_what_an_earlier_run_did_is_counted_apart() -> None:
     )
 
 
-def test_a_failure_is_told_with_the_end_of_its_output_and_what_to_type() -> None:
+def test_a_failure_is_reported_with_the_end_of_its_output_and_what_to_type() -> None:
     story = notes()
     fails(story, "store/model", tail="E   \x1b[31massert 1 == 2\x1b[0m\n\n1 failed in 0.1 s\n")
     story.fail("store/disk", "blocked", cause="store/model", message="blocked by store/model")
@@ -88,7 +88,7 @@ Next       weft logs store/model  shows all output of its steps
 """)
 
 
-def test_long_output_is_told_from_its_end_and_long_lines_from_their_beginning() -> None:
+def test_long_output_is_reported_from_its_end_and_long_lines_from_their_beginning() -> None:
     story = notes()
     fails(story, "cli", tail="\n".join(f"line {number} " + "x" * 1_000 for number in range(100)))
     tail = [line for line in summary(story).splitlines() if "| " in line]
@@ -112,7 +112,7 @@ def test_what_never_started_has_no_logs_to_look_at() -> None:
     )
 
 
-def test_the_verify_of_the_whole_plan_is_told_by_the_plan_s_name_and_has_no_logs_of_its_own() -> None:
+def test_the_verify_of_the_whole_plan_is_reported_by_the_plan_s_name_and_has_no_logs_of_its_own() -> None:
     story = Story(*slices("a"), verify="make")
     story.start()
     story.run("a")
@@ -128,7 +128,7 @@ Next       weft run  resumes; completed work is kept\
 """)
 
 
-def test_of_many_failures_the_first_are_told_and_the_rest_is_counted() -> None:
+def test_of_many_failures_the_first_are_reported_and_the_rest_is_counted() -> None:
     names = [f"s{number:02}" for number in range(FAILURES + 5)]
     story = Story(*slices(*names))
     story.start()
@@ -140,7 +140,7 @@ def test_of_many_failures_the_first_are_told_and_the_rest_is_counted() -> None:
     )
 
 
-def test_what_is_blocked_or_cancelled_is_grouped_by_whom() -> None:
+def test_blocked_and_cancelled_subplans_are_grouped_by_cause() -> None:
     names = [f"s{number}" for number in range(9)]
     story = Story(*slices(*names))
     story.start()
@@ -187,7 +187,7 @@ Next       weft answer store/model:gate yes  or no
 """)
 
 
-def test_of_many_questions_the_first_are_told_and_the_rest_is_counted() -> None:
+def test_of_many_questions_the_first_are_reported_and_the_rest_is_counted() -> None:
     names = [f"s{number:02}" for number in range(12)]
     story = Story(*slices(*names))
     story.start()
@@ -200,7 +200,7 @@ def test_of_many_questions_the_first_are_told_and_the_rest_is_counted() -> None:
     )
 
 
-def test_a_run_that_was_stopped_says_how_it_goes_on() -> None:
+def test_a_run_that_was_stopped_says_how_it_continues() -> None:
     story = notes()
     story.run("store/model")
     story.begin("store/disk")
@@ -284,7 +284,7 @@ Next       weft merge  lands the 2 results on main\
     assert summary(story, has_next=False).splitlines()[-1] == snapshot("To land    store, cli")
 
 
-def test_one_result_that_waits_to_land_is_told_as_one() -> None:
+def test_one_result_that_waits_to_land_is_reported_as_one() -> None:
     story = Story(*slices("only"))
     story.start()
     story.run("only", cost=0)
@@ -298,7 +298,7 @@ Next       weft merge  lands the result\
 """)
 
 
-def test_what_is_in_the_way_is_told_and_what_failed_has_its_logs() -> None:
+def test_what_is_in_the_way_is_reported_and_what_failed_has_its_logs() -> None:
     story = Story(*slices("a", "b", "c", "d"))
     story.start()
     for path in "ab":
@@ -318,7 +318,7 @@ Next       weft merge a b  tries to land again
 """)
 
 
-def test_of_many_conflicts_the_first_are_told_and_long_messages_are_cut() -> None:
+def test_of_many_conflicts_the_first_are_reported_and_long_messages_are_cut() -> None:
     names = [f"s{number}" for number in range(7)]
     story = Story(*slices(*names))
     story.start()
@@ -366,7 +366,7 @@ Next       weft merge  lands the 12 results\
 """)
 
 
-def test_costs_that_are_partly_unknown_are_told_so() -> None:
+def test_costs_that_are_partly_unknown_are_reported_as_such() -> None:
     story = notes()
     story.run("store/model", cost=1_250_000)
     story.run("store/disk")
@@ -417,7 +417,7 @@ def test_changes_outside_of_worktrees_are_listed() -> None:
     assert "Outside    changed in the worktree of other while only:code ran: x" in summary(story)
 
 
-def test_what_is_not_pushed_is_told_with_the_reason_and_the_command() -> None:
+def test_what_is_not_pushed_is_reported_with_the_reason_and_the_command() -> None:
     story = Story(*slices("only"))
     story.start()
     story.begin("only")

@@ -47,11 +47,11 @@ def shown(one: Overview, *, everything: bool = False) -> list[str]:
     return list(lines(one, 100.0, PLAIN, everything=everything))
 
 
-def test_the_head_says_who_runs_it_and_how_far_it_is() -> None:
+def test_the_head_names_the_process_and_the_progress() -> None:
     assert shown(view()) == ["tried  running  run r1  (process 7)", "1 running, 3 pending"]
 
 
-def test_a_run_that_nobody_runs_says_so_and_what_to_type() -> None:
+def test_a_run_without_coordinator_says_so_and_what_to_type() -> None:
     dead = view(coordinator=CoordinatorProcess(7, False, 1.0))
     assert shown(dead)[0] == "tried  running  run r1  (not running)"
     assert shown(dead)[-1] == "weft start              resumes it"
@@ -62,7 +62,7 @@ def test_a_run_that_nobody_runs_says_so_and_what_to_type() -> None:
     assert shown(over)[0] == "tried  completed  run r1"
 
 
-def test_costs_are_told_with_what_is_unknown() -> None:
+def test_costs_are_reported_with_what_is_unknown() -> None:
     one = view(cost=1_250_000, unknown=2, tokens=12_345, counts={})
     assert shown(one)[1] == "no slices  $1.25, 2 unknown  12,345 tokens"
     bounded = view(cost=1_250_000, reserved=400_000, ceiling=20.0, tokens=7, token_ceiling="5M", counts={})
@@ -90,7 +90,7 @@ def test_a_slice_is_a_line_with_its_step_time_and_cost() -> None:
     assert shown(view(row(step="code", since=-3_700.0)))[3] == "* a  running  code  1:03:20"
 
 
-def test_what_needs_somebody_says_what() -> None:
+def test_work_that_needs_a_person_says_why() -> None:
     rows = (
         row("a", question="Sure?"),
         row("b", "completed", landing="conflict", conflict=("x", "y")),
@@ -258,7 +258,7 @@ def test_a_project_may_be_a_worktree_itself_or_no_repository(tmp_path: Path) -> 
     assert worktrees_of(tmp_path) == {}
 
 
-def test_agents_that_changed_nothing_are_told_for_people_and_for_programs() -> None:
+def test_agents_that_changed_nothing_are_reported_for_people_and_for_programs() -> None:
     one = view(row(idle=("code",)), row("b", message="exit code 1", state="failed", idle=("code", "more")))
     assert shown(one)[-2].endswith("code changed nothing")
     assert shown(one)[-1].endswith("exit code 1; code, more changed nothing")
@@ -270,7 +270,7 @@ def test_agents_that_changed_nothing_are_told_for_people_and_for_programs() -> N
 # What needs attention beside the subplans
 
 
-def test_usage_limits_are_told_with_their_end() -> None:
+def test_usage_limits_are_reported_with_their_end() -> None:
     limit = UsageLimit(agents=("claude",), until=100.0 + 25 * 60)
     until = datetime.fromtimestamp(limit.until, UTC).astimezone().strftime("%H:%M")
     assert shown(view(limits=[limit]))[-3:] == [
@@ -280,7 +280,7 @@ def test_usage_limits_are_told_with_their_end() -> None:
     ]
 
 
-def test_a_failed_verify_is_told_with_its_command_the_end_of_its_output_and_what_to_type() -> None:
+def test_a_failed_verify_is_reported_with_its_command_the_end_of_its_output_and_what_to_type() -> None:
     verify = FailedVerify(subplan="", command="make check", message="exit code 2", tail="one\n\ntwo")
     assert shown(view(verifies=[verify]))[3:] == [
         "verify of tried failed: exit code 2 (make check)",
@@ -304,7 +304,7 @@ def test_changes_outside_of_worktrees_are_warnings() -> None:
     }  # fmt: skip
 
 
-def test_conflicts_ahead_are_told_with_the_files() -> None:
+def test_conflicts_ahead_are_reported_with_the_files() -> None:
     pair = ConflictAhead(subplan="a", other="b", files=("x.py", "y.py"))
     assert shown(view(ahead=[pair]))[-1] == "conflict ahead: a is going to conflict with b: x.py, y.py"
 
@@ -339,7 +339,7 @@ def test_an_older_run_suggests_nothing_that_would_be_about_the_last_one() -> Non
     assert [suggestion.command for suggestion in next_commands(run)] == ["weft logs a --run r1"]
 
 
-def test_programs_are_told_the_same() -> None:
+def test_programs_get_the_same_data() -> None:
     one = view(
         row(rejected=Rejection(step="look", attempt=2, reason="too low"), tokens=7),
         limits=[UsageLimit(agents=("claude",), until=0.5)],
@@ -382,7 +382,7 @@ def test_the_place_of_a_result_in_the_landing_queue_is_shown() -> None:
     assert [one["landing_place"] for one in found["subplans"]] == [one.landing_place for one in rows]
 
 
-def test_a_verify_that_keeps_a_result_from_landing_is_told_once_with_what_to_type() -> None:
+def test_a_verify_that_keeps_a_result_from_landing_is_reported_once_with_what_to_type() -> None:
     failed = FailedVerify(
         subplan="",
         command="make check",
@@ -405,7 +405,7 @@ def test_a_verify_that_keeps_a_result_from_landing_is_told_once_with_what_to_typ
     ]
 
 
-def test_a_verify_of_the_landing_queue_that_failed_while_a_culprit_is_sought_is_told() -> None:
+def test_a_failed_verify_is_reported_during_the_search_for_a_culprit() -> None:
     failed = FailedVerify(
         subplan="", command="make", message="exit code 2", tail="", entries=("a", "b"), step="@land"
     )

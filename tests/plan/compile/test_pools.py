@@ -95,7 +95,7 @@ def only(arcs: Arcs, places: set[int]) -> dict[int, int]:
 
 @settings(max_examples=40)
 @given(plan_texts(SMALL))
-def test_a_slot_is_taken_only_by_who_holds_none_and_nothing_is_waited_for_but_from_a_slice_of_its_own(text):
+def test_a_slot_is_taken_only_by_a_slice_that_holds_none(text):
     for shape in compiled(text).shapes:
         for act, inputs in zip(shape.acts, shape.net.inputs, strict=True):
             takes = only(inputs, {SLOT})

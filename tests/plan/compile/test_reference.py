@@ -189,7 +189,7 @@ def test_an_agent_that_crashes_does_not_wait_again_for_what_has_ended():
     assert prove(compiled_plan).answer is Answer.PROVED
 
 
-def test_of_overlapping_loops_the_later_one_starts_the_earlier_one_anew():
+def test_of_overlapping_loops_the_later_one_starts_the_earlier_one_again():
     compiled_plan = slice_of(run("a"), run("b"), run("c", **back("a", 1)), run("d", **back("b", 2)))
     # Three times through the loop of `d`, each with one more from `c`, which goes back as far as `a`.
     assert runs_in_net(compiled_plan) == {"a": 4, "b": 6, "c": 6, "d": 3}

@@ -84,7 +84,7 @@ def test_slices_with_and_without_it_stand_in_one_plan_that_is_proved_to_end() ->
     assert compiled_plan.pools == {"agent:coder": 2}
 
 
-def test_a_run_of_it_can_be_told_in_words() -> None:
+def test_a_run_of_it_can_be_reported_in_words() -> None:
     shape = shape_of(run("x"), **RESOLVES)
     trace = ["merge.start", "merge.conflict", "resolve.start", "resolve.failed", "merge again.start"]
     assert list(in_words(shape, "a", trace)) == [

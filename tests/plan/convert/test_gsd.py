@@ -345,7 +345,7 @@ def test_other_preferences_are_reported_with_their_lines():
 @pytest.mark.parametrize(
     "text", ["parallel: {enabled: true}\n", "parallel: {enabled: false}\n", "parallel: {max_workers: 2}\n"]
 )
-def test_who_chose_how_many_run_at_once_is_reported_nothing_about_it(text):
+def test_a_chosen_parallelism_is_not_noted(text):
     files = {**roadmap("- [ ] **S01: One**"), "preferences.md": f"---\n{text}---\n"}
     assert not [note for note in notes(files) if "at the same time" in note]
 

@@ -38,7 +38,7 @@ def commands(text: str) -> list[tuple[str, Any]]:
     ]
 
 
-def test_settings_and_agents_that_are_only_named_need_nobody_s_approval() -> None:
+def test_settings_and_agents_that_are_only_named_need_no_approval() -> None:
     assert commands(HARMLESS) == []
 
 

@@ -16,7 +16,7 @@ def loaded(notify: str, *configs: str) -> tuple[Notify, ...]:
     return load_plan(f"{PLAN}{notify}", configs=read).notify
 
 
-def test_one_or_several_may_be_told_each_of_what_it_wants_to_know() -> None:
+def test_each_of_several_receivers_gets_its_own_events() -> None:
     assert loaded("notify: {desktop: true}") == (Notify(on=EVENTS, desktop=True),)
     assert loaded("notify: [{on: [gate], run: a b}, {run: [a, b], webhook: 'https://x.org/y?z'}]") == (
         Notify(on=("gate",), run="a b"),
@@ -24,7 +24,7 @@ def test_one_or_several_may_be_told_each_of_what_it_wants_to_know() -> None:
     )
 
 
-def test_the_nearest_that_says_something_counts_also_if_it_is_nobody() -> None:
+def test_the_nearest_setting_counts_even_if_it_names_no_receiver() -> None:
     project, user = "notify: {run: project}", "notify: {run: user}"
     assert loaded("", "max_parallel: 2", user) == (Notify(on=EVENTS, run="user"),)
     assert loaded("", project, user) == (Notify(on=EVENTS, run="project"),)
@@ -75,7 +75,7 @@ def test_these_are_urls(url: str) -> None:
     assert loaded(f"notify: {{webhook: '{url}'}}")[0].webhook == url
 
 
-def test_a_plan_is_shown_with_who_is_reported_and_where_that_is_said() -> None:
+def test_a_plan_is_shown_with_its_receivers_and_their_origin() -> None:
     config = read_config("max_parallel: 2\nnotify: {on: [gate], run: [a, b c]}", "config.yaml", "user")
     shown = show_plan(load_plan(PLAN, configs=[config]))
     assert '# config.yaml:2\nnotify:\n  - "on": [gate]\n    desktop: false\n    run: [a, b c]\n' in shown

@@ -27,7 +27,7 @@ def warnings(
         {"budget": 4, "reserve": 3},
     ],
 )
-def test_what_fits_is_not_told(settings: dict[str, Any]) -> None:
+def test_what_fits_is_not_reported(settings: dict[str, Any]) -> None:
     assert warnings(**settings) == []
 
 

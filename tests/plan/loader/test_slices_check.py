@@ -398,7 +398,7 @@ def test_an_agent_that_resolves_conflicts_must_be_there_even_if_no_step_has_one(
     assert problems(with_subplans(COMMAND, top=f"{RESOLVES}{AGENT}")) == []
 
 
-def test_where_there_are_no_branches_nobody_is_needed_to_resolve_conflicts() -> None:
+def test_without_branches_no_agent_is_needed_for_conflicts() -> None:
     assert problems(with_subplans(COMMAND, top=f"{RESOLVES}isolation: dir\n")) == []
 
 

@@ -117,7 +117,7 @@ def test_of_two_that_say_the_same_the_more_exact_one_counts() -> None:
     assert values(environment) == {"budget": 2_000_000, "budget.tokens": 1000}
 
 
-def test_whoever_says_something_about_a_sandbox_wants_one_unless_told_otherwise() -> None:
+def test_any_sandbox_key_turns_the_sandbox_on_unless_it_says_otherwise() -> None:
     environment = {"WEFT_SANDBOX_NETWORK": "false", "WEFT_SANDBOX_WRITE": "[/x]"}
     assert values(environment)["sandbox.use"] == "bwrap"
     assert values(environment | {"WEFT_SANDBOX_USE": "none"})["sandbox.use"] == "none"

@@ -92,7 +92,7 @@ def test_what_the_cursor_has_waited_for_sends_no_signal(steps: list[Step]) -> No
 
 
 @given(step_lists())
-def test_who_waits_for_a_signal_is_heard_of_by_its_sender(steps: list[Step]) -> None:
+def test_a_sender_knows_the_steps_that_wait_for_its_signal(steps: list[Step]) -> None:
     result = flow(steps)
     sent_signals = {(earlier, later) for later, sent in enumerate(result.signals) for earlier in sent}
     assert sent_signals == {

@@ -278,7 +278,7 @@ def test_a_slot_that_is_kept_is_refuted() -> None:
 # The graph of waiting.
 
 
-def test_a_cycle_in_the_waiting_is_refuted_and_told_as_who_waits_for_whom() -> None:
+def test_a_cycle_of_waits_is_refuted_and_shown_as_a_chain() -> None:
     def circle(plan: CompiledPlan) -> None:  # rows: g is 1, a is 2, b is 3, c is 4
         plan.wiring.followers[2].append(3)
         plan.wiring.followers[3].append(2)
@@ -289,7 +289,7 @@ def test_a_cycle_in_the_waiting_is_refuted_and_told_as_who_waits_for_whom() -> N
     assert proof.trace == ("g/a waits for g/b", "g/b waits for g/a")
 
 
-def test_what_only_waits_behind_a_cycle_is_not_told_to_be_in_it() -> None:
+def test_what_only_waits_behind_a_cycle_is_not_reported_as_part_of_it() -> None:
     def circle(plan: CompiledPlan) -> None:
         plan.wiring.followers[3].append(3)
 

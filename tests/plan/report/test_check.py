@@ -270,7 +270,7 @@ def test_a_group_that_is_parallel_within_a_serial_plan_is_not_held_up() -> None:
     assert report(inner, a_slice("c"), policy="serial").together.agents == 3
 
 
-def test_pools_are_reported_with_who_claims_them() -> None:
+def test_pools_are_reported_with_the_steps_that_claim_them() -> None:
     fan = [a_slice(f"s{n}", pipeline="fan") for n in range(3)]
     result = report(*fan, a_slice("x"), pools={"db": 1, "spare": {"values": ["a", "b"]}})
     expected = {(use.name, use.of_agent, use.size, use.steps, use.slices) for use in result.pools}

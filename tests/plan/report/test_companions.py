@@ -47,13 +47,13 @@ def test_the_first_file_is_one_of_the_first_subplan() -> None:
     assert result.files == (FilePair("tests/model.py", "src/model.py", 7),)
 
 
-def test_those_of_which_one_waits_for_the_other_are_not_told() -> None:
+def test_those_of_which_one_waits_for_the_other_are_not_reported() -> None:
     ordered = (owner("a", "src"), owner("b", "tests", depends_on=["a"]), {"id": "c"})
     assert pairs(*ordered, history=[MODEL]) == []
 
 
 @pytest.mark.parametrize("limits", [{"max_parallel": 1}, {"policy": "serial"}])
-def test_those_that_take_turns_are_not_told(limits: dict[str, Any]) -> None:
+def test_those_that_take_turns_are_not_reported(limits: dict[str, Any]) -> None:
     assert pairs(owner("a", "src"), owner("b", "tests"), history=[MODEL], **limits) == []
 
 
@@ -67,7 +67,7 @@ def test_a_group_is_no_companion_of_what_is_in_it_but_of_others() -> None:
     assert pairs(group, owner("b", "tests/**/*.py"), history=[MODEL]) == [("g", "b")]
 
 
-def test_what_nobody_owns_is_not_told() -> None:
+def test_files_without_an_owner_are_not_reported() -> None:
     assert pairs(owner("a", "src"), owner("b", "docs"), history=[MODEL]) == []
     assert pairs(owner("a", "src", "tests"), owner("b", "docs"), history=[MODEL]) == []
 
