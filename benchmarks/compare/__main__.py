@@ -15,6 +15,7 @@ from benchmarks.compare import (
     clones,
     endurance,
     firing,
+    forecasts,
     landing,
     looking,
     plan_files,
@@ -58,6 +59,8 @@ COMPARISONS: Mapping[str, Comparison] = {
     "clones": clones.beside_worktrees,
     "landing": landing.landing,
     "foresight": landing.foresight,
+    "forecast-speed": forecasts.speed,
+    "forecast-accuracy": forecasts.accuracy,
 }
 
 

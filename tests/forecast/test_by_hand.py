@@ -160,7 +160,7 @@ def test_nights_on_which_all_is_dearer_meet_the_ceiling() -> None:
     history = History(kinds=steady().kinds)
     rehearsed = rehearsal(*slices, isolation="dir", budget=6, max_parallel=1, history=history)
     summary = summarize(rehearsed, play_all(rehearsed, range(400)))
-    # The fourth call needs $2 of reserve after three: the price of a call is above $4/3 in P(z > ln(4/3)/0.2) = 7.5 %.
+    # The fourth call needs $2 after three: too much if a call costs more than $4/3, which is one night in 13.
     assert summary.ceiling.low <= 0.075 <= summary.ceiling.high
 
 

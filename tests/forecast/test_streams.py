@@ -62,7 +62,7 @@ def test_a_name_that_is_no_text_has_a_key() -> None:
 
 
 def test_another_process_draws_the_same_numbers() -> None:
-    code = "from weft.forecast.streams import *; l = Luck(7, 3); print(l.uniform(key_of('a', 'b'), 2), l.normal(5))"
+    code = "from weft.forecast.streams import *;l = Luck(7, 3);print(l.uniform(key_of('a', 'b'), 2), l.normal(5))"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     luck = Luck(7, 3)
     assert other.split() == [str(luck.uniform(key_of("a", "b"), 2)), str(luck.normal(5))]

@@ -1,5 +1,6 @@
 """The world of a replication: how long an execution takes, and how it ends."""
 
+from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
@@ -86,7 +87,7 @@ def test_the_length_of_a_usage_limit_says_nothing_about_the_next() -> None:
     waits = {
         is_limited: [
             end.until
-            for end, following in zip(several, several[1:], strict=False)
+            for end, following in pairwise(several)
             if end.until is not None and (following.how is StepOutcome.LIMITED) is is_limited
         ]
         for is_limited in (True, False)

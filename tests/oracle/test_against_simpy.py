@@ -1,4 +1,4 @@
-"""Makespans of forecasts against those of SimPy, which knows nothing of nets: slots, pools and orders as it sees them.
+"""Makespans of forecasts against those of SimPy, which knows nothing of nets.
 
 The judge has its own idea of a plan: slices that claim slots, steps that claim a pool, and one rule for what is
 served first, the longest path behind a slice and then the order of the plan. The random plans stay where that is

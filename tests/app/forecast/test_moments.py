@@ -36,7 +36,7 @@ def test_times_and_durations(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "soon", "25:00", "7:60", "90", "-8h", "0m", "8 hours", "7.30"])
 def test_what_is_neither_is_refused_with_what_is_allowed(text: str) -> None:
-    with pytest.raises(InputError, match="such as 07:00 .* or a duration such as 8h"):
+    with pytest.raises(InputError, match=r"such as 07:00 .* or a duration such as 8h"):
         seconds_until(text, NOW)
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 import select
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -222,7 +221,7 @@ def test_a_ceiling_that_reservations_keep_is_3_too(project: Project) -> None:
 
 
 @pytest.fixture
-def ran(project: Project) -> Iterator[Project]:
+def ran(project: Project) -> Project:
     """A project in which a plan with an agent has run twice; its agent reports what it costs."""
     text = PRICED.replace("OUTSIDE", str(project.outside)).replace(", estimate: {minutes: 1, cost: 2}", "")
     project.plan(text)
@@ -232,7 +231,7 @@ def ran(project: Project) -> Iterator[Project]:
     for _ in range(2):
         done = project.weft("run", "--fresh")
         assert done.exit_code == 0, done.output
-    yield project
+    return project
 
 
 def test_real_runs_tell_durations_and_costs(ran: Project) -> None:
