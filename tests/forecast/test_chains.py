@@ -13,7 +13,7 @@ def last(ends: dict[str, float], *subplans: Data, **head: Any) -> tuple[str, ...
     """The chain that ends last if the slices end at these times."""
     compiled = compile_plan(plan(*subplans, **head))
     outline = compiled.plan.outline
-    rows = {path: row for row, path in enumerate(outline.paths)}
+    rows: dict[str, int] = {path: row for row, path in enumerate(outline.paths)}
     return Chains(outline, compiled.after).last({rows[path]: at for path, at in ends.items()})
 
 

@@ -3,8 +3,10 @@
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 from math import sqrt
+from random import Random
 from statistics import NormalDist, fmean, stdev
 
 import pytest
@@ -43,7 +45,10 @@ def test_every_number_lies_between_0_and_1_and_has_a_quantile(
 
 @pytest.mark.parametrize("draw", [0, 1, 2**64 - 1, 2**63])
 def test_not_even_the_extreme_draws_give_0_or_1(draw: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "_mix", lambda _value: draw)
+    def mix(_value: int) -> int:
+        return draw
+
+    monkeypatch.setattr(streams, "_mix", mix)
     luck = Luck(1, 1)
     assert 0.0 < luck.uniform(1) < 1.0
     assert abs(luck.normal(1)) < 9.0
@@ -70,7 +75,7 @@ def test_another_process_draws_the_same_numbers() -> None:
 
 @given(draws=st.lists(st.tuples(_NUMBERS, st.integers(0, 100)), min_size=1, max_size=20), order=st.randoms())
 def test_numbers_do_not_depend_on_the_order_in_which_they_are_drawn(
-    draws: list[tuple[int, int]], order
+    draws: list[tuple[int, int]], order: Random
 ) -> None:
     shuffled = list(draws)
     order.shuffle(shuffled)
@@ -80,7 +85,7 @@ def test_numbers_do_not_depend_on_the_order_in_which_they_are_drawn(
     assert forwards == backwards
 
 
-SERIES = {
+SERIES: dict[str, Callable[[int], float]] = {
     "replications": lambda number: Luck(SEED, number).uniform(key_of("a", "b")),
     "seeds": lambda number: Luck(number, 0).uniform(key_of("a", "b")),
     "draws of a stream": lambda number: Luck(SEED, 0).uniform(key_of("a", "b"), number),
@@ -91,7 +96,7 @@ SERIES = {
 
 
 @pytest.mark.parametrize("series", SERIES.values(), ids=SERIES)
-def test_numbers_are_spread_evenly_alone_and_in_pairs_of_neighbours(series) -> None:
+def test_numbers_are_spread_evenly_alone_and_in_pairs_of_neighbours(series: Callable[[int], float]) -> None:
     numbers = [series(number) for number in range(_DRAWS)]
     cells = 100
     single: Counter[object] = Counter(int(number * cells) for number in numbers)
@@ -104,7 +109,7 @@ def test_numbers_are_spread_evenly_alone_and_in_pairs_of_neighbours(series) -> N
 
 
 @pytest.mark.parametrize("series", SERIES.values(), ids=SERIES)
-def test_neighbours_are_not_correlated(series) -> None:
+def test_neighbours_are_not_correlated(series: Callable[[int], float]) -> None:
     numbers = [series(number) - 0.5 for number in range(_DRAWS)]
     for lag in (1, 2, 7):
         products = [first * second for first, second in zip(numbers, numbers[lag:], strict=False)]

@@ -138,7 +138,7 @@ def test_steps_with_the_estimate_of_their_slice_share_its_luck() -> None:
     bare = {"agent": "coder", "prompt": "do"}
     slice_ = leaf("a", {"id": "x", **bare}, {"id": "y", **bare}, estimate={"minutes": "10..40"})
     estimates = Estimates(plan(slice_, isolation="dir"), STEADY)
-    seconds = []
+    seconds: list[float] = []
     for number in range(500):
         each = World(WorldSettings(estimates=estimates), number)
         first, second = (each.ends(launch(step), 0.0).seconds for step in ("x", "y"))

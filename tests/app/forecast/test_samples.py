@@ -122,8 +122,8 @@ def test_the_wait_of_a_landing_is_not_its_duration() -> None:
 
 def test_costs_are_known_free_or_unknown() -> None:
     run = Run()
-    for cost, more in ((1_000_000, {}), (0, {}), (None, {}), (500_000, {"cost_at_least": True})):
-        run.step("a", "code", 60.0, agent="coder", cost=cost, **more)
+    for cost, at_least in ((1_000_000, False), (0, False), (None, False), (500_000, True)):
+        run.step("a", "code", 60.0, agent="coder", cost=cost, cost_at_least=at_least)
     run.step("a", "x", 5.0)
     sample = history(run).agents["coder"]
     assert (sample.cost.count, sample.free, sample.unpriced) == (1, 1, 2)

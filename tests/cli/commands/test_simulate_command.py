@@ -253,6 +253,11 @@ def test_a_plan_that_is_complete_has_nothing_left(ran: Project) -> None:
     assert lines(ran)["Finish"] == "everything is done already"
 
 
+def test_a_run_that_was_killed_at_once_is_forecast_from_its_start(ran: Project) -> None:
+    ran.die_before_anything_happens()
+    assert data(ran)["runs"] == 20
+
+
 def test_another_plan_of_the_project_knows_the_agent(ran: Project) -> None:
     text = (ran.root / "weft.yaml").read_text().replace("plan: tried", "plan: other")
     (ran.root / "other.yaml").write_text(text)
