@@ -14,11 +14,11 @@ from weft.engine.messages.facts import Answered, AnyFact, Ended, MergeAsked, Ste
 from weft.engine.messages.orders import AnyOrder, Halt, Launch, Order, Ordered, WakeAt
 from weft.engine.messages.step_refs import ExecutionKey
 from weft.forecast.world import World
+from weft.terms import FINISHED
 
 _LAST = 1 << 60
 _TERMINATED = 15
 """SIGTERM, by which an execution ends that was ordered to."""
-_OVER = frozenset({"completed", "failed", "stopped"})
 
 
 class PoolUse(Struct):
@@ -78,7 +78,7 @@ class VirtualRun:
         """Applies the first fact and everything that follows from it, until the run is over."""
         self._apply(first)
         engine = self._engine
-        while self._queue and engine.state not in _OVER:
+        while self._queue and engine.state not in FINISHED:
             at, _, _, fact = heappop(self._queue)
             if isinstance(fact, Ended):
                 if self._ends.get(fact.key) is not fact:
