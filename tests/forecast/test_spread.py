@@ -92,8 +92,9 @@ def test_a_sample_has_the_mean_and_the_variance_of_the_logarithms(values: list[f
 def test_no_observation_is_an_empty_sample_and_one_has_an_assumed_spread() -> None:
     assert log_sample([]) == LogSample()
     single = log_sample([120.0])
-    assert single == LogSample(1, log(120.0), 0.09)
-    assert astuple(single.shrunk(None)) == pytest.approx((120.0, 0.3 * sqrt(2)))
+    assert single == LogSample(1, log(120.0), 0.04)
+    # The mean of the distribution is the observation.
+    assert astuple(single.shrunk(None)) == pytest.approx((120.0 * exp(-0.02), 0.2))
 
 
 def test_an_observation_of_nothing_is_very_short() -> None:

@@ -57,15 +57,19 @@ class LogSample(Struct, frozen=True):
         The group counts as `_WEIGHT` observations.
         """
         if towards is None or not towards.count:
-            return Spread(exp(self.mean), self._sigma(self.variance))
+            if self.count == 1:
+                # Its variance is assumed. The observation is then the mean, not the median: otherwise the assumption
+                # would make every step longer.
+                return Spread(exp(self.mean - self.variance / 2), sqrt(self.variance))
+            return self._spread(self.mean, self.variance)
         share = self.count / (self.count + _WEIGHT)
         mean = share * self.mean + (1.0 - share) * towards.mean
         variance = share * self.variance + (1.0 - share) * towards.variance
-        return Spread(exp(mean), self._sigma(variance))
+        return self._spread(mean, variance)
 
-    def _sigma(self, variance: float) -> float:
+    def _spread(self, mean: float, variance: float) -> Spread:
         # A mean of few observations is itself uncertain.
-        return sqrt(variance * (1.0 + 1.0 / max(self.count, 1)))
+        return Spread(exp(mean), sqrt(variance * (1.0 + 1.0 / max(self.count, 1))))
 
 
 _WEIGHT = 2.0
@@ -81,5 +85,5 @@ def log_sample(values: Sequence[float]) -> LogSample:
     return LogSample(len(logs), mean, variance)
 
 
-_ALONE = 0.09
-"""The variance that is assumed for a single observation: a standard deviation of 30 %."""
+_ALONE = 0.04
+"""The variance that is assumed for a single observation: a standard deviation of 20 %."""

@@ -87,6 +87,8 @@ class Tally(Struct, kw_only=True):
     makespan: SliceTally = field(default_factory=SliceTally)
     bounds: list[float] = field(default_factory=list[float])
     """The lower bound of each replication."""
+    is_interrupted: bool = False
+    """Whether a person ended the replications early."""
 
     @property
     def runs(self) -> int:

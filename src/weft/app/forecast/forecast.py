@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -109,18 +109,21 @@ def forecast(
         tally = _play(rehearsal, request, progress)
         summary = summarize(rehearsal, tally)
         pace = tally.runs / max(time.monotonic() - began, 1e-3)
-        compare = _Comparison(request, tally, pace, progress)
-        reports = compare.widths(rehearsal) if request.compares else []
+        advice = _Advice()
+        if request.compares and not tally.is_interrupted:
+            # After Ctrl-C, what is known so far is the answer.
+            with suppress(KeyboardInterrupt):
+                advice = _Comparison(request, tally, pace, progress).advice(rehearsal, summary)
         return PlanForecast(
             plan=plan.id,
             summary=summary,
             by=request.by,
             in_time=None if request.by is None else share_before(tally, request.by),
             ceiling=_ceiling(plan, start),
-            widths=reports,
+            widths=advice.widths,
             width=rehearsal.sizes["slots"],
-            enough=enough(rehearsal, reports, compare.play) if len(reports) > 1 else None,
-            savings=savings(rehearsal, summary, compare.play) if request.compares else [],
+            enough=advice.enough,
+            savings=advice.savings,
             history=history,
             slices=sum(plan.outline.leaves) - _done(plan, start),
             done=_done(plan, start),
@@ -161,6 +164,14 @@ def _play(rehearsal: Rehearsal, request: ForecastRequest, progress: Progress) ->
     return play(rehearsal, runs, seconds=seconds, least=min(_LEAST, runs), progress=progress)
 
 
+class _Advice(Struct, frozen=True, kw_only=True):
+    """The results of comparisons; empty without any."""
+
+    widths: Sequence[WidthReport] = ()
+    enough: int | None = None
+    savings: Sequence[Saving] = ()
+
+
 class _Comparison:
     """Plays the same replications with other limits."""
 
@@ -175,17 +186,26 @@ class _Comparison:
         self._runs = max(min(runs, most, tally.runs), min(least, tally.runs))
         self._progress = progress
 
-    def widths(self, rehearsal: Rehearsal) -> list[WidthReport]:
-        return widths(rehearsal, {*self._sizes, rehearsal.sizes["slots"]}, self.play)
+    def advice(self, rehearsal: Rehearsal, summary: ForecastSummary) -> _Advice:
+        reports = widths(rehearsal, {*self._sizes, rehearsal.sizes["slots"]}, self._play)
+        return _Advice(
+            widths=reports,
+            enough=enough(rehearsal, reports, self._play) if len(reports) > 1 else None,
+            savings=savings(rehearsal, summary, self._play),
+        )
 
-    def play(self, rehearsal: Rehearsal) -> Tally:
-        return play(
+    def _play(self, rehearsal: Rehearsal) -> Tally:
+        """Returns the tally of all replications; raises `KeyboardInterrupt` if a person ended them."""
+        tally = play(
             rehearsal,
             self._runs,
             least=self._runs,
             watches_pools=False,
             progress=self._progress,
         )
+        if tally.is_interrupted:
+            raise KeyboardInterrupt
+        return tally
 
 
 def named_change(rehearsal: Rehearsal, name: str, size: int) -> Change:

@@ -49,7 +49,7 @@ def play(
 ) -> Tally:
     """Returns the tally of the replications 0 to `runs` - 1, or of fewer if that takes longer than `seconds`.
 
-    At least `least` replications are played. Ctrl-C ends the replications; the tally then has those that are done.
+    At least `least` replications are played. Ctrl-C ends them; the tally then has those that are done, and says so.
     """
     deadline = Deadline(seconds)
     tally = Tally()
@@ -69,6 +69,7 @@ def play(
     except KeyboardInterrupt:
         if not tally.runs:
             raise
+        tally.is_interrupted = True
     finally:
         for worker in workers:
             worker.end()
@@ -93,6 +94,7 @@ def _play_here(  # noqa: PLR0913 - as `play`
     except KeyboardInterrupt:
         if not tally.runs:
             raise
+        tally.is_interrupted = True
 
 
 def _start(
