@@ -58,8 +58,8 @@ class LogSample(Struct, frozen=True):
         """
         if towards is None or not towards.count:
             if self.count == 1:
-                # Its variance is assumed. The observation is then the mean, not the median: otherwise the assumption
-                # would make every step longer.
+                # Its variance is assumed. The observation is then the mean, not the median: otherwise the
+                # assumption would make every step longer.
                 return Spread(exp(self.mean - self.variance / 2), sqrt(self.variance))
             return self._spread(self.mean, self.variance)
         share = self.count / (self.count + _WEIGHT)

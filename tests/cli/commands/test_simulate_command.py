@@ -250,7 +250,7 @@ def test_a_plan_that_is_complete_has_nothing_left(ran: Project) -> None:
     answer = data(ran)
     assert answer["makespan_s"]["p50"] == 0
     assert answer["slices"] == {"left": 0, "done": 2}
-    assert lines(ran)["Finish"] == "everything is done already"
+    assert lines(ran)["Finish"] == "every slice is done; for a forecast of the whole plan, add --fresh"
 
 
 def test_a_run_that_was_killed_at_once_is_forecast_from_its_start(ran: Project) -> None:

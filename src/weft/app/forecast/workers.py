@@ -49,7 +49,7 @@ def play(
 ) -> Tally:
     """Returns the tally of the replications 0 to `runs` - 1, or of fewer if that takes longer than `seconds`.
 
-    At least `least` replications are played. Ctrl-C ends them; the tally then has those that are done, and says so.
+    At least `least` replications are played. Ctrl-C ends them; the tally then has those that are done.
     """
     deadline = Deadline(seconds)
     tally = Tally()

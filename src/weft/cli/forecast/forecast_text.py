@@ -30,7 +30,7 @@ def forecast_lines(forecast: PlanForecast, now: datetime, *, verbose: bool) -> I
     """Yields the forecast for people; `now` is in the user's time zone."""
     if not forecast.slices:
         yield from _section(
-            "Finish", ["every slice is done; for a forecast of the whole plan, type: --fresh"]
+            "Finish", ["every slice is done; for a forecast of the whole plan, add --fresh"]
         )
         return
     sections = (
