@@ -6,6 +6,7 @@ the whole rule: a slice that waits for a pool lends its slots to others, so slot
 plans; and fewer slices wait than make one impatient.
 """
 
+import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -21,6 +22,9 @@ from weft.forecast.replications import Rehearsal
 
 Claims = dict[str, int]
 _MINUTE = 60.0
+
+PLANS, RANDOM_PLANS = (40, 3) if os.environ.get("WEFT_EXAMPLES") == "gate" else (150, 8)
+"""Plans of each kind with fixed and with random durations; the gate, where time is short, tries fewer."""
 
 
 # Random plans
@@ -186,7 +190,7 @@ def fixed(minutes: float) -> float:
 
 
 @pytest.mark.parametrize("pools", [False, True], ids=["slots", "pools"])
-@pytest.mark.parametrize("number", range(150))
+@pytest.mark.parametrize("number", range(PLANS))
 def test_fixed_durations_give_the_same_makespan(number: int, pools: bool, first_seed: int) -> None:
     drawn = Drawer(first_seed + number, pools=pools)
     theirs = Judge(drawn.slices, drawn.sizes, fixed).makespan()
@@ -196,7 +200,7 @@ def test_fixed_durations_give_the_same_makespan(number: int, pools: bool, first_
 
 
 @pytest.mark.parametrize("pools", [False, True], ids=["slots", "pools"])
-@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("number", range(RANDOM_PLANS))
 def test_random_durations_have_the_same_distribution(number: int, pools: bool, first_seed: int) -> None:
     runs, spread = 300, 2.5
     drawn = Drawer(first_seed + number, pools=pools, spread=spread)
