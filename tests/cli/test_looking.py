@@ -48,6 +48,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "replay": (("replay",),),
     "schema": (("schema",),),
     "show": (("show",),),
+    "simulate": (("simulate", "--runs", "5"), ("simulate", "--backtest")),
     "status": (("status",), ("status", "--json")),
 }
 """How each of them is tried."""
