@@ -29,9 +29,7 @@ _PATHS = 1
 def forecast_lines(forecast: PlanForecast, now: datetime, *, verbose: bool) -> Iterator[str]:
     """Yields the forecast for people; `now` is in the user's time zone."""
     if not forecast.slices:
-        yield from _section(
-            "Finish", ["every slice is done; for a forecast of the whole plan, add --fresh"]
-        )
+        yield from _section("Finish", ["every slice is done; for a forecast of the whole plan, add --fresh"])
         return
     sections = (
         ("Finish", _finish(forecast, now)),
