@@ -88,7 +88,7 @@ def _finish(forecast: PlanForecast, now: datetime) -> Iterator[str]:
         sentence += f"; by {_moment(now, forecast.by)} in {_share(forecast.in_time.value)} of runs"
     yield sentence
     if forecast.done:
-        yield f"{count(forecast.done, 'slice')} of earlier runs are done; {count(forecast.slices, 'slice')} left"
+        yield f"{count(forecast.done, 'slice')} done by earlier runs, {count(forecast.slices, 'slice')} left"
     if summary.fails.value:
         yield f"{_share(summary.fails.value)} of runs do not complete everything"
 
