@@ -9,7 +9,7 @@ from msgspec import Struct
 _NORMAL = NormalDist()
 P90 = _NORMAL.inv_cdf(0.9)
 _LEAST = 1e-9
-"""The shortest time that is told from nothing."""
+"""The shortest time whose logarithm is taken."""
 
 
 class Spread(Struct, frozen=True):

@@ -50,15 +50,15 @@ def environ(machine: Programs) -> dict[str, str]:
 
 
 def asked(machine: Programs, hand: PlanAgents, *names: str, timeout: float = LONG) -> dict[str, AgentReply]:
-    told: list[str] = []
+    replies: list[str] = []
     found = probe(
         hand,
         hand.agents(names),
         environ(machine),
         timeout=timeout,
-        on_reply=lambda one: told.append(one.agent.name),
+        on_reply=lambda reply: replies.append(reply.agent.name),
     )
-    assert sorted(told) == sorted(names)
+    assert sorted(replies) == sorted(names)
     return {one.agent.name: one for one in found}
 
 
@@ -69,32 +69,32 @@ def test_each_gets_the_prompt_in_an_empty_directory_and_it_is_reported_what_beca
     out.mkdir()
     text = PLAN.replace("OUT", str(out)).replace("REPORT", REPORT.replace('"', '\\"'))
     hand = found(machine, text)
-    told = asked(machine, hand, "good", "bad", "limited", "wrong", "lost")
+    replies = asked(machine, hand, "good", "bad", "limited", "wrong", "lost")
     assert (out / "prompt").read_text() == PROMPT
     assert (out / "files").read_text() == "files\nprompt\n"
-    good = told["good"]
+    good = replies["good"]
     assert (good.has_answered, good.answer, good.tokens, good.cost) == (
         True,
         "files\nprompt\nm-9",
         1_100,
         2_000,
     )
-    assert (told["bad"].how, told["bad"].message) == (StepOutcome.FAILED, "exit code 3: no key")
-    limited = told["limited"]
+    assert (replies["bad"].how, replies["bad"].message) == (StepOutcome.FAILED, "exit code 3: no key")
+    limited = replies["limited"]
     assert (limited.how, limited.has_answered) == (StepOutcome.LIMITED, False)
     assert limited.until is not None
-    assert (told["wrong"].how, told["wrong"].message.partition(";")[0]) == (
+    assert (replies["wrong"].how, replies["wrong"].message.partition(";")[0]) == (
         None,
         "the agent `builtin` does not know '--fast'",
     )
-    assert told["lost"].how is StepOutcome.INFRA
-    assert told["lost"].message.endswith("to install it, type: npm install -g @openai/codex")
+    assert replies["lost"].how is StepOutcome.INFRA
+    assert replies["lost"].message.endswith("to install it, type: npm install -g @openai/codex")
 
 
 def test_an_agent_that_does_not_answer_in_time_is_ended(machine: Programs) -> None:
     hand = found(machine, PLAN.replace("use: codex", "use: command, command: [sleep, '3600']"))
-    told = asked(machine, hand, "lost", timeout=0.2)["lost"]
-    assert (told.how, told.message) == (StepOutcome.TIMEOUT, "there was no answer within 0.2 s")
+    reply = asked(machine, hand, "lost", timeout=0.2)["lost"]
+    assert (reply.how, reply.message) == (StepOutcome.TIMEOUT, "there was no answer within 0.2 s")
 
 
 def test_one_that_cannot_be_called_at_all_is_reported(machine: Programs) -> None:
@@ -120,8 +120,8 @@ def test_what_it_said_before_its_time_was_over_is_reported() -> None:
     fact = Ended(
         at=1.0, firing=0, execution=1, how=StepOutcome.TIMEOUT, errors="retrying\nHTTP 401\n", seconds=9.0
     )
-    told = reply_of(Agent(name="a", use="pi"), fact, 9.0)
-    assert told.message == "there was no answer within 9 s; it said: HTTP 401"
+    reply = reply_of(Agent(name="a", use="pi"), fact, 9.0)
+    assert reply.message == "there was no answer within 9 s; it said: HTTP 401"
 
 
 # --- whom to ask ---

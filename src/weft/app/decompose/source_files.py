@@ -122,20 +122,20 @@ def files_below(
     except OSError as error:
         raise failure(f"cannot read {folder}", error) from None
     is_repository = repository_around(place) is not None
-    found = _tracked_files(folder, environ) if is_repository else _files_without_git(folder, place)
-    found = structs.replace(found, paths=tuple(path for path in found.paths if not _is_of_weft(path)))
-    metadata = tuple(path for path in found.paths if _is_metadata(path))
+    files = _tracked_files(folder, environ) if is_repository else _files_without_git(folder, place)
+    files = structs.replace(files, paths=tuple(path for path in files.paths if not _is_of_weft(path)))
+    metadata = tuple(path for path in files.paths if _is_metadata(path))
     # If there is nothing but metadata, that is what the user wants to decompose.
-    if len(metadata) < len(found.paths):
-        sources = tuple(path for path in found.paths if not _is_metadata(path))
-        found = structs.replace(found, paths=sources, beside=(*found.beside, *metadata), metadata=metadata)
-    chosen = tuple(path for path in found.paths if is_meant(path, globs, exclude))
+    if len(metadata) < len(files.paths):
+        sources = tuple(path for path in files.paths if not _is_metadata(path))
+        files = structs.replace(files, paths=sources, beside=(*files.beside, *metadata), metadata=metadata)
+    chosen = tuple(path for path in files.paths if is_meant(path, globs, exclude))
     if chosen:
         meant = frozenset(chosen)
-        others = (path for path in found.paths if path not in meant)
-        return structs.replace(found, paths=chosen, beside=(*found.beside, *others))
-    if found.paths:
-        raise InputError(_no_file_is_meant(folder, globs, exclude, found))
+        others = (path for path in files.paths if path not in meant)
+        return structs.replace(files, paths=chosen, beside=(*files.beside, *others))
+    if files.paths:
+        raise InputError(_no_file_is_meant(folder, globs, exclude, files))
     raise InputError(
         f"git tracks no file in {folder}; to track files, type `git add`"
         if is_repository

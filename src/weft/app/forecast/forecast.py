@@ -60,7 +60,6 @@ class ForecastRequest(Struct, frozen=True, kw_only=True):
     """Sizes of pools, agents or `max_parallel`, by the names that people use."""
     is_fresh: bool = False
     """Whether the work of earlier runs is repeated."""
-    compares: bool = True
 
 
 class PlanForecast(Struct, frozen=True, kw_only=True):
@@ -72,10 +71,10 @@ class PlanForecast(Struct, frozen=True, kw_only=True):
     in_time: Interval | None
     """The share of runs that complete by then."""
     ceiling: int | None
-    """The ceiling on the cost of the whole plan, in micro-dollars, less what earlier runs have spent."""
+    """What earlier runs have left of the ceiling on the cost of the whole plan, in micro-dollars."""
+    has_spent: bool
+    """Whether earlier runs have spent anything of it."""
     widths: Sequence[WidthReport]
-    width: int
-    """The present `max_parallel`."""
     enough: int | None
     """The width beyond which more buys little."""
     savings: Sequence[Saving]
@@ -84,8 +83,6 @@ class PlanForecast(Struct, frozen=True, kw_only=True):
     """The slices that are left."""
     done: int
     """The slices that earlier runs have completed."""
-    seconds: float
-    """The time that the forecast took."""
 
 
 Progress = Callable[[int], None]
@@ -101,7 +98,7 @@ def forecast(
     """Returns the forecast of a plan."""
     began = time.monotonic()
     with without_gc():
-        plan, history, start = _known(request, environ)
+        plan, history, start = _inputs(request, environ)
         rehearsal = Rehearsal(plan, history, seed=request.seed, start=start)
         changes = [named_change(rehearsal, name, size) for name, size in request.changes]
         if changes:
@@ -110,7 +107,7 @@ def forecast(
         summary = summarize(rehearsal, tally)
         pace = tally.runs / max(time.monotonic() - began, 1e-3)
         advice = _Advice()
-        if request.compares and not tally.is_interrupted:
+        if not tally.is_interrupted:
             # After Ctrl-C, what is known so far is the answer.
             with suppress(KeyboardInterrupt):
                 advice = _Comparison(request, tally, pace, progress).advice(rehearsal, summary)
@@ -120,18 +117,17 @@ def forecast(
             by=request.by,
             in_time=None if request.by is None else share_before(tally, request.by),
             ceiling=_ceiling(plan, start),
+            has_spent=any(spending.cost for spending in start.earlier),
             widths=advice.widths,
-            width=rehearsal.sizes["slots"],
             enough=advice.enough,
             savings=advice.savings,
             history=history,
             slices=sum(plan.outline.leaves) - _done(plan, start),
             done=_done(plan, start),
-            seconds=time.monotonic() - began,
         )
 
 
-def _known(request: ForecastRequest, environ: Mapping[str, str]) -> tuple[Plan, History, Start]:
+def _inputs(request: ForecastRequest, environ: Mapping[str, str]) -> tuple[Plan, History, Start]:
     """Returns the plan, the history of the project, and the state of the plan in it."""
     if request.source is None:
         with open_book(request.directory, request.run, environ=environ) as recorded_run:
@@ -160,7 +156,7 @@ def _ceiling(plan: Plan, start: Start) -> int | None:
 
 def _play(rehearsal: Rehearsal, request: ForecastRequest, progress: Progress) -> Tally:
     runs = request.runs or RUNS
-    seconds = None if request.runs else PATIENCE * (_BASE if request.compares else 1.0)
+    seconds = None if request.runs else PATIENCE * _BASE
     return play(rehearsal, runs, seconds=seconds, least=min(_LEAST, runs), progress=progress)
 
 

@@ -29,10 +29,10 @@ class Outlook(Struct, frozen=True):
     """Micro-dollars from now on; zeros if nothing costs anything, or its price is unknown."""
 
 
-def outlook_of(recorded_run: RecordedRun, *, after: float = _AFTER) -> Outlook | None:
+def outlook_of(recorded_run: RecordedRun) -> Outlook | None:
     """Returns the outlook of a run; None if it is not under way, has just started, or is too large."""
     record = recorded_run.run
-    if recorded_run.state() != "running" or time.time() - record.created_at < after:
+    if recorded_run.state() != "running" or time.time() - record.created_at < _AFTER:
         return None
     plan = plan_of(recorded_run)
     if sum(plan.outline.leaves) > _SLICES:

@@ -140,18 +140,23 @@ def _add_cost(observations: _Observations, end: StepFinishedEvent) -> None:
         observations.free += 1
 
 
+def _log(seconds: float) -> float:
+    # Below a millisecond, times differ by chance alone.
+    return log(max(seconds, 1e-3))
+
+
 def _difference_of_runs(runs: Sequence[dict[StepKey, list[float]]]) -> float | None:
     """Returns how much whole runs differ; None if too few runs have enough steps in common."""
     logs: defaultdict[StepKey, list[float]] = defaultdict(list)
     for run in runs:
         for key, seconds in run.items():
-            logs[key] += [log(max(value, 1e-3)) for value in seconds]
+            logs[key] += map(_log, seconds)
     usual = {key: fmean(values) for key, values in logs.items() if len(values) >= _RUNS}
     effects: list[float] = []
     for run in runs:
-        known = [log(max(value, 1e-3)) - usual[key] for key in run if key in usual for value in run[key]]
-        if len(known) >= _RUNS:
-            effects.append(fmean(known))
+        differences = [_log(value) - usual[key] for key in run if key in usual for value in run[key]]
+        if len(differences) >= _RUNS:
+            effects.append(fmean(differences))
     return stdev(effects) if len(effects) >= _RUNS else None
 
 

@@ -113,7 +113,9 @@ def _cost(forecast: PlanForecast) -> Iterator[str]:
         stops = (
             f"stops the run in {_share(summary.ceiling.value)}" if summary.ceiling.value else "is not reached"
         )
-        sentence += f"; the ceiling of {dollars(forecast.ceiling)} {stops}"
+        amount = dollars(forecast.ceiling)
+        ceiling = f"the {amount} left of the ceiling" if forecast.has_spent else f"the ceiling of {amount}"
+        sentence += f"; {ceiling} {stops}"
     yield sentence
 
 
