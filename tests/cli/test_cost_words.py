@@ -3,9 +3,9 @@
 import pytest
 
 from app.run_stories import Story, slices
+from weft.app.views.wording.costs import cost_words
+from weft.app.views.wording.words import roughly
 from weft.cli.text.run_summary import summary_lines
-from weft.cli.wording.costs import cost_words
-from weft.cli.wording.words import roughly
 from weft.engine.messages.facts import EarlierSpending, RunStarted
 
 

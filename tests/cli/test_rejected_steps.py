@@ -12,10 +12,10 @@ from app.run_stories import Story, slices
 from cli.running import Project
 from store.books import sign
 from weft.app.views.rows import StepFailure
+from weft.app.views.wording.words import what_failed
+from weft.cli.cells import Style
 from weft.cli.live.screen import screen
 from weft.cli.text.run_summary import summary_lines
-from weft.cli.wording.cells import Style
-from weft.cli.wording.words import what_failed
 
 RULE = "on_result: step.look.result == 'no' (fail)"
 PLAN = """

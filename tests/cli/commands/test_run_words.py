@@ -1,8 +1,8 @@
 import pytest
 
 from weft.app.views.rows import RowView, StepFailure
-from weft.cli.wording.cells import clock
-from weft.cli.wording.words import (
+from weft.app.views.wording.words import (
+    clock,
     count,
     span,
     spent,

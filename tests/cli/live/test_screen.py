@@ -12,10 +12,10 @@ from inline_snapshot import snapshot
 
 from app.run_stories import Story, group, slices
 from cli.small_terminal import SmallTerminal
+from weft.cli.cells import Style, style_of
 from weft.cli.live.keyboard import no_echo
 from weft.cli.live.screen import Screen, screen, size_of
 from weft.cli.terminal import cells, strip_escapes
-from weft.cli.wording.cells import Style, style_of
 
 NO_COLOURS = Style(colours=False)
 ASCII = Style(colours=False, unicode=False)

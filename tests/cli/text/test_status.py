@@ -11,10 +11,10 @@ from weft.app.views.landing_places import VERIFY_FAILED
 from weft.app.views.push import PushState
 from weft.app.views.rows import Rejection
 from weft.app.views.signals import ConflictAhead, FailedVerify, OutsideWarning, UsageLimit
+from weft.cli.cells import Style
 from weft.cli.terminal import wrap_lines
 from weft.cli.text.status import MOST_ROWS, data, lines, worktrees_of
 from weft.cli.text.status_next import next_commands
-from weft.cli.wording.cells import Style
 from weft.engine.messages.facts import EarlierSpending
 
 PLAIN = Style(colours=False)

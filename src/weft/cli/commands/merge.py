@@ -39,8 +39,8 @@ def merge(*, names: tuple[str, ...], now: bool, lists: bool, run_id: str | None,
     from weft.app.control import holds
     from weft.app.record.journal import open_book
     from weft.app.run.merge import merge as try_again
+    from weft.app.views.wording.words import few
     from weft.cli.text.merge import MergeObserver, data, held_lines, paused_lines
-    from weft.cli.wording.words import few
 
     with open_book(directory(), run_id) as recorded_run:
         run, command = recorded_run.run.run, recorded_run.run_command()

@@ -34,9 +34,9 @@ def status(*, everything: bool, watch: bool, run_id: str | None, as_json: bool) 
     """
     from weft.app.inspect.overview import overview
     from weft.app.record.journal import open_book
+    from weft.cli.cells import Style, style_of
     from weft.cli.terminal import takes_colours, text_width, wrap_lines
     from weft.cli.text.status import data, lines, worktrees_of
-    from weft.cli.wording.cells import Style, style_of
 
     terminal = style_of(sys.stdout)
     style = terminal or Style(colours=takes_colours(sys.stdout))

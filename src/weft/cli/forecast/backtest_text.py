@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from weft.app.forecast.backtest import Backtest
+from weft.app.views.wording.words import span
 from weft.cli.terminal import Row
 from weft.cli.text.sections import count
-from weft.cli.wording.words import span
 from weft.plan.prices import dollars
 from weft.terms import MICRO
 

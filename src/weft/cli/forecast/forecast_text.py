@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 
 from weft.app.forecast.forecast import PlanForecast
 from weft.app.forecast.outlook import Outlook
+from weft.app.views.wording.words import span
 from weft.cli.terminal import Paragraph
 from weft.cli.text.sections import count, few
-from weft.cli.wording.words import span
 from weft.forecast.advice import Saving, WidthReport
 from weft.forecast.estimates import AGENT_MINUTES, COMMAND_SECONDS, StepEstimate
 from weft.forecast.quantiles import Interval

@@ -7,10 +7,10 @@ import click
 from weft.app.control.holds import held
 from weft.app.record.journal import open_book
 from weft.app.run.merge import changed_files, merge
+from weft.app.views.wording.words import NAMES, count
 from weft.cli.live.observers import Observer
 from weft.cli.output import note, note_lines
 from weft.cli.text.merge import MergeObserver, held_lines
-from weft.cli.wording.words import NAMES, count
 from weft.engine.messages.events import Recorded
 
 

@@ -7,10 +7,9 @@ from msgspec import Struct
 
 from weft.app.views.rows import LeftOut, RowView, RunningStep
 from weft.app.views.run_view import RunView, Tally
-from weft.cli.live.choice import VisibleRows
-from weft.cli.terminal import cells
-from weft.cli.wording.cells import Style, clock
-from weft.cli.wording.words import (
+from weft.app.views.wording.signs import SIGNS
+from weft.app.views.wording.words import (
+    clock,
     count,
     idle_words,
     span,
@@ -20,21 +19,15 @@ from weft.cli.wording.words import (
     why_held,
     why_not,
 )
+from weft.cli.cells import Style
+from weft.cli.live.choice import VisibleRows
+from weft.cli.terminal import cells
 from weft.engine.messages.events import StepEnd
 from weft.engine.messages.facts import ControlState
 from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT
 
-_SIGNS = {
-    "pending": ("·", ".", "dim"),
-    "running": ("▶", ">", "cyan"),
-    "completed": ("✓", "+", "green"),
-    "failed": ("✗", "x", "red"),
-    "asking": ("?", "?", "yellow"),
-    "held": ("!", "!", "yellow"),
-    "conflict": ("!", "!", "red"),
-}
 _GAP = "  "
 _LEAST_DETAIL = 10
 """Cells; a shorter detail would be useless."""
@@ -287,11 +280,10 @@ def _columns(lines: Sequence[TableLine], width: int, style: Style) -> Columns:
 
 
 def _paint_line(line: TableLine, name: str, columns: Columns, width: int, style: Style) -> str:
-    sign, plain_sign, colour = _SIGNS[line.sign]
+    sign = SIGNS[line.sign]
     name_width, *column_widths = columns
-    if line.sign == "failed" and line.style == "dim":
-        colour = "dim"
-    parts = [style.paint(sign if style.unicode else plain_sign, colour), " "]
+    colour = "dim" if line.sign == "failed" and line.style == "dim" else sign.colour
+    parts = [style.paint(sign.symbol if style.unicode else sign.ascii, colour), " "]
     parts.append(style.paint(style.fit(name, name_width), "bold" if line.is_group else ""))
     used = 2 + name_width
     fields = (line.step, line.time, line.cost)

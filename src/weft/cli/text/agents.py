@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from weft.agents.shared.text import last_line
 from weft.app.agents.overview import AgentStatus, PlanAgents, abilities, reported_spending
 from weft.app.agents.question import AgentReply
+from weft.app.views.wording.words import span
 from weft.cli.terminal import Row
-from weft.cli.wording.words import span
 from weft.plan.prices import dollars
 from weft.terms import MICRO
 

@@ -9,8 +9,8 @@ from msgspec import structs, to_builtins
 
 from weft.app.decompose.decompose import Proposal
 from weft.app.decompose.refinement import Refinement
+from weft.app.views.wording.words import count, span
 from weft.cli.output import ProgressLine
-from weft.cli.wording.words import count, span
 from weft.decompose.model import Part
 from weft.decompose.paths import folder_of
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from weft.app.views.rows import StepFailure
 from weft.app.views.run_view import RunView
-from weft.cli.wording.words import few
+from weft.app.views.wording.words import few
 from weft.workspaces.git.base.names import RefNames
 
 Tail = Callable[[StepFailure | None], Iterable[str]]

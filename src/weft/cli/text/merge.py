@@ -7,7 +7,7 @@ from msgspec import Struct, to_builtins
 from weft.app.run.session import RunSetup
 from weft.app.views.landing import move_of
 from weft.app.views.rows import HeldWork
-from weft.cli.wording.words import arrival, few
+from weft.app.views.wording.words import arrival, few
 from weft.engine.messages import events as kinds
 from weft.engine.messages.events import (
     AnyEvent,

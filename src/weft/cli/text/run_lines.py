@@ -9,10 +9,9 @@ from weft.app.views.push import push_state
 from weft.app.views.rows import BECAUSE_OF_OTHERS, HeldWork, RowView
 from weft.app.views.run_view import RunView
 from weft.app.views.signals import outside_warning
-from weft.cli.text.pause_state import PausedSubplans
-from weft.cli.wording.outside_changes import outside_words
-from weft.cli.wording.push import push_lines
-from weft.cli.wording.words import (
+from weft.app.views.wording.outside_changes import outside_words
+from weft.app.views.wording.pushes import push_lines
+from weft.app.views.wording.words import (
     ahead,
     answer_command,
     arrival,
@@ -25,6 +24,7 @@ from weft.cli.wording.words import (
     why_held,
     why_not,
 )
+from weft.cli.text.pause_state import PausedSubplans
 from weft.engine.messages import events as kinds
 from weft.engine.messages.events import AnyEvent, StepEnd, StepFinishedEvent, VerifyOutcome
 from weft.engine.messages.facts import ControlState

@@ -10,13 +10,9 @@ from itertools import chain, islice, repeat
 from weft.app.views.costs import costs_of
 from weft.app.views.rows import RowView, StepFailure
 from weft.app.views.run_view import RunView
-from weft.cli.terminal import Command, Row
-from weft.cli.text.landing import NOTHING, landing_sections, merge_commands, waiting_to_land
-from weft.cli.text.left_out import left_out_commands, left_out_lines, left_out_slices
-from weft.cli.wording.cells import Style
-from weft.cli.wording.costs import cost_words, token_words
-from weft.cli.wording.outside_changes import outside_lines
-from weft.cli.wording.words import (
+from weft.app.views.wording.costs import cost_words, token_words
+from weft.app.views.wording.outside_changes import outside_lines
+from weft.app.views.wording.words import (
     answer_command,
     count,
     few,
@@ -26,6 +22,10 @@ from weft.cli.wording.words import (
     what_failed,
     why_not,
 )
+from weft.cli.cells import Style
+from weft.cli.terminal import Command, Row
+from weft.cli.text.landing import NOTHING, landing_sections, merge_commands, waiting_to_land
+from weft.cli.text.left_out import left_out_commands, left_out_lines, left_out_slices
 from weft.engine.messages.internal_steps import is_internal
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT

@@ -11,12 +11,12 @@ from weft.app.project.suggestions import suggest
 from weft.app.views.landing_places import VERIFY_FAILED
 from weft.app.views.rows import BECAUSE_OF_OTHERS
 from weft.app.views.signals import FailedVerify
+from weft.app.views.wording.outside_changes import outside_lines
+from weft.app.views.wording.pushes import push_lines
+from weft.app.views.wording.words import ahead, clock, few, span
+from weft.cli.cells import Style
 from weft.cli.terminal import Command, Row, cells
 from weft.cli.text.status_next import next_commands
-from weft.cli.wording.cells import Style, clock
-from weft.cli.wording.outside_changes import outside_lines
-from weft.cli.wording.push import push_lines
-from weft.cli.wording.words import ahead, few, span
 from weft.engine.messages.internal_steps import InternalStep
 from weft.plan.prices import dollars
 from weft.safe_files import read_text

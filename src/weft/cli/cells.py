@@ -75,10 +75,3 @@ def _first_cells(text: str, width: int) -> str:
         return text[: max(0, width)]
     # Wide characters take two cells, so the number of characters that fit is known only by adding them up.
     return text[: sum(used <= width for used in accumulate(map(cells_of, text)))]
-
-
-def clock(seconds: float) -> str:
-    """Returns the time as a stopwatch shows it: 0:07, 12:40, 1:05:00."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

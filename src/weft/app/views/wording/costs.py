@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from weft.app.views.costs import Costs, costs_of
 from weft.app.views.run_view import RunView
-from weft.cli.wording.words import roughly, spent
+from weft.app.views.wording.words import roughly, spent
 from weft.plan.order.outline import ROOT
 from weft.plan.prices import dollars
 

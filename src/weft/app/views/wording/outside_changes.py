@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from weft.app.views.signals import OutsideWarning
-from weft.cli.wording.words import count
+from weft.app.views.wording.words import count
 
 MOST = 5
 """How many warnings are shown; the rest is only counted."""

@@ -24,6 +24,13 @@ def span(seconds: float) -> str:
     return " ".join(part for part in (large, small) if not part.startswith("0 ")) or small
 
 
+def clock(seconds: float) -> str:
+    """Returns the time as a stopwatch shows it: 0:07, 12:40, 1:05:00."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
 def time_left(seconds: float) -> str:
     # Rounded up to minutes: an estimate to the second would jump with each finished step.
     minutes = ceil(seconds / 60)

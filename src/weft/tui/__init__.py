@@ -1,0 +1,1 @@
+"""`weft top`: a run in the terminal, to look at and to steer."""
