@@ -127,18 +127,20 @@ class Estimates:
 
     def _agent_parts(self, row: int) -> Iterator[tuple[str, Step, int]]:
         """Yields the address of each step, the step, and the number of steps that share the slice's estimate."""
-        steps = list(self._nested(self._plan.pipeline_of(row).steps, ""))
+        steps = list(self._nested_steps(self._plan.pipeline_of(row).steps, ""))
         agents = sum(isinstance(step.body, AgentWork) for _, step in steps)
         processes = sum(isinstance(step.body, AgentWork | RunCommand | Verify) for _, step in steps)
         for address, step in steps:
             shares = isinstance(step.body, AgentWork) if agents else not isinstance(step.body, Nested)
             yield address, step, (agents or processes) if shares else 0
 
-    def _nested(self, steps: tuple[Step, ...], prefix: str) -> Iterator[tuple[str, Step]]:
+    def _nested_steps(self, steps: tuple[Step, ...], prefix: str) -> Iterator[tuple[str, Step]]:
         for step in steps:
             yield f"{prefix}{step.id}", step
             if isinstance(step.body, Nested):
-                yield from self._nested(self._plan.pipelines[step.body.pipeline].steps, f"{prefix}{step.id}.")
+                yield from self._nested_steps(
+                    self._plan.pipelines[step.body.pipeline].steps, f"{prefix}{step.id}."
+                )
 
     def _agent(self, row: int, step: Step) -> str | None:
         if not isinstance(step.body, AgentWork):

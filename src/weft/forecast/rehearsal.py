@@ -79,10 +79,10 @@ def with_pool(plan: Plan, name: str, size: int) -> Plan:
     kind, _, label = name.partition(":")
     if kind == "agent":
         return replace(plan, agents={**plan.agents, label: replace(plan.agents[label], pool=size)})
-    return replace(plan, pools={**plan.pools, label: _resized(plan.pools[label], size)})
+    return replace(plan, pools={**plan.pools, label: _resize(plan.pools[label], size)})
 
 
-def _resized(pool: Pool, size: int) -> Pool:
+def _resize(pool: Pool, size: int) -> Pool:
     if pool.values is None:
         return replace(pool, size=size)
     extra = tuple(f"{pool.name}-{number}" for number in range(len(pool.values), size))

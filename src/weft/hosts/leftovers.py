@@ -154,7 +154,7 @@ def _living(pid: int, started: int) -> Process | None:
 def find_step_processes(runs: Path, supervisors: Sequence[SupervisorRemains] = ()) -> list[StepProcess]:
     """Returns processes of all supervisors below `runs`, alive or dead, without our own ancestors."""
     ancestors = _ancestors()
-    by_key = {step.process.key: step for step in _marked(supervisors)}
+    by_key = {step.process.key: step for step in _marked_processes(supervisors)}
     by_key |= {step.process.key: step for step in _by_environment(os.path.realpath(runs))}
     return sorted(
         (step for step in by_key.values() if step.process.pid not in ancestors),
@@ -162,7 +162,7 @@ def find_step_processes(runs: Path, supervisors: Sequence[SupervisorRemains] = (
     )
 
 
-def _marked(supervisors: Sequence[SupervisorRemains]) -> Iterator[StepProcess]:
+def _marked_processes(supervisors: Sequence[SupervisorRemains]) -> Iterator[StepProcess]:
     """Yields marked processes of dead supervisors; a living one manages its own."""
     for supervisor in supervisors:
         if supervisor.process is None:
@@ -268,7 +268,7 @@ def _orphans(runs: Path, directory: Path) -> list[Process]:
 @contextmanager
 def _alone(directory: Path) -> Generator[None]:
     """Keeps a new supervisor from starting there, because it would end these processes itself."""
-    lock = _opened(directory / "lock")
+    lock = _open_lock(directory / "lock")
     try:
         if lock is not None:
             _take(lock, directory)
@@ -285,7 +285,7 @@ def _take(lock: int, directory: Path) -> None:
         raise WeftError(f"a live supervisor in {directory} manages its processes") from None
 
 
-def _opened(lock: Path) -> int | None:
+def _open_lock(lock: Path) -> int | None:
     """Returns the open lock file; None if its directory is gone, so that no supervisor can start there."""
     try:
         return open_file(lock, os.O_RDWR | os.O_CREAT)

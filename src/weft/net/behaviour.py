@@ -50,10 +50,10 @@ class _Judge:
             offending = min(self._certain(), default=None)
             if offending is None:
                 return Verdict(answer=Answer.UNKNOWN, why=f"unknown after {states}")
-            return self._refuted(offending)
+            return self._refutation(offending)
         offending = next(self._offending(), None)
         if offending is not None:
-            return self._refuted(offending)
+            return self._refutation(offending)
         if dead := [self._net.transition_ids[number] for number in self._engine.unfired()]:
             return Verdict(answer=Answer.REFUTED, why=f"{_describe_dead(dead)} in none of the {states}")
         why = f"each of the {states} can still end properly, and every transition is enabled in one of them"
@@ -104,7 +104,7 @@ class _Judge:
             rules.append(pack_rule(self._engine.layout, outputs, reverse_change))
         return rules
 
-    def _refuted(self, number: int) -> Verdict:
+    def _refutation(self, number: int) -> Verdict:
         tokens = self._engine.tokens(number)
         trace = trace_to(self._net, self._engine, number)
         replayed = replay(self._net, trace)

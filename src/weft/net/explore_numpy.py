@@ -67,7 +67,7 @@ class NumpyEngine:
 
     def step(self) -> None:
         start, stop = self.expanded, min(self.states, self.expanded + self._block)
-        enabled = self._enabled(start, stop)
+        enabled = self._enabled_transitions(start, stop)
         cells = np.flatnonzero(enabled)
         sources = cells >> self._row_bits
         sources += start
@@ -84,7 +84,7 @@ class NumpyEngine:
         self.edges += len(cells)
         self.expanded = stop
 
-    def _enabled(self, start: int, stop: int) -> NDArray[np.bool_]:
+    def _enabled_transitions(self, start: int, stop: int) -> NDArray[np.bool_]:
         guards = self.layout.guards
         guarded = [word[start:stop] | guard for word, guard in zip(self._words, guards, strict=True)]
         block = np.zeros((stop - start, 1 << self._row_bits), dtype=np.bool_)

@@ -51,12 +51,12 @@ def check_invariant(net: PlainNet, weights: Mapping[PlaceId, int]) -> Verdict:
     is_enabled = all(net.initial[place] >= weight for place, weight in net.inputs[transition])
     return Verdict(
         answer=Answer.REFUTED,
-        why=f"transition {name!r} changes the sum by {_signed(change)}",
+        why=f"transition {name!r} changes the sum by {_signed_number(change)}",
         trace=(name,) if is_enabled else (),
     )
 
 
-def _signed(number: int) -> str:
+def _signed_number(number: int) -> str:
     return f"{number:+,}".replace("-", "\N{MINUS SIGN}")
 
 
@@ -121,15 +121,15 @@ def p_invariants(net: PlainNet, *, limit: int = FARKAS_LIMIT) -> tuple[dict[Plac
     for transition, row in enumerate(incidence(net)):
         for place, change in row.items():
             changes[place][transition] = change
-    return _named(_farkas(changes, limit), net.place_ids)
+    return _name_rows(_farkas(changes, limit), net.place_ids)
 
 
 def t_invariants(net: PlainNet, *, limit: int = FARKAS_LIMIT) -> tuple[dict[TransitionId, int], ...]:
     """Returns all minimal T-invariants without negative counts, each divided by its greatest common divisor."""
-    return _named(_farkas(incidence(net), limit), net.transition_ids)
+    return _name_rows(_farkas(incidence(net), limit), net.transition_ids)
 
 
-def _named(rows: list["_Row"], ids: Sequence[Key]) -> tuple[dict[Key, int], ...]:
+def _name_rows(rows: list["_Row"], ids: Sequence[Key]) -> tuple[dict[Key, int], ...]:
     return tuple({ids[number]: row.parts[number] for number in sorted(row.parts)} for row in rows)
 
 
@@ -172,8 +172,8 @@ def _cheapest_column(rows: Sequence[_Row]) -> int | None:
 def _sum(gain: _Row, loss: _Row, column: int) -> _Row:
     """Returns the smallest sum of multiples of the two that is zero in this column."""
     up, down = gain.rest[column], -loss.rest[column]
-    parts = _combined(gain.parts, down, loss.parts, up)
-    rest = _combined(gain.rest, down, loss.rest, up)
+    parts = _combine(gain.parts, down, loss.parts, up)
+    rest = _combine(gain.rest, down, loss.rest, up)
     common = gcd(*parts.values())  # it divides the rest too, which is a sum of rows with these factors
     return _Row(
         gain.support | loss.support,
@@ -182,7 +182,7 @@ def _sum(gain: _Row, loss: _Row, column: int) -> _Row:
     )
 
 
-def _combined(a: Mapping[int, int], times_a: int, b: Mapping[int, int], times_b: int) -> dict[int, int]:
+def _combine(a: Mapping[int, int], times_a: int, b: Mapping[int, int], times_b: int) -> dict[int, int]:
     total = {key: value * times_a for key, value in a.items()}
     for key, value in b.items():
         total[key] = total.get(key, 0) + value * times_b

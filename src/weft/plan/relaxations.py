@@ -88,7 +88,7 @@ def _users_values(user: Layer) -> dict[str, Any]:
 def _of_settings(project: Layer, users: Mapping[str, Any]) -> Iterator[Relaxation]:
     for name, is_looser in RULES.items():
         if name in project.values and name in users and is_looser(users[name], project.values[name]):
-            yield _relaxation(name, _shown(name, project.values[name]), _shown(name, users[name]))
+            yield _relaxation(name, _show_value(name, project.values[name]), _show_value(name, users[name]))
 
 
 def _of_agents(root: Table, users: Mapping[str, Any]) -> Iterator[Relaxation]:
@@ -97,7 +97,9 @@ def _of_agents(root: Table, users: Mapping[str, Any]) -> Iterator[Relaxation]:
     for name, (_, agent) in agents.entries.items() if isinstance(agents, Table) else ():
         sandbox, home = _values(agent, "sandbox", "isolated_home")
         if users.get("sandbox.use", "none") != "none" and sandbox not in {None, "bwrap"}:
-            yield _relaxation(f"agents.{name}.sandbox", sandbox, _shown("sandbox.use", users["sandbox.use"]))
+            yield _relaxation(
+                f"agents.{name}.sandbox", sandbox, _show_value("sandbox.use", users["sandbox.use"])
+            )
         if users.get("isolated_home") and home not in {None, "true"}:
             yield _relaxation(f"agents.{name}.isolated_home", home, "true")
 
@@ -113,12 +115,12 @@ def _of_prices(root: Table, users: Mapping[str, Any]) -> Iterator[Relaxation]:
     """Yields the project's prices, because a budget in dollars depends on them."""
     prices = root.get("prices")
     if prices is not None and users.get("budget") is not None:
-        yield _relaxation("prices", plain(prices), f"budget: {_shown('budget', users['budget'])}")
+        yield _relaxation("prices", plain(prices), f"budget: {_show_value('budget', users['budget'])}")
 
 
 def _relaxation(path: str, value: Plain, users: Plain) -> Relaxation:
     return Relaxation(setting=ConfiguredCommand(path, value), users=str(users))
 
 
-def _shown(name: str, value: object) -> Plain:
+def _show_value(name: str, value: object) -> Plain:
     return notation.setting(name, value)

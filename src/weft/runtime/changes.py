@@ -113,7 +113,9 @@ class Changes:
             try:
                 breach = await run_sync(self._workspaces.restore, launch.path, self._jobs.id(launch))
             except (WeftError, OSError) as error:
-                return _failed(with_error(fact, "its changes could not be read, or not be undone", error)), ()
+                return _as_failure(
+                    with_error(fact, "its changes could not be read, or not be undone", error)
+                ), ()
         if breach is not None:
             fact = _broken(fact, breach)
         moves: Sequence[RefMove] = ()
@@ -122,7 +124,7 @@ class Changes:
                 # Recorded even if the step failed: its work is paid for, and the next attempt builds on it.
                 moves, changed = await run_sync(self._recorded, launch, work)
             except (WeftError, OSError) as error:
-                fact = _failed(with_error(fact, "its changes could not be committed", error))
+                fact = _as_failure(with_error(fact, "its changes could not be committed", error))
             else:
                 fact = replace(fact, changed=changed)
                 if fact.left is not None:
@@ -167,13 +169,13 @@ def _is_reader(launch: Launch) -> bool:
     return launch.task is not None and launch.task.read_only
 
 
-def _failed(fact: Ended) -> Ended:
+def _as_failure(fact: Ended) -> Ended:
     return replace(fact, how=StepOutcome.FAILED) if fact.how is StepOutcome.DONE else fact
 
 
 def _broken(fact: Ended, breach: Breach) -> Ended:
     message = "; ".join(filter(None, (fact.message, breach.message)))
-    return _failed(replace(fact, message=message, files=breach.files))
+    return _as_failure(replace(fact, message=message, files=breach.files))
 
 
 def _is_to_change(launch: Launch) -> bool:

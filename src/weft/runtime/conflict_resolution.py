@@ -53,16 +53,16 @@ def prompt(task: str, conflict: OpenConflict, verify: str) -> str:
     judged = f"Then these commands must pass:\n\n{verify}" if verify else "Then the whole must work."
     return _PROMPT.format(
         task=task.strip(),
-        files=_listed(conflict.files),
+        files=_list_lines(conflict.files),
         into=conflict.into,
         branch=conflict.branch,
-        others=_listed(conflict.others),
-        own=_listed(conflict.own),
+        others=_list_lines(conflict.others),
+        own=_list_lines(conflict.own),
         judged=judged,
     )
 
 
-def _listed(lines: tuple[str, ...]) -> str:
+def _list_lines(lines: tuple[str, ...]) -> str:
     more = [f"- and {len(lines) - _MOST_FILES} more"] if len(lines) > _MOST_FILES else []
     return "\n".join([*(f"- {line}" for line in lines[:_MOST_FILES]), *more]) or "- nothing that is known"
 

@@ -108,8 +108,8 @@ class StepEnvironment:
 
     def __init__(self, environ: Mapping[str, str], *, allow: Collection[str] = ()) -> None:
         """`allow` holds further names that the plan passes on."""
-        self._of_commands = _inherited(environ, _Names(FOR_ALL, allow))
-        self._of_agents = _inherited(environ, _Names(FOR_ALL | FOR_AGENTS, allow))
+        self._of_commands = _inherited_variables(environ, _Names(FOR_ALL, allow))
+        self._of_agents = _inherited_variables(environ, _Names(FOR_ALL | FOR_AGENTS, allow))
 
     def inherited(self, *, agent: bool) -> Mapping[str, str]:
         return self._of_agents if agent else self._of_commands
@@ -127,7 +127,7 @@ class StepEnvironment:
         return {**planned, **(agent or {}), **identity.variables()}
 
 
-def _inherited(environ: Mapping[str, str], names: "_Names") -> dict[str, str]:
+def _inherited_variables(environ: Mapping[str, str], names: "_Names") -> dict[str, str]:
     inherited = {name: value for name, value in environ.items() if name in names and _is_text(value)}
     return inherited | {"PATH": search_path(environ)} if "PATH" in inherited else inherited
 

@@ -157,7 +157,7 @@ class JobFactory:
             # The report is a file that the agent writes itself, so only its end is read, however long it is.
             report = last_lines(self._records, self._report(launch), OutputPart.REPORT, LIMIT)
             judged = agent_ended(ended, output, report)
-            verdict = self._priced(launch, self._adapter(launch).judge(self._call(launch, cwd), judged))
+            verdict = self._add_price(launch, self._adapter(launch).judge(self._call(launch, cwd), judged))
         return cut_off(launch, fact_of(launch, ended, output, at=at, halted=halted, verdict=verdict))
 
     def gauge(self, launch: Launch, cwd: Path) -> SpendingGauge | None:
@@ -169,7 +169,7 @@ class JobFactory:
 
         def parse(text: str) -> Progress | None:
             progress = progress_of(call, text)
-            return None if progress is None else self._priced(launch, progress)
+            return None if progress is None else self._add_price(launch, progress)
 
         if adapter.progress_in is ProgressSource.STDOUT:
             output, part = self._output(launch), OutputPart.OUT
@@ -177,7 +177,7 @@ class JobFactory:
             output, part = self._report(launch), OutputPart.REPORT
         return SpendingGauge(records=self._records, output=output, part=part, parse=parse)
 
-    def _priced(self, launch: Launch, report: _Report) -> _Report:
+    def _add_price(self, launch: Launch, report: _Report) -> _Report:
         """Returns the report with a cost computed from its tokens, if it has none and there is a price."""
         assert launch.task is not None
         if report.cost is not None or report.tokens is None or not self._plan.prices:

@@ -63,7 +63,7 @@ class MergeEffects(EndReports, ABC):
     async def _verified(self, launch: Launch, fact: Ended, job: str) -> None:
         order = self._merges.pop(job)
         if fact.how is not StepOutcome.DONE:
-            fact = await self._discarded(order, fact)
+            fact = await self._discard_result(order, fact)
             self._report_end(verify_failed(fact, order, str(self._workspaces.place(order.path))), job)
             return
         try:
@@ -95,7 +95,7 @@ class MergeEffects(EndReports, ABC):
             return None
         return await run_sync(self._workspaces.publish, order.path)
 
-    async def _discarded(self, order: Merge, fact: Ended) -> Ended:
+    async def _discard_result(self, order: Merge, fact: Ended) -> Ended:
         try:
             await run_sync(self._workspaces.discard, order.path)
         except (WeftError, OSError) as error:

@@ -123,7 +123,7 @@ def fact_of(
     `halted` is the outcome to report if the job was ended on request. `verdict` is the judgement of an agent's
     adapter; every agent has one, whatever its end, because it holds the spending.
     """
-    how, message = _judged(launch, ended, halted, verdict)
+    how, message = _judge_end(launch, ended, halted, verdict)
     report = verdict or Verdict(how=how, result=output[0])
     if verdict is not None and how is StepOutcome.INFRA and _never_started(ended, output, verdict):
         report = replace(report, cost=0, tokens=0)
@@ -155,14 +155,14 @@ def _never_started(ended: JobEnded, output: tuple[str, str], verdict: Verdict) -
     return ended.exit_code in _CANNOT_RUN and is_silent
 
 
-def _judged(
+def _judge_end(
     launch: Launch, ended: JobEnded, halted: StepOutcome | None, verdict: Verdict | None
 ) -> tuple[StepOutcome, str]:
     match ended.why:
         case EndReason.EXITED if verdict is not None:
             return verdict.how, verdict.message
         case EndReason.EXITED:
-            return _exited(ended)
+            return _judge_exit(ended)
         case EndReason.TIMEOUT:
             return StepOutcome.TIMEOUT, f"it exceeded its time limit of {launch.timeout:g} s"
         # Only a stop that this run requested has the outcome of that request. A stop by any other program says
@@ -186,7 +186,7 @@ def _how_to_install(launch: Launch, ended: JobEnded) -> str:
     return f"; to install it, type: {adapter.install}"
 
 
-def _exited(ended: JobEnded) -> tuple[StepOutcome, str]:
+def _judge_exit(ended: JobEnded) -> tuple[StepOutcome, str]:
     code = ended.exit_code
     if ended.signal is not None:
         return StepOutcome.FAILED, f"killed by {_signal_name(ended.signal)}"

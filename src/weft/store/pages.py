@@ -55,7 +55,7 @@ class Pages:
             for number, start in enumerate(range(0, len(file), self.size), start=1)
         ]
         if wal.page_size == self.size:
-            self.versions += _logged(wal, _bytes_of(Path(f"{path}-wal")))
+            self.versions += _logged_pages(wal, _bytes_of(Path(f"{path}-wal")))
         # Overflow pages are taken in their newest version. If that is the wrong one, the checksum of the row
         # fails.
         self._newest = {page.number: page.data for page in self.versions}
@@ -74,7 +74,7 @@ class Pages:
         return b"".join(parts)
 
 
-def _logged(wal: Wal, log: bytes) -> Iterator[Page]:
+def _logged_pages(wal: Wal, log: bytes) -> Iterator[Page]:
     dropped = 1
     for frame in wal.frames:
         data = log[frame.offset : frame.offset + wal.page_size]

@@ -209,7 +209,7 @@ class SqliteJournal(SqliteReader):
         added = [rows.to_row(run, at, event) for at, event in events]
         with self._writing() as (connection, last_before):
             last = last_before + len(added)
-            connection.executemany(_ADD_EVENT, _numbered(added, last_before))
+            connection.executemany(_ADD_EVENT, _number_rows(added, last_before))
             if taken:
                 connection.executemany(QUERIES["take_request"], [(last, number, run) for number in taken])
             if state is not None and connection.execute(QUERIES["set_run_state"], (state, run)).rowcount != 1:
@@ -223,7 +223,7 @@ class SqliteJournal(SqliteReader):
             # coordinator has left.
             if connection.execute(QUERIES["requests"], (run,)).fetchone() is not None:
                 return None
-            connection.executemany(_ADD_EVENT, _numbered(added, last_before))
+            connection.executemany(_ADD_EVENT, _number_rows(added, last_before))
         return last_before + len(added)
 
     def close(self) -> None:
@@ -252,7 +252,7 @@ class SqliteJournal(SqliteReader):
             yield connection, lease_row[0]
 
 
-def _numbered(added: Sequence[rows.EventRow], last: int) -> Iterator[tuple[object, ...]]:
+def _number_rows(added: Sequence[rows.EventRow], last: int) -> Iterator[tuple[object, ...]]:
     """Yields the rows with their numbers and checksums."""
     for seq, row in enumerate(added, start=last + 1):
         yield (seq, *row, event_checksum(seq, row))

@@ -54,19 +54,19 @@ class Contents:
         try:
             source = os.open(digest.hex(), _OLD, dir_fd=self._folder)
         except FileNotFoundError:
-            raise _damaged(digest, "is gone") from None
+            raise _damage_error(digest, "is gone") from None
         try:
             actual, _ = copied(source, target)
         finally:
             os.close(source)
         if actual != digest:
-            raise _damaged(digest, "was changed")
+            raise _damage_error(digest, "was changed")
 
     def sync(self) -> None:
         os.fsync(self._folder)
 
 
-def _damaged(digest: bytes, problem: str) -> WorkspaceError:
+def _damage_error(digest: bytes, problem: str) -> WorkspaceError:
     return WorkspaceError(f"the content {digest.hex()} of a slice {problem}; {START_OVER}")
 
 

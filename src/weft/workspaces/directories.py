@@ -104,7 +104,7 @@ class DirectoryWorkspaces(NoHistory):
     def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> ContinuationResult:  # noqa: ARG002
         """Keeps the work of an interrupted step: without a history it cannot be separated from other work."""
         with self._opened() as folders:
-            start = _loaded(folders.starts, _name(request.path), SliceOrigin)
+            start = _load(folders.starts, _name(request.path), SliceOrigin)
             if start is None or start.after != request.after:
                 return ContinuationResult(is_kept=False)
             is_same = start.built_on == _built_on(folders, request.after)
@@ -114,14 +114,14 @@ class DirectoryWorkspaces(NoHistory):
         name = _name(path)
         with self._opened() as folders:
             start = self._start(folders, path)
-            changes = self._compared(folders, path, start).changes
+            changes = self._compare(folders, path, start).changes
             files = {file: version for file, version in start.files.items() if file not in changes}
             files |= {file: change.after for file, change in changes.items() if change.after is not None}
             save(folders.starts, name, msgspec.msgpack.encode(replace(start, files=files)))
 
     def prove(self, path: str) -> None:
         with self._opened() as folders:
-            os.close(_entered(folders, path))
+            os.close(_enter(folders, path))
 
     # Steps that may only read
 
@@ -161,7 +161,7 @@ class DirectoryWorkspaces(NoHistory):
         """Yields the open directories, that of the notes, and the note of this slice."""
         with self._at_steps[path], self._opened() as folders, ExitStack() as stack:
             notes = _open_subfolder(folders.root, "_watched", stack)
-            yield folders, notes, _loaded(notes, _name(path), Readers) or Readers()
+            yield folders, notes, _load(notes, _name(path), Readers) or Readers()
 
     # Combined results
 
@@ -184,7 +184,7 @@ class DirectoryWorkspaces(NoHistory):
             return tuple(shown(file) for file in _recorded(folders, path).left_out)
 
     def _start(self, folders: _Folders, path: str) -> SliceOrigin:
-        start = _loaded(folders.starts, _name(path), SliceOrigin)
+        start = _load(folders.starts, _name(path), SliceOrigin)
         if start is None:
             raise WorkspaceError(f"the workspace of {path!r} is incomplete; {START_OVER}")
         return start
@@ -192,20 +192,20 @@ class DirectoryWorkspaces(NoHistory):
     def _keep(self, folders: _Folders, path: str, files: Sequence[str] | None) -> None:
         """Records the changes of a slice. An existing record of the same workspace creation stays."""
         name, start = _name(path), self._start(folders, path)
-        existing = _loaded(folders.records, name, SliceChanges)
+        existing = _load(folders.records, name, SliceChanges)
         # A record of an earlier creation belongs to other files; the id tells them apart, even if both have the
         # same name.
         if existing is not None and existing.preparation != start.preparation:
             existing = None
-        record = existing or self._compared(folders, path, start)
+        record = existing or self._compare(folders, path, start)
         if files is not None:
             _refuse_others(path, record.changes, files)
         if existing is None:
             save(folders.records, name, msgspec.msgpack.encode(record))
 
-    def _compared(self, folders: _Folders, path: str, start: SliceOrigin) -> SliceChanges:
+    def _compare(self, folders: _Folders, path: str, start: SliceOrigin) -> SliceChanges:
         contents = Contents(folders.objects, _name(path))
-        with Cursor(_entered(folders, path)) as cursor:
+        with Cursor(_enter(folders, path)) as cursor:
             changes, left_out = changes_since(start, cursor, contents)
         # The names of the contents become durable before the record that refers to them is written.
         contents.sync()
@@ -270,7 +270,7 @@ def _name(path: str) -> str:
     return file_name(path)
 
 
-def _entered(folders: _Folders, path: str) -> int:
+def _enter(folders: _Folders, path: str) -> int:
     try:
         return os.open(_name(path), FOLDER_FLAGS, dir_fd=folders.root)
     except (FileNotFoundError, NotADirectoryError):
@@ -278,7 +278,7 @@ def _entered(folders: _Folders, path: str) -> int:
 
 
 def _prints(folders: _Folders, path: str) -> Prints:
-    with Cursor(_entered(folders, path)) as cursor:
+    with Cursor(_enter(folders, path)) as cursor:
         return prints_in(cursor)
 
 
@@ -305,13 +305,13 @@ def _fold(folders: _Folders, slices: Sequence[str]) -> Folded:
 
 
 def _recorded(folders: _Folders, path: str) -> SliceChanges:
-    record = _loaded(folders.records, _name(path), SliceChanges)
+    record = _load(folders.records, _name(path), SliceChanges)
     if record is None:
         raise WorkspaceError(f"there is no record of the work of {path!r}; {START_OVER}")
     return record
 
 
-def _loaded(folder: int, name: str, kind: type[_T]) -> _T | None:
+def _load(folder: int, name: str, kind: type[_T]) -> _T | None:
     data = load(folder, name)
     try:
         return None if data is None else msgspec.msgpack.decode(data, type=kind)

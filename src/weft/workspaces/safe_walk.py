@@ -69,12 +69,12 @@ class Cursor:
         return b"/".join((*self._names, name))
 
     def down(self, name: bytes) -> None:
-        self._enter(name, self.open(_checked(name), FOLDER_FLAGS))
+        self._enter(name, self.open(_check_name(name), FOLDER_FLAGS))
 
     def down_unlocked(self, name: bytes) -> None:
         """Enters a directory whatever its mode, and makes it readable and writable."""
         # O_PATH opens a directory even without any permission on it, as left by `chmod 0`.
-        handle = self.open(_checked(name), os.O_PATH | os.O_DIRECTORY)
+        handle = self.open(_check_name(name), os.O_PATH | os.O_DIRECTORY)
         try:
             if os.fstat(handle).st_mode & _OWNER_MAY_ALL != _OWNER_MAY_ALL:
                 # Through the open descriptor, because the name could belong to another file by now.
@@ -114,7 +114,7 @@ class Cursor:
             self.up()
         for name in folders[same:]:
             if make:
-                os.mkdir(_checked(name), dir_fd=self.fd)
+                os.mkdir(_check_name(name), dir_fd=self.fd)
             self.down(name)
 
     def names(self) -> list[tuple[bytes, EntryKind]]:
@@ -129,7 +129,7 @@ def _identity(folder: int) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def _checked(name: bytes) -> bytes:
+def _check_name(name: bytes) -> bytes:
     if name in _NO_NAMES:
         raise WorkspaceError(f"a recorded file name leads out of its directory: {name!r}")
     return name

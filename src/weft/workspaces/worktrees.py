@@ -217,7 +217,7 @@ class WorktreeWorkspaces:
             # An earlier coordinator prepared it, and no step has started since: it may have died before its
             # report.
             last = RefMove(ref=names.head(path), before=reported, after=before)
-            moves = [*self._followed(path, refs), last, *moves]
+            moves = [*self._follow_moves(path, refs), last, *moves]
         return changes(moves)
 
     def _left_behind(self, path: str, start: str, refs: RefTips) -> list[RefMove]:
@@ -230,14 +230,14 @@ class WorktreeWorkspaces:
         lost = [end for end in sorted(filter(None, ends)) if not is_ancestor(self._git, end, start)]
         return [move_ for end in lost for move_ in self._repository.kept(path, end)]
 
-    def _followed(self, path: str, refs: RefTips) -> list[RefMove]:
+    def _follow_moves(self, path: str, refs: RefTips) -> list[RefMove]:
         """Returns the last moves by which the branches around it followed those around them."""
         if not path:
             return []
         group = around(path)
         before, after = (refs.get(ref, "") for ref in (self._names.reported(group), self._names.start(group)))
         return [
-            *self._followed(group, refs),
+            *self._follow_moves(group, refs),
             RefMove(ref=self._names.head(group), before=before, after=after),
         ]
 

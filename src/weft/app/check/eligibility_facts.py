@@ -54,9 +54,9 @@ class _JournalState:
         self.done = completed_by(kept, journal, runs)
         self._names = RefNames(plan=plan.id, prefix=plan.scopes[ROOT].settings.branch_prefix)
         held = _Held(plan, journal, runs, {earlier.subplan for earlier in kept.continued if earlier.merging})
-        self.unlanded = list(self._unlanded(kept, held))
+        self.unlanded = list(self._unlanded_results(kept, held))
 
-    def _unlanded(self, kept: CompletedWork, held: "_Held") -> Iterator[UnlandedResult]:
+    def _unlanded_results(self, kept: CompletedWork, held: "_Held") -> Iterator[UnlandedResult]:
         landed = frozenset(kept.landed)
         for path in _landing(self._plan):
             if path in self.done and path not in landed:

@@ -141,7 +141,7 @@ def judge(compiled: CompiledPlan, facts: Facts = NOTHING_YET) -> Eligibility:
     unable: list[Ineligible] = []
     for path, lands_with in _slices(compiled.plan):
         # A done slice waits for nothing, whatever its dependencies are, so this is decided first.
-        decision = _settled(path, lands_with, facts) or _waiting(path, waits.get(path), facts)
+        decision = _judge_settled(path, lands_with, facts) or _waiting(path, waits.get(path), facts)
         if isinstance(decision, Eligible):
             able.append(decision)
         else:
@@ -160,7 +160,7 @@ def _slices(plan: Plan) -> Iterator[tuple[str, str]]:
             yield path, path if plan.scopes[row].settings.merge_when == "slice" else outermost
 
 
-def _settled(path: str, lands_with: str, facts: Facts) -> Ineligible | None:
+def _judge_settled(path: str, lands_with: str, facts: Facts) -> Ineligible | None:
     """Returns the decision for a slice that is complete, held or unreadable; None for any other."""
     is_done = path in facts.done
     # A complete slice is judged by the result that it lands with, any other by its own.

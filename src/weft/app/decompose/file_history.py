@@ -68,14 +68,14 @@ def _commits(log: Iterable[bytes]) -> Iterator[bytes]:
     begun, left = b"", _BYTES
     for piece in log:
         *whole, begun = (begun + piece).split(_BEGIN)
-        yield from _filled(whole)
+        yield from _without_empty(whole)
         left -= len(piece)
         if left < 0:
             return
-    yield from _filled([begun])
+    yield from _without_empty([begun])
 
 
-def _filled(commits: Iterable[bytes]) -> Iterator[bytes]:
+def _without_empty(commits: Iterable[bytes]) -> Iterator[bytes]:
     """Yields the commits with files. A commit without files leaves only further zeros."""
     return filter(None, (commit.strip(b"\0") for commit in commits))
 

@@ -39,9 +39,9 @@ class Prompts:
         yield f"Do what the goal asks for in the {files} of this slice ({_plain(leaf.title)})."
         before, after = self._around(path, self._before), self._around(path, self._after)
         if before:
-            yield f"Done before it: {self._named(before)}."
+            yield f"Done before it: {self._list_paths(before)}."
         if after:
-            yield f"Waiting for it, as they use it: {self._named(after)}."
+            yield f"Waiting for it, as they use it: {self._list_paths(after)}."
         ordered = {*before, *after}
         linked = {other: pair for other, pair in self._linked.get(path, {}).items() if other not in ordered}
         if linked:
@@ -57,7 +57,7 @@ class Prompts:
             path = path.rpartition("/")[0]
         return [*dict.fromkeys(neighbours)]
 
-    def _named(self, paths: Sequence[str]) -> str:
+    def _list_paths(self, paths: Sequence[str]) -> str:
         named = [f"{path[1:]} ({_plain(self._parts[path].title)})" for path in paths[:_SHOWN]]
         return "; ".join(named) + _more(len(paths))
 

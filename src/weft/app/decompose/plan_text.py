@@ -108,13 +108,13 @@ def _patterns(files: Sequence[str], owners: dict[str, str]) -> Iterator[str]:
         while folder:
             top = folder if owners.get(folder) == files[0] else top
             folder = folder_of(folder)
-        pattern = f"{_escaped(top)}/**" if top else _escaped(path)
+        pattern = f"{_escape_pattern(top)}/**" if top else _escape_pattern(path)
         if pattern not in written:
             written.add(pattern)
             yield pattern
 
 
-def _escaped(path: str) -> str:
+def _escape_pattern(path: str) -> str:
     """Returns the path as a pattern. Characters that patterns cannot express become `?`."""
     return _NOT_IN_PATTERNS.sub("?", _WILDCARD.sub(r"[\1]", path))
 

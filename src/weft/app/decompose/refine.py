@@ -45,11 +45,11 @@ class AnswerRefusedError(WeftError):
 
     def lines(self) -> Iterator[str]:
         yield f"error: {self}:"
-        yield from _told(self.faults)
+        yield from _fault_lines(self.faults)
         yield f"{_WITHOUT} ({self._spent.words()})"
 
 
-def _told(faults: Sequence[str]) -> Iterator[str]:
+def _fault_lines(faults: Sequence[str]) -> Iterator[str]:
     yield from (f"  - {fault}" for fault in faults[:_FAULTS_TOLD])
     if len(faults) > _FAULTS_TOLD:
         yield f"  and {len(faults) - _FAULTS_TOLD:,} more"
@@ -83,7 +83,7 @@ class Refiner:
             which = f", question {number} of {len(scopes)}" if len(scopes) > 1 else ""
             self._tell(f"asking {self.agent.name} for names, words and moves{which}")
             # One after the other: each answer changes the tree that the next question shows.
-            refined.append(self._answered(whole, scope, questions.text(whole, scope), refining))
+            refined.append(self._ask_until_accepted(whole, scope, questions.text(whole, scope), refining))
             whole = refined[-1].whole
         return whole, Refinement(
             agent=self.agent.name,
@@ -95,7 +95,9 @@ class Refiner:
             spent=self._spent,
         )
 
-    def _answered(self, whole: Part, scope: QuestionScope, prompt: str, refining: TreeRefiner) -> RefinedTree:
+    def _ask_until_accepted(
+        self, whole: Part, scope: QuestionScope, prompt: str, refining: TreeRefiner
+    ) -> RefinedTree:
         faults: Sequence[str] = ()
         again = ""
         for attempt in range(1, TRIES + 1):
@@ -103,7 +105,7 @@ class Refiner:
                 self._tell(f"its answer is invalid: {faults[0]}; asking again")
             # The whole prompt is sent again, since not every agent can resume a conversation.
             answer = self._answer(prompt + again, attempt)
-            taken = _taken(answer, whole, scope, refining)
+            taken = _apply_answer(answer, whole, scope, refining)
             if isinstance(taken, RefinedTree):
                 return taken
             faults, again = taken, _again(taken, answer)
@@ -117,7 +119,7 @@ class Refiner:
         return reply.answer
 
 
-def _taken(
+def _apply_answer(
     answer: str, whole: Part, scope: QuestionScope, refining: TreeRefiner
 ) -> RefinedTree | tuple[str, ...]:
     """Returns the changed tree, or all errors of the answer."""
@@ -137,7 +139,7 @@ def _again(faults: Sequence[str], answer: str) -> str:
     return "\n".join(
         (
             "\n\nYou were asked this before, and your answer is invalid:",
-            *_told(faults),
+            *_fault_lines(faults),
             "It was:",
             shown,
             "Answer again, with a whole JSON object.",

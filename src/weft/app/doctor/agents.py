@@ -42,7 +42,7 @@ def _used_agents(context: DoctorContext) -> Iterator[_UsedAgent]:
     except InputError:
         plan = None
     if plan is None:
-        agents = {name: agent for group in _configured(context) for name, agent in group.items()}
+        agents = {name: agent for group in _configured_agents(context) for name, agent in group.items()}
         yield from (_UsedAgent(agent, is_used=False, folder=context.directory) for agent in agents.values())
         return
     folder = context.directory if context.plan_file is None else context.plan_file.directory
@@ -51,7 +51,7 @@ def _used_agents(context: DoctorContext) -> Iterator[_UsedAgent]:
         yield _UsedAgent(agent, is_used=name in used, folder=folder)
 
 
-def _configured(context: DoctorContext) -> Iterator[Mapping[str, Agent]]:
+def _configured_agents(context: DoctorContext) -> Iterator[Mapping[str, Agent]]:
     for file in files(context):
         with suppress(InputError):  # another check reports it
             text = read_text(InputSource(name=str(file.path)), most=LIMITS.size)

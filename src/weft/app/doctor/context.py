@@ -157,17 +157,17 @@ class DoctorContext:
 
     def held(self, run: KnownRun) -> list[HeldWork]:
         """Returns the work that a run holds for a person."""
-        with self._opened(run) as recorded_run:
+        with self._open_run(run) as recorded_run:
             return held(recorded_run)
 
     def asks(self, run: KnownRun) -> bool:
         """Returns whether a run has an unanswered question."""
-        with self._opened(run) as recorded_run:
+        with self._open_run(run) as recorded_run:
             return any(not question.answer for question in open_questions(recorded_run))
 
     def last_landing(self, run: KnownRun) -> str:
         """Returns the commit of the target after the run's last landing, or at its start; empty if unknown."""
-        with self._opened(run) as recorded_run:
+        with self._open_run(run) as recorded_run:
             ends = (recorded.event for recorded in recorded_run.events())
             landings = [
                 move
@@ -180,7 +180,7 @@ class DoctorContext:
         return run.started.base if run.started is not None else ""
 
     @contextmanager
-    def _opened(self, run: KnownRun) -> Generator[RecordedRun]:
+    def _open_run(self, run: KnownRun) -> Generator[RecordedRun]:
         with closing(open_to_examine(self.places.journal)) as journal:
             yield RecordedRun(self.places, journal, run.record)
 
@@ -247,13 +247,13 @@ class _FactReader(Struct, frozen=True):
         return KnownRun(
             record=record,
             command="" if has_ended or is_replaced else recorded_run.run_command(),
-            started=self._started(record.run),
+            started=self._start_of(record.run),
             is_led=is_led,
             is_replaced=is_replaced,
             waiting=tuple(self.journal.requests(record.run)) if is_led else (),
         )
 
-    def _started(self, run: str) -> RunStarted | None:
+    def _start_of(self, run: str) -> RunStarted | None:
         first = self.journal.first_fact(run)
         return first if isinstance(first, RunStarted) else None
 

@@ -33,7 +33,7 @@ def journal(context: DoctorContext) -> Iterator[Finding]:
         # SQLite's own check reads the whole file, which can take minutes for a large journal.
         words = find_problems(path, patience=context.bounds.patience)
     except DamagedError as error:
-        yield _damaged(context, f"{path} is damaged: {error.damage}")
+        yield _damage_finding(context, f"{path} is damaged: {error.damage}")
         return
     except WeftError as error:
         yield _unusable(context, error)
@@ -41,7 +41,7 @@ def journal(context: DoctorContext) -> Iterator[Finding]:
     if words is None:
         yield unknown(f"checking {path} takes longer than {context.bounds.patience:g} s", subject=str(path))
     elif words:
-        yield _damaged(context, f"{path} is damaged: {'; '.join(words)}")
+        yield _damage_finding(context, f"{path} is damaged: {'; '.join(words)}")
 
 
 def _unusable(context: DoctorContext, error: WeftError) -> Finding:
@@ -51,13 +51,13 @@ def _unusable(context: DoctorContext, error: WeftError) -> Finding:
         # A file whose header was overwritten looks like no database at all, but its pages may still hold every
         # run.
         if isinstance(error, NotJournalError) and salvage(path).runs:
-            return _damaged(context, f"{path} is damaged: it has no header of a database")
+            return _damage_finding(context, f"{path} is damaged: it has no header of a database")
     return problem(
         str(error), command=suggest("cp", "-a", str(path), f"{path}.saved").command, subject=str(path)
     )
 
 
-def _damaged(context: DoctorContext, damage: str) -> Finding:
+def _damage_finding(context: DoctorContext, damage: str) -> Finding:
     path = context.places.journal
     return problem(
         f"{damage}; {salvage(path).report}",
@@ -112,7 +112,7 @@ def _abandoned_run(context: DoctorContext, run: KnownRun) -> Finding:
     record, holder = run.record, context.journal_facts.holder
     coordinator_state = "its coordinator is gone"
     if holder is not None and not context.journal_facts.holder_lives:
-        coordinator_state = f"its coordinator, {_shown(holder)}, is gone"
+        coordinator_state = f"its coordinator, {_holder_words(holder)}, is gone"
     is_at_work = context.is_at_work(record.run)
     work = "; its steps continue" if is_at_work else ""
     return problem(
@@ -135,7 +135,7 @@ def _record_stop(context: DoctorContext, run: KnownRun) -> None:
             journal.set_run_state(record.run, "abandoned" if run.started is None else "stopped")
 
 
-def _shown(holder: Holder) -> str:
+def _holder_words(holder: Holder) -> str:
     since = datetime.fromtimestamp(holder.since, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     command = f" ({holder.command})" if holder.command else ""
     return f"process {holder.pid}{command}, since {since}"
@@ -147,7 +147,7 @@ def coordinator_hangs(context: DoctorContext) -> Iterator[Finding]:
         return
     if is_halted(holder.pid):
         yield problem(
-            f"the coordinator, {_shown(holder)}, was halted by a signal",
+            f"the coordinator, {_holder_words(holder)}, was halted by a signal",
             command=f"kill -CONT {holder.pid}",
             subject=str(holder.pid),
         )
@@ -156,7 +156,7 @@ def coordinator_hangs(context: DoctorContext) -> Iterator[Finding]:
         waits = [context.now - request.at for request in run.waiting]
         if waits and max(waits) > context.bounds.silence:
             yield problem(
-                f"the coordinator, {_shown(holder)}, is alive and has not handled a request of {max(waits):.0f} s "
+                f"the coordinator, {_holder_words(holder)}, is alive and has not handled a request of {max(waits):.0f} s "
                 f"ago, for run {run.record.run}",
                 command=f"kill -KILL {holder.pid}",
                 subject=str(holder.pid),

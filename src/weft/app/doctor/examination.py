@@ -83,7 +83,7 @@ def doctor(
     results = examine_twice(make, checks, watch=watch)
     if fix and any(result.finding.fix is not None for result in results):
         failed = _apply_fixes(results)
-        results = _compared(results, examine_twice(make, checks, watch=watch), failed)
+        results = _compare_findings(results, examine_twice(make, checks, watch=watch), failed)
     return DoctorReport(project=make().places.project, results=tuple(results))
 
 
@@ -171,7 +171,7 @@ def _apply_fixes(results: Sequence[CheckResult]) -> dict[tuple[str, str], str]:
     return failed
 
 
-def _compared(
+def _compare_findings(
     before: Sequence[CheckResult], after: Sequence[CheckResult], failed: Mapping[tuple[str, str], str]
 ) -> list[CheckResult]:
     """Returns the present findings, and the fixed ones in their places."""

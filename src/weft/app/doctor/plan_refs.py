@@ -179,7 +179,7 @@ class _Search(Struct, frozen=True, kw_only=True):
         prefix = f"{_HEADS}{names.prefix}{names.plan}/"
         # The private refs also name subplans that an edit has removed from the plan; their branches may still hold
         # work.
-        noted_names = {name for ref in refs if (name := _noted(ref, names.plan))}
+        noted_names = {name for ref in refs if (name := _subplan_of_ref(ref, names.plan))}
         for name in sorted({*rows, *noted_names}):
             ref, row = prefix + name, rows.get(name)
             is_slice = plan is not None and row is not None and plan.outline.is_leaf(row)
@@ -211,7 +211,7 @@ def _plan(run: KnownRun) -> Plan | None:
         return None
 
 
-def _noted(ref: str, plan: str) -> str:
+def _subplan_of_ref(ref: str, plan: str) -> str:
     """Returns the flat name of the subplan in one of Weft's private refs; empty for another ref."""
     if not ref.startswith(_NOTES):
         return ""

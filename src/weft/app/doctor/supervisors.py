@@ -74,7 +74,7 @@ def _alone(context: DoctorContext, remains: SupervisorRemains, run: str) -> Iter
     if _is_never_continued(context, run) or not takes_over:
         yield problem(
             f"no command continues run {run}, and its supervisor, process {remains.pid}, still has "
-            f"{_steps(steps)}{_halted(remains)}",
+            f"{_steps(steps)}{_frozen_remark(remains)}",
             command="weft doctor --fix",
             subject=run,
             fix=partial(_end, context, run),
@@ -88,7 +88,7 @@ def _alone(context: DoctorContext, remains: SupervisorRemains, run: str) -> Iter
         )
 
 
-def _halted(remains: SupervisorRemains) -> str:
+def _frozen_remark(remains: SupervisorRemains) -> str:
     """Returns a remark about the number of frozen steps."""
     frozen = remains.count_frozen()
     return f" ({frozen} of them frozen)" if frozen else ""

@@ -89,13 +89,13 @@ class Ledger(Struct):
             # while running.
             execution.cost = max(execution.cost, event.cost or 0)
             execution.tokens = max(execution.tokens, event.tokens or 0)
-            cost, tokens = _reported(event)
+            cost, tokens = _reported_spending(event)
             self.add(_end(execution, cost, tokens))
         elif event.cost or event.tokens:
             self.add(EarlierSpending(subplan=event.subplan, cost=event.cost or 0, tokens=event.tokens or 0))
 
 
-def _reported(event: StepFinishedEvent) -> tuple[int | None, int | None]:
+def _reported_spending(event: StepFinishedEvent) -> tuple[int | None, int | None]:
     """Returns the cost and tokens of an ended execution; None where only a lower bound is known."""
     # The event, but not the fact, contains an amount that was reported only while the agent ran. Journals of older
     # versions do not mark tokens.

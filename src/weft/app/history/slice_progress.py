@@ -54,7 +54,7 @@ class SliceProgress(Struct):
                     self._launch((event.step, event.attempt, True), event.question)
             case kinds.AnsweredEvent():
                 if _is_planned(event.step):
-                    self._answered(event)
+                    self._apply_answer(event)
             case _:
                 kinds.overlook(event)
 
@@ -64,7 +64,7 @@ class SliceProgress(Struct):
         # `kept` means that the old worktree is still there with the commits of the recorded steps. A new workspace
         # has none of that work, so everything recorded before is void.
         if isinstance(fact, Ended) and fact.kept:
-            self._waiting, self._open = self._recorded(), dict.fromkeys(self.slice.open, "")
+            self._waiting, self._open = self._recorded_steps(), dict.fromkeys(self.slice.open, "")
         else:
             run = self.slice.run
             self.slice = EarlierSlice(subplan=self.slice.subplan, run=run)
@@ -72,7 +72,7 @@ class SliceProgress(Struct):
             self._move(fact)
         self._steps = {}
 
-    def _recorded(self) -> dict[Key, EarlierStep]:
+    def _recorded_steps(self) -> dict[Key, EarlierStep]:
         return {_key(step): step for step in self.slice.steps}
 
     def _step_finished(self, event: kinds.StepFinishedEvent) -> None:
@@ -90,7 +90,7 @@ class SliceProgress(Struct):
             elif ended and isinstance(event.fact, Ended):
                 self._end(key, event.fact)
 
-    def _answered(self, event: kinds.AnsweredEvent) -> None:
+    def _apply_answer(self, event: kinds.AnsweredEvent) -> None:
         key = (event.step, event.attempt, True)
         if event.earlier_run:
             self._take_over(key)
@@ -100,7 +100,7 @@ class SliceProgress(Struct):
     def _take_over(self, key: Key) -> None:
         """Records that this run has taken over the end of a step from an earlier run."""
         self._waiting.pop(key, None)
-        self._steps[key] = self._recorded()[key]
+        self._steps[key] = self._recorded_steps()[key]
 
     def _launch(self, key: Key, inputs: str) -> None:
         """Follows the engine's rule, except for steps that wait for room: `weft.engine.state.continuation`."""

@@ -160,7 +160,7 @@ subplans:
 
 def _reading_slices(found: ProjectSurvey) -> Iterator[str]:
     for id_, does in _READ if found.agents else _READ_BY_COMMANDS:
-        work = f"read_only: true, prompt: {_quoted(does)}" if found.agents else f"run: {_quoted(does)}"
+        work = f"read_only: true, prompt: {_quote(does)}" if found.agents else f"run: {_quote(does)}"
         yield f"  - id: {id_}\n    steps: [{{id: read, {work}}}]"
 
 
@@ -174,7 +174,7 @@ def _writing_slices(found: ProjectSurvey) -> Iterator[str]:
         yield f"  - id: {id_}\n    {work}\n    files: [{file}]\n    verify: test -s {file}"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Returns the text as it can stand in a YAML flow sequence."""
     return json.dumps(text)
 

@@ -41,10 +41,10 @@ def _identity(directory: Path, environ: Mapping[str, str]) -> str:
         identity = {name: git.ask("config", "--get", f"user.{name}").text for name in ("name", "email")}
     except OSError:  # there is no git
         return ""
-    lines = [f"\t{name} = {_quoted(value)}\n" for name, value in identity.items() if value]
+    lines = [f"\t{name} = {_quote(value)}\n" for name, value in identity.items() if value]
     return "".join(("[user]\n", *lines)) if lines else ""
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

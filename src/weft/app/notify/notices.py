@@ -102,7 +102,7 @@ class Notices:
             case kinds.RunFinishedEvent():
                 return self._run_finished(event)
             case kinds.SubplanStateEvent():
-                return self._failed(event) if event.outcome is State.FAILED else None
+                return self._failure_message(event) if event.outcome is State.FAILED else None
             case kinds.StepFinishedEvent():
                 return self._step_finished(event)
             case kinds.StepCancelledEvent():
@@ -136,7 +136,7 @@ class Notices:
             case _:
                 assert_never(event.outcome)
 
-    def _failed(self, event: kinds.SubplanStateEvent) -> _Message | None:
+    def _failure_message(self, event: kinds.SubplanStateEvent) -> _Message | None:
         """Returns a message for a subplan that failed by itself; a group that failed by its contents has none."""
         because_of_others = event.reason in BECAUSE_OF_OTHERS
         # The subplan that caused it sends the notice; a failure deep in a plan would otherwise notify once per

@@ -48,7 +48,7 @@ def python_imports(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Pyth
     commands = [*_commands(plan)]
     here = Path(os.path.realpath(folder))
     # If every command puts its working directory first, a link to the plan's own directory is never reached.
-    is_in_place = all(_IN_PLACE.search(command) for command in commands if _named(command))
+    is_in_place = all(_IN_PLACE.search(command) for command in commands if _named_interpreters(command))
     links = tuple(
         link
         for link in checkout_links(_programs(commands, folder), top, environ)
@@ -97,12 +97,12 @@ def _commands(plan: Plan) -> Iterator[str]:
 
 def _programs(commands: Iterable[str], folder: Path) -> list[str]:
     """Returns the Python programs that the commands name; tests run in their environments."""
-    names = dict.fromkeys(name for command in commands for name in _named(command))
+    names = dict.fromkeys(name for command in commands for name in _named_interpreters(command))
     places = ((name, folder / name) for name in names)
     return [str(place) if "/" in name and place.exists() else name for name, place in places]
 
 
-def _named(command: str) -> Sequence[str]:
+def _named_interpreters(command: str) -> Sequence[str]:
     first = Path((command.split() or [""])[0]).name
     if first in _ITS_OWN or "PYTHONPATH=" in command:
         return ()
@@ -135,7 +135,7 @@ def _node_findings(plan: Plan, folder: Path) -> Iterator[PreflightFinding]:
     if top is None or not _has_worktrees(plan) or not _runs_node(plan):
         return
     for modules in dict.fromkeys((folder / "node_modules", top / "node_modules")):
-        linked = [*_linked(modules, Path(os.path.realpath(top)))]
+        linked = [*_linked_packages(modules, Path(os.path.realpath(top)))]
         if linked:
             more = f" and {len(linked) - 1} more" if len(linked) > 1 else ""
             yield warning(
@@ -156,7 +156,7 @@ def _runs_node(plan: Plan) -> bool:
     return False
 
 
-def _linked(modules: Path, top: Path) -> Iterator[str]:
+def _linked_packages(modules: Path, top: Path) -> Iterator[str]:
     """Yields the packages in `node_modules` that are links into the checkout."""
     if not modules.is_dir():
         return

@@ -61,12 +61,12 @@ def files_of_commit(repository: Repository, commit: str) -> Files:
         place = posixpath.normpath((repository.inside / path).as_posix())
         if place.startswith(".."):
             return ""  # a path outside the worktree cannot be judged
-        return _judged(repository, commit, place)
+        return _problem_of(repository, commit, place)
 
     return judge
 
 
-def _judged(repository: Repository, commit: str, place: str) -> str:
+def _problem_of(repository: Repository, commit: str, place: str) -> str:
     # The commit is asked and not the checkout: slices start from commits and see neither uncommitted files nor
     # modes.
     listed = repository.git.ask("ls-tree", "-z", "--full-tree", commit, "--", f":(literal){place}")

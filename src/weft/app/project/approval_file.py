@@ -80,7 +80,7 @@ class ApprovalFile:
 
     def change(self, update: Callable[[tuple[Approval, ...]], tuple[Approval, ...]]) -> None:
         """Replaces the approvals by the result of the function, under the lock."""
-        with self._locked():
+        with self._lock():
             # Read again under the lock: another process may have approved something since the caller looked.
             content = _Content(weft=VERSION, approved=update(self.read()))
             data = msgspec.json.format(msgspec.json.encode(content)) + b"\n"
@@ -91,7 +91,7 @@ class ApprovalFile:
                 raise failure(f"cannot write {self._shown}", error) from None
 
     @contextmanager
-    def _locked(self) -> Generator[None]:
+    def _lock(self) -> Generator[None]:
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             # A file of its own: a lock on the data file would be lost when that is replaced.

@@ -143,7 +143,7 @@ class _CutSearch(Struct, frozen=True, kw_only=True):
     def _along_folders(self) -> _Cut:
         """Cuts into sibling folders, unless as many parts from anywhere would cut clearly less."""
         groups = siblings(self.graph, most=self.room.most, load=self.room.load)
-        candidate = self._measured(groups) if len(groups) <= self.room.most else _NO_CUT
+        candidate = self._measure(groups) if len(groups) <= self.room.most else _NO_CUT
         if self._is_good_enough(candidate) or not 1 < len(candidate.groups) < self.room.parts:
             return candidate
         # Compared with the same number of parts: more parts always cut more links.
@@ -160,23 +160,21 @@ class _CutSearch(Struct, frozen=True, kw_only=True):
     def _whole_folders(self, parts: int) -> _Cut:
         folders = pieces(self.graph, largest=self.room.share // _LARGE_PIECES, down_to_nodes=False)
         groups = _gather(self.graph.contract([piece.nodes for piece in folders]), folders, parts)
-        return self._measured(
-            [[node for piece in group for node in folders[piece].nodes] for group in groups]
-        )
+        return self._measure([[node for piece in group for node in folders[piece].nodes] for group in groups])
 
     def _of_files(self) -> _Cut:
         # Without links METIS would cut at random.
         if not self.graph.links.neighbours:
             return _NO_CUT
-        candidate = self._measured(_gather(self.graph, self.pieces, self.room.parts))
+        candidate = self._measure(_gather(self.graph, self.pieces, self.room.parts))
         return candidate if candidate.coupling.modularity >= _BETTER_THAN_CHANCE else _NO_CUT
 
     def _along_names(self) -> _Cut:
         """Cuts by names, unless links bind all files to each other."""
-        candidate = self._measured(group_by_family(self.graph, self.room.parts))
+        candidate = self._measure(group_by_family(self.graph, self.room.parts))
         return candidate if candidate.coupling.modularity >= 0 else _NO_CUT
 
-    def _measured(self, candidate: list[Group]) -> _Cut:
+    def _measure(self, candidate: list[Group]) -> _Cut:
         """Joins groups that are too small, and measures the result."""
         groups = join_small_groups(self.graph, candidate, self.room.least)
         if len(groups) < 2:  # noqa: PLR2004 - two

@@ -27,9 +27,9 @@ def end_orphans(history: LogHistory, directory: str) -> None:
     marks = _marks(suspects, directory)
     ending = Termination(LEFTOVER_GRACE)
     until = time.monotonic() + _PATIENCE
-    while ending.signal_all(lambda: _marked(marks)):
+    while ending.signal_all(lambda: _marked_processes(marks)):
         if time.monotonic() > until:
-            pids = ", ".join(str(process.pid) for process in _marked(marks))
+            pids = ", ".join(str(process.pid) for process in _marked_processes(marks))
             sys.exit(f"processes of jobs of an earlier supervisor cannot be ended: {pids}")
         time.sleep(max(0.0, ending.check_at - time.monotonic()))
 
@@ -37,7 +37,7 @@ def end_orphans(history: LogHistory, directory: str) -> None:
 def left_by(history: LogHistory, directory: str) -> list[Process]:
     """Returns the living processes of jobs without an end."""
     suspects = _suspects(history)
-    return _marked(_marks(suspects, directory)) if suspects else []
+    return _marked_processes(_marks(suspects, directory)) if suspects else []
 
 
 def _suspects(history: LogHistory) -> dict[str, StartedJob]:
@@ -60,7 +60,7 @@ def _marks(suspects: dict[str, StartedJob], directory: str) -> Marks:
     return marks
 
 
-def _marked(marks: Marks) -> list[Process]:
+def _marked_processes(marks: Marks) -> list[Process]:
     """Returns all processes with a mark, and all below them."""
     alive = {process.pid: process for process in all_processes() if process.alive}
     below: dict[int, list[Process]] = {}

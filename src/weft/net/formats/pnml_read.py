@@ -139,7 +139,7 @@ class _Reader:
         line, column = at or self._here()
         return FileFormatError(f"{message}; {allowed}", file=self._file, line=line, column=column)
 
-    def _refused(self, message: str, class_: str, at: PnmlPosition | None = None) -> FileFormatError:
+    def _refusal(self, message: str, class_: str, at: PnmlPosition | None = None) -> FileFormatError:
         """Returns the error for a net of a class that is not plain."""
         return self._wrong(f"{message}: this is {class_}", dialects.PLAIN_ONLY, at)
 
@@ -195,10 +195,10 @@ class _Reader:
         if parent in {"text", "value"}:
             return self._wrong(f"the element {shown(name)} inside <{parent}>", "only characters are allowed")
         if parent == "page" and name == "net":
-            return self._refused(f"a net inside {self._part}", "a net with subprocesses")
+            return self._refusal(f"a net inside {self._part}", "a net with subprocesses")
         if name in dialects.REFUSED or (parent, name) == ("place", "type"):
             class_ = dialects.REFUSED.get(name, dialects.COLOURED)
-            return self._refused(f"the element {shown(name)} inside <{parent}>", class_)
+            return self._refusal(f"the element {shown(name)} inside <{parent}>", class_)
         origin = f" of namespace {shown(namespace)}" if namespace not in dialects.NAMESPACES else ""
         allowed = (*dialects.CONTENT[parent], *dialects.DESCRIPTIVE.get(parent, ()))
         message = (
@@ -228,7 +228,7 @@ class _Reader:
         self._nets.append((self._part.id, self._part.at))
         type_ = attributes.get("type", "")
         if type_ in dialects.REFUSED_TYPES:
-            raise self._refused(f"{self._part} has the type {shown(type_)}", dialects.REFUSED_TYPES[type_])
+            raise self._refusal(f"{self._part} has the type {shown(type_)}", dialects.REFUSED_TYPES[type_])
         if type_ not in dialects.TYPES:
             raise self._wrong(f"{self._part} has the type {shown(type_)}", f"allowed: {_ALLOWED_TYPES}")
         return True
@@ -258,7 +258,7 @@ class _Reader:
         if first is self._part:
             return
         if (first.element, self._part.element) == ("transition", "page"):  # as WoPeD writes it
-            raise self._refused(f"{self._part} is the inside of {first}", "a net with subprocesses")
+            raise self._refusal(f"{self._part} is the inside of {first}", "a net with subprocesses")
         raise self._wrong(f"{self._part} has the id of line {first.at.line}", "ids must differ")
 
     def _read_node(self, attributes: _Attributes) -> None:
@@ -322,7 +322,7 @@ class _Reader:
             class_ = attributes.get("id", "")
             if self._token_class not in {None, class_}:
                 message = f"the classes of tokens {shown(self._token_class)} and {shown(class_)}"
-                raise self._refused(message, dialects.COLOURED)
+                raise self._refusal(message, dialects.COLOURED)
             self._token_class = class_
         return True
 
@@ -367,7 +367,7 @@ class _Reader:
         counted = [pair for pair in pairs if pair[1] != "0"] or pairs[:1]
         class_, count = counted[0]
         if len(counted) > 1 or self._token_class not in {None, class_}:
-            raise self._refused(f"<{name}> of {self._part} is {shown(text)}", dialects.COLOURED, at)
+            raise self._refusal(f"<{name}> of {self._part} is {shown(text)}", dialects.COLOURED, at)
         self._token_class = class_
         return count
 
@@ -382,7 +382,7 @@ class _Reader:
     def _check_arc_type(self, type_: str, at: PnmlPosition) -> None:
         class_ = dialects.ARC_TYPES.get(type_)
         if class_ is not None:
-            raise self._refused(f"{self._part} has the type {shown(type_)}", class_, at)
+            raise self._refusal(f"{self._part} has the type {shown(type_)}", class_, at)
         if type_ not in dialects.ARC_TYPES:
             raise self._wrong(f"{self._part} has the type {shown(type_)}", "only 'normal' is allowed", at)
 
@@ -395,4 +395,4 @@ class _Reader:
 
     def _check_fixed(self, message: str, text: str, label: Label, at: PnmlPosition) -> None:
         if text.lower() not in label.allowed:
-            raise self._refused(f"{message} {shown(text)}", label.otherwise, at)
+            raise self._refusal(f"{message} {shown(text)}", label.otherwise, at)

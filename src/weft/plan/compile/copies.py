@@ -44,7 +44,7 @@ class Copies:
         # All loops start at 0, and are back at 0 once the work has passed the last step.
         self.start: Counts = (0,) * len(self._loops)
         """The counts of the first copy of the first step, and those behind the last step."""
-        self.of = self._reached(len(steps))
+        self.of = self._reachable_counts(len(steps))
         """The copies of each step, the first attempt first."""
         self._attempts = [{counts: n for n, counts in enumerate(copies)} for copies in self.of]
 
@@ -71,7 +71,7 @@ class Copies:
             return None
         return step, _with(counts, place, counts[place] + 1)
 
-    def _reached(self, steps: int) -> list[list[Counts]]:
+    def _reachable_counts(self, steps: int) -> list[list[Counts]]:
         """Returns the counts with which each step can be reached."""
         reached: list[set[Counts]] = [set() for _ in range(steps)]
         waiting = [(0, self.start)]

@@ -74,13 +74,13 @@ def slice_shape(
     # Slots are returned before the merge, so that a long merge keeps no other slice from starting.
     shape.move("close", Act(Role.CLOSE), [finished], [over, SLOT])
     if frame.merges:
-        _merge(shape, frame, over, turn, _numbered(shape, pool_claims.resolver))
+        _merge(shape, frame, over, turn, _number_claims(shape, pool_claims.resolver))
     context = ShapeContext(
         pipelines=pipelines,
         verifies=frame.verifies,
         retries=frame.retries,
         infra_retries=frame.infra_retries,
-        claims={step: _numbered(shape, claims) + turn for step, claims in pool_claims.claims.items()},
+        claims={step: _number_claims(shape, claims) + turn for step, claims in pool_claims.claims.items()},
         async_claims=_async_claims(shape, frame) if pool_claims.has_async else (),
         over=over,
     )
@@ -88,7 +88,7 @@ def slice_shape(
     return shape.shape()
 
 
-def _numbered(shape: ShapeBuilder, claims: Mapping[str, int]) -> Claims:
+def _number_claims(shape: ShapeBuilder, claims: Mapping[str, int]) -> Claims:
     return tuple((shape.pools[name], claims[name]) for name in sorted(claims))
 
 

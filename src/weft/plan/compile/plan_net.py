@@ -233,7 +233,7 @@ class _Assembly:
         builder.initial += net.initial[shape.own :]
         stencil = shape.stencil
         arcs: list[Arcs] = [((place + offset, 1),) for place in stencil.own]
-        arcs += [_mapped(template, outside, offset) for template in stencil.others]
+        arcs += [_map_arcs(template, outside, offset) for template in stencil.others]
         outputs = [tuple(map(arcs.__getitem__, outcomes)) for outcomes in stencil.outputs]
         builder.inputs += [arcs[number] for number in stencil.inputs]
         builder.outputs += [outputs[number] for number in stencil.outputs_of]
@@ -247,7 +247,7 @@ class _Assembly:
         self.acts += shape.acts
 
 
-def _mapped(arcs: Arcs, outside: list[Arcs], offset: int) -> Arcs:
+def _map_arcs(arcs: Arcs, outside: list[Arcs], offset: int) -> Arcs:
     """Returns the arcs of a copy: own places are shifted, others are replaced by the places they stand for."""
     own = len(outside)
     mapped: list[tuple[int, int]] = []

@@ -119,12 +119,13 @@ def _read_file(source: ConversionSource, *, is_main: bool) -> _File:
         return local if local in pipelines else _beside(source.file, word) or word
 
     linked = {
-        name: [_linked(step, resolve) for step in flatten_steps(steps)] for name, steps in pipelines.items()
+        name: [_link_step(step, resolve) for step in flatten_steps(steps)]
+        for name, steps in pipelines.items()
     }
     return _File(source=source, model=model, settings=settings, pipelines=linked)
 
 
-def _linked(step: AilStep, resolve: Callable[[str], str]) -> AilStep:
+def _link_step(step: AilStep, resolve: Callable[[str], str]) -> AilStep:
     return replace(step, word=resolve(step.word)) if step.kind == "pipeline" else step
 
 

@@ -115,7 +115,7 @@ def expression(path: str, scope: AilScope) -> str:
     piped = _DEFAULT.fullmatch(path)
     if piped is None:
         return _of_path(path, scope)
-    return f"{_of_path(piped['path'].strip(), scope)} | default({_string(_unquoted(piped['text']))})"
+    return f"{_of_path(piped['path'].strip(), scope)} | default({_string(_unquote(piped['text']))})"
 
 
 def _of_path(path: str, scope: AilScope) -> str:
@@ -228,18 +228,18 @@ def condition(text: str, scope: AilScope) -> str:
         raise SenselessError(
             f"{stripped!r} is not a condition; use `always`, `never` or `LEFT operator RIGHT`"
         )
-    left, right = _unquoted(stripped[: operator.start()]), _unquoted(stripped[operator.end() :])
-    return _compared(left, operator[1] or operator[2], right, scope)
+    left, right = _unquote(stripped[: operator.start()]), _unquote(stripped[operator.end() :])
+    return _comparison(left, operator[1] or operator[2], right, scope)
 
 
-def _compared(left: str, operator: str, right: str, scope: AilScope) -> str:
+def _comparison(left: str, operator: str, right: str, scope: AilScope) -> str:
     match operator:
         case "==" | "!=":
             # Jinja writes a boolean of JSON as True or False.
             filters = ("lower", "trim") if right.strip() in {"true", "false"} else ("trim",)
             return f"{_text(left, scope, *filters)} {operator} {_text(right, scope, 'trim')}"
         case "matches":
-            return _matched(_text(left, scope, "string"), _text(left, scope, "lower"), right)
+            return _match_expression(_text(left, scope, "string"), _text(left, scope, "lower"), right)
         case "contains":
             return f"{_text(right, scope, 'lower')} in {_text(left, scope, 'lower')}"
         case "starts_with":
@@ -255,10 +255,10 @@ def contains(step: str, text: str, scope: AilScope) -> str:
 
 def matches(step: str, regex: str, scope: AilScope) -> str:
     stated = regex if _REGEX.fullmatch(regex.strip()) else f"/{regex}/"
-    return _matched(f"({scope.result(step)} | string)", f"({scope.result(step)} | lower)", stated)
+    return _match_expression(f"({scope.result(step)} | string)", f"({scope.result(step)} | lower)", stated)
 
 
-def _matched(left: str, lowered: str, right: str) -> str:
+def _match_expression(left: str, lowered: str, right: str) -> str:
     """Returns an expression for a regex that is a choice of texts, each with optional `^` and `$`."""
     regex = _REGEX.fullmatch(right.strip())
     if regex is None:
@@ -302,7 +302,7 @@ def _with_literal(whole: str, literal: re.Match[str], *, ignore_case: bool) -> s
 def _text(text: str, scope: AilScope, *filters: str) -> str:
     """Returns an expression for a text with templates in it; values become text first, as in ail."""
     if _TEMPLATE.search(text) is None:
-        return _string(_filtered(text, filters))
+        return _string(_apply_filters(text, filters))
     parts: list[str] = []
     for literal, path in _pieces(text):
         if literal:
@@ -313,7 +313,7 @@ def _text(text: str, scope: AilScope, *filters: str) -> str:
     return f"({' | '.join([whole, *filters])})"
 
 
-def _filtered(text: str, filters: tuple[str, ...]) -> str:
+def _apply_filters(text: str, filters: tuple[str, ...]) -> str:
     text = text.lower() if "lower" in filters else text
     return text.strip() if "trim" in filters else text
 
@@ -323,7 +323,7 @@ def _string(text: str) -> str:
     return f"'{escaped}'"
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     stripped = text.strip()
     if len(stripped) > 1 and stripped[0] == stripped[-1] and stripped[0] in "'\"":
         return stripped[1:-1]

@@ -99,7 +99,7 @@ def read_plan(source: ConversionSource) -> SlicePlan:
     heading = ""
     for number, line in lines_of(source):
         heading = _group(_HEADING, line, "title").lower() or heading
-        label, text = _labelled(line, heading)
+        label, text = _split_label(line, heading)
         if label == "files":
             files.extend(PlanLine(line=number, text=path) for path in _paths(text))
         elif label == "verify" and text:
@@ -122,7 +122,7 @@ def read_plan(source: ConversionSource) -> SlicePlan:
     )
 
 
-def _labelled(line: str, heading: str) -> tuple[str, str]:
+def _split_label(line: str, heading: str) -> tuple[str, str]:
     """Returns what a line lists (`files`, `verify` or nothing), by its label or heading, and its text."""
     labelled = _LABELLED.match(line)
     if labelled is not None:

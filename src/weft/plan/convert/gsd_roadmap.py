@@ -171,7 +171,7 @@ def _row(line: RoadmapLine, columns: dict[str, int], source: ConversionSource) -
         id=id_["id"],
         line=line.number,
         title=stated.get("title", "").strip("* ") or id_["title"].strip(),
-        shows=_shown(stated.get("shows", "")),
+        shows=_shown_result(stated.get("shows", "")),
         needs=_needs(stated.get("depends", ""), line, source),
         done=_DONE.fullmatch(stated.get("done", "")) is not None,
     )
@@ -188,7 +188,7 @@ def _needs(text: str, line: RoadmapLine, source: ConversionSource) -> tuple[str,
     return needs
 
 
-def _shown(text: str) -> str:
+def _shown_result(text: str) -> str:
     shows = re.sub(r"^(?:After this:\s*)+", "", text.strip(), flags=re.IGNORECASE)
     return "" if shows.lower() in _NOTHING else shows
 
@@ -201,13 +201,13 @@ def _boxes(lines: Sequence[RoadmapLine], source: ConversionSource) -> list[Slice
     for line in lines:
         box = _BOX.match(line.text)
         if box is not None:
-            slices += _boxed(box, line, source)
+            slices += _slice_of_checkbox(box, line, source)
         elif slices and not slices[-1].shows and line.below_slices:
             slices[-1] = replace(slices[-1], shows=_group(_SHOWS, line.text, "text"))
     return slices
 
 
-def _boxed(box: re.Match[str], line: RoadmapLine, source: ConversionSource) -> Iterator[Slice]:
+def _slice_of_checkbox(box: re.Match[str], line: RoadmapLine, source: ConversionSource) -> Iterator[Slice]:
     match = _SLICE.match(box["text"])
     if match is not None:
         depends = _DEPENDS.search(match["title"])
@@ -245,13 +245,13 @@ def _headings(lines: Sequence[RoadmapLine], source: ConversionSource) -> list[Sl
             match = _SLICE_HEADING.fullmatch(heading["title"].strip())
             inside = match is not None
             if match is not None:
-                slices.append(_headed(match, line))
+                slices.append(_slice_of_heading(match, line))
         elif inside:
             slices[-1] = _with_line(slices[-1], line, source)
     return [replace(entry, text=entry.text.strip()) for entry in slices]
 
 
-def _headed(match: re.Match[str], line: RoadmapLine) -> Slice:
+def _slice_of_heading(match: re.Match[str], line: RoadmapLine) -> Slice:
     title = match["title"].strip()
     done = match["before"] or _DONE_AT_THE_END.search(title) or title[:1] in {"\u2713", "\u2705"}
     title = _DONE_AT_THE_END.sub("", title).lstrip("\u2713\u2705 ")
@@ -266,7 +266,7 @@ def _with_line(slice_: Slice, line: RoadmapLine, source: ConversionSource) -> Sl
         case "depends" | "depends on":
             return replace(slice_, needs=_needs(label["text"], line, source))
         case "after this":
-            return replace(slice_, shows=_shown(label["text"]))
+            return replace(slice_, shows=_shown_result(label["text"]))
         case "done" | "status":
             return replace(slice_, done=_DONE.fullmatch(label["text"].strip()) is not None)
         case _:

@@ -49,7 +49,7 @@ def _within(node: Node, kind: Kind | None, path: str) -> Iterator[ConfiguredComm
             yield from _of_record(node, kind, path)
         case MapOf(), Table():
             for name, (_, value) in node.entries.items():
-                yield from _within(value, kind.value, _joined(path, name))
+                yield from _within(value, kind.value, _join_path(path, name))
         case ListOf(), Items():
             for number, item in enumerate(node.nodes):
                 yield from _within(item, kind.item, f"{path}[{number}]")
@@ -67,7 +67,7 @@ def _of_record(table: Table, record: Record, path: str) -> Iterator[ConfiguredCo
         # `use` says how a dangerous `command` is run, so it is approved together with it.
         dangerous |= BESIDE.get(record.name, frozenset())
     for name, (_, value) in table.entries.items():
-        inner = _joined(path, name)
+        inner = _join_path(path, name)
         if name in dangerous:
             yield ConfiguredCommand(inner, plain(value))
         else:
@@ -75,7 +75,7 @@ def _of_record(table: Table, record: Record, path: str) -> Iterator[ConfiguredCo
             yield from _within(value, record.key(name).kind, inner)
 
 
-def _joined(path: str, name: str) -> str:
+def _join_path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 

@@ -149,7 +149,7 @@ class Record(Struct, frozen=True, eq=False, dict=True):
             "title": self.title,
             "description": self.doc,
             "type": "object",
-            "properties": {key.name: _described(key) for key in self.keys},
+            "properties": {key.name: _describe(key) for key in self.keys},
         }
         if self._required:
             schema["required"] = [key.name for key in self._required]
@@ -159,7 +159,7 @@ class Record(Struct, frozen=True, eq=False, dict=True):
         return schema
 
 
-def _described(key: Key) -> Schema:
+def _describe(key: Key) -> Schema:
     default = "" if key.default is None else f" Default: {key.default}."
     schema = key.kind.schema() | {"description": key.doc + default}
     if key.default is not None and not isinstance(key.default, Words):
@@ -256,7 +256,7 @@ class ExactlyOne(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        return f"Exactly one of {_listed(self.keys)}."
+        return f"Exactly one of {_list_keys(self.keys)}."
 
     def check(self, table: Table, reader: Reader, name: str) -> None:
         present = [key for key in self.keys if key in table.entries]
@@ -277,7 +277,7 @@ class AtMostOne(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        return f"At most one of {_listed(self.keys)}."
+        return f"At most one of {_list_keys(self.keys)}."
 
     def check(self, table: Table, reader: Reader, name: str) -> None:
         present = [key for key in self.keys if key in table.entries]
@@ -295,7 +295,7 @@ class AtLeastOne(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        return f"At least one of {_listed(self.keys)}."
+        return f"At least one of {_list_keys(self.keys)}."
 
     def check(self, table: Table, reader: Reader, name: str) -> None:
         if not any(key in table.entries for key in self.keys):
@@ -314,13 +314,13 @@ class OnlyWith(Struct, frozen=True):
     @property
     def sentence(self) -> str:
         verb = "has" if len(self.keys) == 1 else "have"
-        return f"{_listed(self.keys)} {verb} a meaning only with {self.condition}."
+        return f"{_list_keys(self.keys)} {verb} a meaning only with {self.condition}."
 
     def check(self, table: Table, reader: Reader, name: str) -> None:
         if not self.condition.holds(table):
             for key in self.keys:
                 if key in table.entries:
-                    needed = _quoted(self.condition)
+                    needed = _quote_condition(self.condition)
                     reader.wrong(table.key(key), f"{key!r} has no meaning in {name} without {needed}")
 
     def schema(self) -> Schema:
@@ -344,7 +344,7 @@ class Needs(Struct, frozen=True):
         if not self.condition.holds(table):
             return
         node = table.get(self.key)
-        needs = f"{name} with {_quoted(self.condition)} needs the key {self.key!r}"
+        needs = f"{name} with {_quote_condition(self.condition)} needs the key {self.key!r}"
         if node is None:
             reader.wrong(table, needs)
         elif isinstance(node, Items) and not node.nodes:
@@ -367,8 +367,8 @@ class OneValueSet(Struct, frozen=True):
     @property
     def sentence(self) -> str:
         return (
-            f"`{self.key}` is {_listed(self.then, 'or')} with {self.condition}, "
-            f"else {_listed(self.otherwise, 'or')}."
+            f"`{self.key}` is {_list_keys(self.then, 'or')} with {self.condition}, "
+            f"else {_list_keys(self.otherwise, 'or')}."
         )
 
     def check(self, table: Table, reader: Reader, name: str) -> None:
@@ -380,7 +380,7 @@ class OneValueSet(Struct, frozen=True):
             allowed, forbidden, where = forbidden, allowed, "without"
         # A word that neither set has is reported by the kind of the key.
         if node.text in forbidden and node.text not in allowed:
-            context = f"{name} {where} {_quoted(self.condition)}"
+            context = f"{name} {where} {_quote_condition(self.condition)}"
             reader.wrong(node, f"{self.key} is {node.text!r}; in {context} it must be {' | '.join(allowed)}")
 
     def schema(self) -> Schema:
@@ -390,10 +390,10 @@ class OneValueSet(Struct, frozen=True):
         return {"if": self.condition.schema(), "then": enum_of(self.then), "else": enum_of(self.otherwise)}
 
 
-def _quoted(condition: Condition) -> str:
+def _quote_condition(condition: Condition) -> str:
     return str(condition).replace("`", "'")
 
 
-def _listed(keys: Sequence[str], last: str = "and") -> str:
+def _list_keys(keys: Sequence[str], last: str = "and") -> str:
     names = [f"`{key}`" for key in keys]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"

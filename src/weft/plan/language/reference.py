@@ -104,7 +104,7 @@ def _record(record: Record) -> Iterator[str]:
 
 def _row(key: Key) -> Sequence[str]:
     example = "" if key.example is None else f" Example: `{key.example}`"
-    return (f"`{key.name}`", _allowed(key.kind), _default(key), key.doc + example)
+    return (f"`{key.name}`", _allowed_values(key.kind), _default(key), key.doc + example)
 
 
 def _settings() -> str:
@@ -131,7 +131,7 @@ def _adapters() -> str:
     return _table(("name", "what it drives", "program it needs", "can fork a conversation"), rows)
 
 
-def _allowed(kind: Kind) -> str:
+def _allowed_values(kind: Kind) -> str:
     """Returns what is allowed as messages describe it, but shorter and with links."""
     # Frozen kinds are compared by value, so any equal kind has the short name.
     if kind in _SHORT:
@@ -140,15 +140,15 @@ def _allowed(kind: Kind) -> str:
         case Choice():
             return ", ".join(f"`{value}`" for value in kind.values)
         case Later():
-            return _allowed(kind.record())
+            return _allowed_values(kind.record())
         case Record():
             return f"[{kind.name if kind.title != kind.name else 'a mapping'}](#{kind.title})"
         case ListOf():
-            return f"a list of: {_allowed(kind.item)}"
+            return f"a list of: {_allowed_values(kind.item)}"
         case MapOf():
-            return f"a mapping of names to: {_allowed(kind.value)}"
+            return f"a mapping of names to: {_allowed_values(kind.value)}"
         case Either(description=""):
-            return ", or ".join(map(_allowed, kind.kinds()))
+            return ", or ".join(map(_allowed_values, kind.kinds()))
         case _:
             return kind.words
 

@@ -45,24 +45,24 @@ def peak(outline: Outline, after: After, caps: Caps, *, most_steps: int = MOST_S
     """Returns how many leaves can run at once. The outline must have no cycle."""
     leaves = [row for row, leaf in enumerate(outline.leaves) if leaf]
     # Two cheap bounds first; for most plans they meet, and the flow is never built.
-    at_most = _allowed(outline, caps, leaves)
+    at_most = _most_at_once(outline, caps, leaves)
     points = Points(outline, after)
     reached = _on_one_level(outline, points, caps, at_most)
     # The exact search is needed only if the simple bounds differ.
     if reached < at_most:
         bound, together = _Widths(outline, points, caps, set()).whole(reached, most_steps)
         at_most = min(at_most, bound)
-        reached = max(reached, _allowed(outline, caps, together))
+        reached = max(reached, _most_at_once(outline, caps, together))
     # Treating capped groups as single nodes can lower the bound further.
-    pieces = _capped(outline, caps) if reached < at_most else set[int]()
+    pieces = _limiting_groups(outline, caps) if reached < at_most else set[int]()
     if pieces:
         bound, together = _Widths(outline, points, caps, pieces).whole(reached, most_steps)
         at_most = min(at_most, bound)
-        reached = max(reached, _allowed(outline, caps, _unordered(points, together)))
+        reached = max(reached, _most_at_once(outline, caps, _concurrent_leaves(points, together)))
     return Peak(at_most=at_most, reached=reached)
 
 
-def _allowed(outline: Outline, caps: Caps, leaves: Sequence[int]) -> int:
+def _most_at_once(outline: Outline, caps: Caps, leaves: Sequence[int]) -> int:
     """Returns how many of these leaves the caps allow at once, regardless of the order."""
     counts = dict.fromkeys(leaves, 1)
     rows = list(counts)
@@ -92,7 +92,7 @@ def _on_one_level(outline: Outline, points: Points, caps: Caps, enough: int) -> 
         for together in sorted(by_level.values(), key=len, reverse=True):
             if reached >= min(enough, len(together)):
                 break
-            reached = max(reached, _allowed(outline, caps, together))
+            reached = max(reached, _most_at_once(outline, caps, together))
     return reached
 
 
@@ -104,7 +104,7 @@ def _levels_from_end(points: Points, leaves: Sequence[bool]) -> list[int]:
     return level_of
 
 
-def _capped(outline: Outline, caps: Caps) -> set[int]:
+def _limiting_groups(outline: Outline, caps: Caps) -> set[int]:
     """Returns the groups with caps that matter: without them, more leaves could run."""
     allowed = [0] * len(outline.paths)
     capped: set[int] = set()
@@ -117,7 +117,7 @@ def _capped(outline: Outline, caps: Caps) -> set[int]:
     return capped
 
 
-def _unordered(points: Points, rows: Iterable[int]) -> list[int]:
+def _concurrent_leaves(points: Points, rows: Iterable[int]) -> list[int]:
     """Returns some of these leaves that can run together; a leaf that waits for a selected one is skipped."""
     position_of = {point: position for position, point in enumerate(points.topological_order())}
     in_order = sorted(rows, key=lambda row: position_of[2 * row])

@@ -25,12 +25,12 @@ def fold_rows(rows: Sequence[PictureRow], *, max_rows: int = MAX_ROWS) -> tuple[
         return tuple(rows)
     children = _children(rows)
     groups = _groups_to_fold(rows, children, max_rows)
-    small = _merged(rows, _into_groups(rows, groups), lambda members: _as_group(rows, members))
+    small = _merge_rows(rows, _into_groups(rows, groups), lambda members: _as_group(rows, members))
     # Folding groups was enough; otherwise one level of boxes is left.
     if len(small) <= max_rows:
         return small
     into = _into_runs(small, max_rows)
-    return _merged(small, into, lambda members: _as_run(small, members))
+    return _merge_rows(small, into, lambda members: _as_run(small, members))
 
 
 def _children(rows: Sequence[PictureRow]) -> list[list[int]]:
@@ -102,7 +102,7 @@ def _into_runs(rows: Sequence[PictureRow], max_rows: int) -> list[int]:
     return [*range(trunk_size), *firsts]
 
 
-def _merged(
+def _merge_rows(
     rows: Sequence[PictureRow], into: Sequence[int], combined: Callable[[Sequence[int]], PictureRow]
 ) -> tuple[PictureRow, ...]:
     """Returns the rows that stand for themselves or others, with the dependencies of the others."""
@@ -115,8 +115,8 @@ def _merged(
     for leader, folded_rows in members.items():
         row = rows[leader] if len(folded_rows) == 1 else combined(folded_rows)
         parent = rows[leader].parent
-        depends_on = _lifted(rows, folded_rows, new_number, lambda row: row.depends_on)
-        after = _lifted(rows, folded_rows, new_number, lambda row: row.after)
+        depends_on = _lift_targets(rows, folded_rows, new_number, lambda row: row.depends_on)
+        after = _lift_targets(rows, folded_rows, new_number, lambda row: row.after)
         merged.append(
             replace(
                 row,
@@ -128,7 +128,7 @@ def _merged(
     return tuple(merged)
 
 
-def _lifted(
+def _lift_targets(
     rows: Sequence[PictureRow],
     folded_rows: Sequence[int],
     new_number: Sequence[int],

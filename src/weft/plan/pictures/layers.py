@@ -86,7 +86,7 @@ def columns_of(picture: Picture) -> Columns:
     # Lines of pools lead both ways and say nothing about columns.
     flow = [pair for pair in ends if pools.isdisjoint(pair)]
     layers = _LayerGraph(homes, parents).layers(flow)
-    loose = _wrapped(layers, homes, ends)
+    loose = _wrap_cluster(layers, homes, ends)
     if loose:
         layers = _LayerGraph(homes, parents).layers([*flow, *loose])
     _pull_places(layers, picture, flow)
@@ -99,7 +99,7 @@ def columns_of(picture: Picture) -> Columns:
     return columns
 
 
-def _wrapped(
+def _wrap_cluster(
     layers: Sequence[int], homes: Sequence[int], ends: Iterable[tuple[int, int]]
 ) -> list[tuple[int, int]]:
     """Returns an order among the nodes of a cluster without lines, so that they form a block, not a tower.

@@ -29,7 +29,7 @@ def order_of(columns: Columns, sizes: Sequence[float], neighbours: Neighbours) -
         # A few rounds are enough to see who is above whom.
         heights.relax(neighbours, _ROUNDS)
         # Left, right and both sides take turns.
-        order = _sorted(columns, order, _keys(heights, sides[turn % 3]))
+        order = _sort_columns(columns, order, _keys(heights, sides[turn % 3]))
         _exchange(columns, order, neighbours)
         count = crossings(columns, order, parts)
         if count < fewest:
@@ -71,7 +71,7 @@ def _keys(heights: Heights, side: Sequence[Sequence[int]]) -> list[float]:
     ]
 
 
-def _sorted(columns: Columns, order: Sequence[Sequence[int]], keys: Sequence[float]) -> list[list[int]]:
+def _sort_columns(columns: Columns, order: Sequence[Sequence[int]], keys: Sequence[float]) -> list[list[int]]:
     """Returns the order by these keys; a cluster counts with the mean of its contents."""
     sums = [[0.0, 0.0] for _ in columns.parents]
     for spot, home in enumerate(columns.homes):

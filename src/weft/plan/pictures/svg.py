@@ -45,7 +45,7 @@ def _lines(picture: Picture, layout: Layout) -> Iterator[str]:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img">'
     )
-    yield f"<title>{_escaped(picture.title)}</title>"
+    yield f"<title>{_escape(picture.title)}</title>"
     yield f"<style>{STYLE}</style>"
     yield from _heads(picture)
     yield f'<rect class="paper" width="{width}" height="{height}"/>'
@@ -105,7 +105,7 @@ def _step(start: Point, end: Point, bulge: float) -> str:
 def _node(node: Node, box: Box) -> str:
     # The layout used the same shape, so the texts fit.
     shape = shape_of(node)
-    drawn = "".join(_circle(node, shape, box) if node.kind in ROUND else _boxed(node, shape, box))
+    drawn = "".join(_circle(node, shape, box) if node.kind in ROUND else _box_lines(node, shape, box))
     return f'<g class="node {node.kind}">{_hint(node.hint or node.label)}{drawn}</g>'
 
 
@@ -119,7 +119,7 @@ def _circle(node: Node, shape: NodeShape, box: Box) -> Iterator[str]:
     yield _text("small", (x, box.bottom - 2), shape.label)
 
 
-def _boxed(node: Node, shape: NodeShape, box: Box) -> Iterator[str]:
+def _box_lines(node: Node, shape: NodeShape, box: Box) -> Iterator[str]:
     x, y = box.middle
     if node.kind is NodeKind.TRANSITION:
         bar = Box(x - BAR_WIDTH / 2, y - BAR_HEIGHT / 2, BAR_WIDTH, BAR_HEIGHT)
@@ -150,11 +150,11 @@ def _texts(picture: Picture, layout: Layout) -> Iterator[str]:
 
 
 def _text(classes: str, position: Point, text: str) -> str:
-    return f'<text class="{classes}" x="{_number(position[0])}" y="{_number(position[1])}">{_escaped(text)}</text>'
+    return f'<text class="{classes}" x="{_number(position[0])}" y="{_number(position[1])}">{_escape(text)}</text>'
 
 
 def _hint(text: str) -> str:
-    return f"<title>{chr(10).join(map(_escaped, text.split(chr(10))))}</title>" if text else ""
+    return f"<title>{chr(10).join(map(_escape, text.split(chr(10))))}</title>" if text else ""
 
 
 def _rectangle(box: Box) -> str:
@@ -173,5 +173,5 @@ def _number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return escape(visible(text))

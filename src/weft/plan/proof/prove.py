@@ -65,7 +65,7 @@ def prove(compiled: CompiledPlan) -> Proof:
 
 def _shape_fault(compiled: CompiledPlan) -> Proof | None:
     for number, shape in enumerate(compiled.shapes):
-        doubled = _doubled(shape.net)
+        doubled = _double_arc(shape.net)
         if doubled is not None:
             message = f"{doubled!r} has two arcs to one place, which no theorem here covers"
             return Proof(answer=Answer.UNKNOWN, why=f"{_example(compiled, number)}: {message}")
@@ -80,7 +80,7 @@ def _shape_fault(compiled: CompiledPlan) -> Proof | None:
     return None
 
 
-def _doubled(net: Net) -> str | None:
+def _double_arc(net: Net) -> str | None:
     """Returns a transition with two arcs to one place instead of one arc with their weight; or None."""
     for number, inputs in enumerate(net.inputs):
         for arcs in (inputs, *net.outputs[number]):

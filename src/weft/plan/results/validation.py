@@ -46,7 +46,7 @@ def pattern_fault(pattern: str) -> str | None:
     """Returns why a pattern cannot be used; None if it can."""
     error_class = _re2().error
     try:
-        _compiled(pattern)
+        _compile_pattern(pattern)
     except (error_class, UnicodeError) as error:
         reason = error.args[0].decode(errors="replace") if isinstance(error, error_class) else str(error)
         return f"RE2 does not support the pattern {pattern!r} ({reason})"
@@ -72,7 +72,7 @@ def _re2() -> Any:  # noqa: ANN401 - it has no types
 
 
 @lru_cache(maxsize=_MOST_PATTERNS)
-def _compiled(pattern: str) -> Any:  # noqa: ANN401 - re2 has no types
+def _compile_pattern(pattern: str) -> Any:  # noqa: ANN401 - re2 has no types
     re2 = _re2()
     options = re2.Options()
     options.log_errors = False
@@ -83,7 +83,7 @@ def _compiled(pattern: str) -> Any:  # noqa: ANN401 - re2 has no types
 def _finds(pattern: str, text: str) -> bool:
     _take(1 + len(text) // _PER_STEP)
     # A lone surrogate is valid text in Python, but not in RE2.
-    return _compiled(pattern).search(text.encode(errors="replace").decode()) is not None
+    return _compile_pattern(pattern).search(text.encode(errors="replace").decode()) is not None
 
 
 @cache
@@ -98,11 +98,11 @@ def _class() -> Any:  # noqa: ANN401
         "uniqueItems": _unique_items,
     }
     # Every keyword costs a step, so that nested schemas cannot run forever.
-    counted = {name: _counted(keyword) for name, keyword in ours.items()}
+    counted = {name: _count_calls(keyword) for name, keyword in ours.items()}
     return cast("Any", validators).extend(Draft202012Validator, counted)
 
 
-def _counted(keyword: Keyword) -> Keyword:
+def _count_calls(keyword: Keyword) -> Keyword:
     def apply(check: Any, expected: Any, value: Any, schema: Any) -> Iterable[Any]:  # noqa: ANN401
         _take(1)
         return keyword(check, expected, value, schema) or ()

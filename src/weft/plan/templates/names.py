@@ -143,7 +143,7 @@ def _unknown_root(root: str, scope: TemplateScope) -> _Unknown:
         hint = f"did you mean '{owners[0]}.{root}'? "
     else:
         hint = _did_you_mean(root, ROOTS)
-    return _Unknown(f"unknown name '{root}'; {hint}there are {_listed(ROOTS)}")
+    return _Unknown(f"unknown name '{root}'; {hint}there are {_list_names(ROOTS)}")
 
 
 def _check_environment(keys: list[str | int], path: Path, scope: TemplateScope) -> None:
@@ -201,7 +201,7 @@ def _check_step(step: TemplateStep, path: Path, index: int) -> None:
 def _check_output(step: TemplateStep, path: Path, index: int) -> None:
     match path[index:]:
         case ():
-            raise _Unknown(f"'{written(path)}' is not a value; name a field of it; {_offered(step)}")
+            raise _Unknown(f"'{written(path)}' is not a value; name a field of it; {_offered_fields(step)}")
         case ("result", *_):
             _check_text(path, index + 1)
         case ("stdout" | "stderr", *_) if step.kind in {"run", "verify"}:
@@ -217,7 +217,7 @@ def _check_output(step: TemplateStep, path: Path, index: int) -> None:
 
 def _check_fields(step: TemplateStep, path: Path, index: int) -> None:
     if not is_structured(step):
-        raise _Unknown(f"'{written(path)}': step '{step.id}' has no '{path[index]}'; {_offered(step)}")
+        raise _Unknown(f"'{written(path)}': step '{step.id}' has no '{path[index]}'; {_offered_fields(step)}")
     _check_value(step, path, index)
 
 
@@ -248,16 +248,16 @@ def _is_text_join(step: TemplateStep) -> bool:
     return _is_text_join(last) if last is not None else step.kind == "join" and not is_structured(step)
 
 
-def _offered(step: TemplateStep) -> str:
+def _offered_fields(step: TemplateStep) -> str:
     """Returns the end of a sentence: the fields of the step that can be read."""
     outputs = ["result", *step.members, *step.inner, *_properties(step.schema or {})]
     if step.kind in {"run", "verify"}:
         outputs += COMMAND_FIELDS
     if _is_text_join(step):
         advice = "; fields need an output_schema on the join or on all its dependencies"
-        return f"there are {_listed(['result', *step.inner])}{advice}"
+        return f"there are {_list_names(['result', *step.inner])}{advice}"
     advice = "" if is_structured(step) else "; fields need an output_schema on the step"
-    return f"there are {_listed([*outputs, 'json'])}{advice}"
+    return f"there are {_list_names([*outputs, 'json'])}{advice}"
 
 
 def _last(step: TemplateStep) -> TemplateStep | None:
@@ -321,7 +321,7 @@ def _check_key(keys: list[str | int], allowed: Iterable[str], path: Path, index:
     whole = written(path[:index])
     names = tuple(allowed)
     if not keys:
-        raise _Unknown(f"'{whole}' is not a value; name a field of it; there are {_listed(names)}")
+        raise _Unknown(f"'{whole}' is not a value; name a field of it; there are {_list_names(names)}")
     if keys[0] not in names:
         hint = _did_you_mean(keys[0], names)
         raise _Unknown(f"'{whole}' has no '{keys[0]}'; {hint}{_there_are('fields', names)}")
@@ -346,10 +346,10 @@ def _did_you_mean(key: str | int, names: Iterable[str]) -> str:
 
 
 def _there_are(noun: str, names: Iterable[str]) -> str:
-    listed = _listed(names)
+    listed = _list_names(names)
     return f"there are {listed}" if listed else f"there are no {noun} to read here"
 
 
-def _listed(names: Iterable[str]) -> str:
+def _list_names(names: Iterable[str]) -> str:
     ordered = sorted(names)
     return ", ".join(ordered[:MOST_LISTED]) + (", …" if ordered[MOST_LISTED:] else "")

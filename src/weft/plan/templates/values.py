@@ -155,12 +155,12 @@ def text_of(value: object) -> str:
 def json_text(value: object) -> str:
     """Returns compact JSON, with keys in the order of the object."""
     try:
-        return msgspec.json.encode(value, enc_hook=_refused).decode()
+        return msgspec.json.encode(value, enc_hook=_refuse).decode()
     except (RecursionError, ValueError) as error:  # too deep, or a text that is not Unicode
         raise RenderError(f"this value cannot be written as JSON: {error}") from error
 
 
-def _refused(value: object) -> object:
+def _refuse(value: object) -> object:
     str(value)  # an undefined value of Jinja raises here, and names the missing key
     raise RenderError(_no_value(value))
 

@@ -48,7 +48,7 @@ def to_yaml(data: Plain, *, comments: Mapping[Path, str] | None = None) -> str:
 
 def to_dense_yaml(data: Plain) -> str:
     """Returns the data as YAML for programs: JSON, which is faster to write, where that is valid YAML."""
-    text = _escaped(json.dumps(data, ensure_ascii=False))
+    text = _escape(json.dumps(data, ensure_ascii=False))
     return to_yaml(data) if _LONG_KEY_IN_JSON.search(text) else text
 
 
@@ -184,7 +184,7 @@ def _key(text: str) -> str:
 
 
 def _scalar(text: str, *, in_brackets: bool = False) -> str:
-    return text if _may_be_bare(text, in_brackets=in_brackets) else _quoted(text)
+    return text if _may_be_bare(text, in_brackets=in_brackets) else _quote(text)
 
 
 def _may_be_bare(text: str, *, in_brackets: bool) -> bool:
@@ -198,12 +198,12 @@ def _may_be_bare(text: str, *, in_brackets: bool) -> bool:
     return not (in_brackets and re.search(_MEANS_MORE_IN_BRACKETS, text))
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Returns the text quoted as in JSON, with escapes for characters that YAML does not accept as they are."""
-    return _escaped(json.dumps(text, ensure_ascii=False))
+    return _escape(json.dumps(text, ensure_ascii=False))
 
 
-def _escaped(json_text: str) -> str:
+def _escape(json_text: str) -> str:
     return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", json_text)
 
 

@@ -49,7 +49,7 @@ class Problem(Struct, frozen=True, kw_only=True):
     def lines(self) -> Iterator[str]:
         yield f"{self.at}: {self.severity}: {self.message}"
         if self.excerpt.strip():
-            text, column = _shortened(self.excerpt, self.at.column)
+            text, column = _shorten(self.excerpt, self.at.column)
             gutter = f"{self.at.line:>6} | "
             marks = "^" * max(1, min(self.width, len(text) - column + 1))
             yield f"{gutter}{text}"
@@ -65,7 +65,7 @@ class Problem(Struct, frozen=True, kw_only=True):
         }
 
 
-def _shortened(line: str, column: int) -> tuple[str, int]:
+def _shorten(line: str, column: int) -> tuple[str, int]:
     """Returns the part of the line around the column, and the column in it."""
     text = line.expandtabs(1)
     if not text.isprintable():

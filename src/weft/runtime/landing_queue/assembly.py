@@ -54,7 +54,7 @@ class LandingAssembly:
             is_to_land=engine.landing_record.is_to_land,
             now=now,
             report=report,
-            landed=self._landed,
+            landed=self._push_landed,
         )
         push = plan.scopes[ROOT].settings.merge_push
         self._pusher = (
@@ -94,7 +94,7 @@ class LandingAssembly:
         """Called when all facts of the inbox are in the journal. Returns jobs that the host may forget."""
         return self._verifier.committed()
 
-    def _landed(self, commit: str) -> None:
+    def _push_landed(self, commit: str) -> None:
         if self._pusher is not None:
             assert self._tasks is not None
             self._pusher.landed(commit)

@@ -38,12 +38,12 @@ class ChainJudge:
         if verdict.answer is VerifyAnswer.GREEN:
             return ChainJudgement(chain=chain)
         if verdict.answer is VerifyAnswer.UNCLEAR:
-            return self._held(paths, verdict)
+            return self._hold_all(paths, verdict)
         base = await self._verifier.verify(await build((), chain.base), on_target)
         if base.answer is not VerifyAnswer.GREEN:
             return self._on_red_base(chain, base, verdict)
         if len(_units(chain)) == 1:
-            return self._held(paths, verdict, paths)
+            return self._hold_all(paths, verdict, paths)
         return await self._bisect(chain, build, on_target, verdict)
 
     def _on_red_base(self, chain: Chain, base: TreeVerdict, verdict: TreeVerdict) -> ChainJudgement:
@@ -53,7 +53,7 @@ class ChainJudge:
         name = self._target.name
         text = (
             f"{_verify_name(base)} already fails on {name} at {chain.base[:7]}: {base.message}\n"
-            f"{_indented(base.tail)}fix {name}, then type: weft merge"
+            f"{_indent(base.tail)}fix {name}, then type: weft merge"
         )
         held = {link.path: HeldError(text, red=True, tail=base.tail) for link in chain.links}
         return ChainJudgement(chain=None, held=held)
@@ -99,15 +99,17 @@ class ChainJudge:
             # A result that is only built on a culprit is not at fault, and its message names the one to fix.
             along = [culprit for culprit in culprits if culprit in chain.built_on[path]]
             if path in culprits or not along:
-                held[path] = self._red(path, verdict, culprits)
+                held[path] = self._red_reason(path, verdict, culprits)
             else:
                 held[path] = self._behind(path, along)
         return ChainJudgement(chain=parts[rest] if lands else None, held=held)
 
-    def _held(
+    def _hold_all(
         self, paths: Sequence[str], verdict: TreeVerdict, culprits: Sequence[str] = ()
     ) -> ChainJudgement:
-        return ChainJudgement(chain=None, held={path: self._red(path, verdict, culprits) for path in paths})
+        return ChainJudgement(
+            chain=None, held={path: self._red_reason(path, verdict, culprits) for path in paths}
+        )
 
     def _behind(self, path: str, culprits: Sequence[str]) -> HeldError:
         """Returns the reason that holds a result with the work of culprits in it."""
@@ -119,13 +121,13 @@ class ChainJudge:
             waits_for=culprits,
         )
 
-    def _red(self, path: str, verdict: TreeVerdict, culprits: Sequence[str]) -> HeldError:
+    def _red_reason(self, path: str, verdict: TreeVerdict, culprits: Sequence[str]) -> HeldError:
         """Returns the reason that holds a result, with what a person can do."""
         others = [each for each in culprits if each != path]
         together = f" together with {' and '.join(others)}" if others and path in culprits else ""
         return HeldError(
             f"{path} does not land on {self._target.name}: {_verify_name(verdict)} fails with it{together}: "
-            f"{verdict.message}\n{_indented(verdict.tail)}commit a fix to branch {self._target.branch(path)}, "
+            f"{verdict.message}\n{_indent(verdict.tail)}commit a fix to branch {self._target.branch(path)}, "
             f"then type: weft merge {path}",
             red=True,
             tail=verdict.tail,
@@ -152,5 +154,5 @@ def _verify_name(verdict: TreeVerdict) -> str:
     return f"`verify` of {verdict.owner}" if verdict.owner else "`verify`"
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     return "".join(f"  | {line}\n" for line in text.splitlines())

@@ -79,7 +79,7 @@ def view(context: SandboxContext, needs: StepNeeds, sandbox: Sandbox) -> tuple[S
     visible = (context.project, context.plan_dir)
     top = top_of(needs.workspace.resolve())
     writable = (top, needs.home, needs.output)
-    requested = tuple(_requested(sandbox, needs.workspace, context.homes))
+    requested = tuple(_requested_paths(sandbox, needs.workspace, context.homes))
     places = [
         *_real(context.homes, PathAccess.EMPTY),
         *_real(PRIVATE, PathAccess.SCRATCH),
@@ -113,7 +113,9 @@ def _existing(places: Iterable[SandboxPath]) -> Iterator[SandboxPath]:
     return (place for place in places if os.path.lexists(place.path))
 
 
-def _requested(sandbox: Sandbox, workspace: Path, homes: Sequence[Path]) -> Iterator[tuple[Path, PathAccess]]:
+def _requested_paths(
+    sandbox: Sandbox, workspace: Path, homes: Sequence[Path]
+) -> Iterator[tuple[Path, PathAccess]]:
     """Yields the places that the plan sets. The strictest access comes last, so it counts for a path set twice."""
     for access, paths in (
         (PathAccess.WRITE, sandbox.write),

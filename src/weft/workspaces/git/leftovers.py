@@ -186,7 +186,7 @@ class LeftoverJudge:
                 if self._proof.holds(commit):
                     goes.kept[ref] = commit
                 else:
-                    stays.append(self._unmerged(leftovers, commit, ref, " of an earlier try"))
+                    stays.append(self._unmerged_ref(leftovers, commit, ref, " of an earlier try"))
             result.stays += stays
             if goes.refs or goes.kept or goes.worktree or goes.scratch:
                 result.goes.append(goes)
@@ -207,7 +207,7 @@ class LeftoverJudge:
                 why=RetentionReason.LOCKED,
                 name=leftovers.name,
                 message=f"its worktree is locked{reason}",
-                command=f"git worktree unlock {_quoted(worktree.path)}",
+                command=f"git worktree unlock {_quote(worktree.path)}",
             )
         yield from self._dirt(leftovers, worktree.path)
         git_dir = place_of(worktree.path)
@@ -219,7 +219,7 @@ class LeftoverJudge:
             )
         # A person, or a step, may have checked out something else there; that commit counts as well.
         if worktree.branch != leftovers.head and not self._proof.holds(worktree.head):
-            yield self._unmerged(leftovers, worktree.head, worktree.head[:12], " that its worktree is at")
+            yield self._unmerged_ref(leftovers, worktree.head, worktree.head[:12], " that its worktree is at")
 
     def _dirt(self, leftovers: SubplanLeftovers, place: Path) -> Iterator[RetainedRef]:
         try:
@@ -235,7 +235,7 @@ class LeftoverJudge:
                 why=RetentionReason.UNCOMMITTED,
                 name=leftovers.name,
                 message=f"not committed in its worktree: {listed(dirt)}",
-                command=f"git -C {_quoted(place)} status",
+                command=f"git -C {_quote(place)} status",
                 files=tuple(files),
             )
 
@@ -246,7 +246,7 @@ class LeftoverJudge:
                 why=RetentionReason.ELSEWHERE,
                 name=leftovers.name,
                 message=f"its branch is checked out in {place}",
-                command=f"git -C {_quoted(place)} switch {self._target}",
+                command=f"git -C {_quote(place)} switch {self._target}",
             )
 
     def _checkout(self, leftovers: SubplanLeftovers) -> Path | None:
@@ -261,16 +261,18 @@ class LeftoverJudge:
         """Yields unmerged refs. Notes usually lead to commits of the branch, so the branch comes first."""
         commit = leftovers.refs.get(leftovers.head)
         if commit is not None and not self._proof.holds(commit):
-            yield self._unmerged(leftovers, commit, leftovers.head.removeprefix(_HEADS), "", is_branch=True)
+            yield self._unmerged_ref(
+                leftovers, commit, leftovers.head.removeprefix(_HEADS), "", is_branch=True
+            )
             return
         for ref, noted_commit in leftovers.refs.items():
             is_merge = ref.startswith(f"refs/weft/{_MERGING}/")
             if not (
                 self._proof.holds(noted_commit) or (is_merge and self._proof.holds_parents(noted_commit))
             ):
-                yield self._unmerged(leftovers, noted_commit, ref, f" that {ref} leads to")
+                yield self._unmerged_ref(leftovers, noted_commit, ref, f" that {ref} leads to")
 
-    def _unmerged(
+    def _unmerged_ref(
         self, leftovers: SubplanLeftovers, commit: str, shown_as: str, which: str, *, is_branch: bool = False
     ) -> RetainedRef:
         count = self._proof.missing(commit)
@@ -285,7 +287,7 @@ class LeftoverJudge:
         )
 
 
-def _quoted(place: Path) -> str:
+def _quote(place: Path) -> str:
     return shlex.quote(shown(os.fsencode(place)))
 
 

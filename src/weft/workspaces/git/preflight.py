@@ -192,7 +192,7 @@ def _of_commits(git: Git, ends: Ends) -> Iterator[str]:
     if count != "0":
         yield (
             f"work starts from {ends.base[:12]}, which is not part of {ends.target!r}: its additional commits "
-            f"({_counted(int(count), 'commit')}) land there, too"
+            f"({_count(int(count), 'commit')}) land there, too"
         )
 
 
@@ -237,7 +237,7 @@ def uncommitted(repository: Repository) -> Iterator[str]:
     changed = [line[3:] for line in lines if not line.startswith(b"??")]
     without = "slices start from commits and do not see uncommitted files"
     if changed:
-        yield f"{_counted(len(changed), 'file')} changed in {repository.top} ({_some(changed)}): {without}"
+        yield f"{_count(len(changed), 'file')} changed in {repository.top} ({_some(changed)}): {without}"
     if untracked:
         yield (
             f"{len(untracked)} untracked in {repository.top} ({_some(untracked)}): {without}; list files that "
@@ -250,5 +250,5 @@ def _some(names: Sequence[bytes]) -> str:
     return f"{first} and {len(names) - _NAMED} more" if len(names) > _NAMED else first
 
 
-def _counted(count: int, noun: str) -> str:
+def _count(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -84,9 +84,9 @@ def explain(  # noqa: PLR0913 - everything that the message mentions
         f"{subplan} cannot be merged into {into}: {files} in conflict. Nothing has moved.",
         *_describe_conflicts(git, conflicts, branch=branch, into=into),
         "To settle it, merge the other way round, in the worktree of the subplan:",
-        f"  git -C {_quoted(worktree)} merge {shlex.quote(into)}",
+        f"  git -C {_quote(worktree)} merge {shlex.quote(into)}",
         "  (fix the files that git names, and `git add` them)",
-        f"  git -C {_quoted(worktree)} commit",
+        f"  git -C {_quote(worktree)} commit",
         f"  {command}",
     ))  # fmt: skip
 
@@ -193,10 +193,10 @@ def _hunk(text: str, into: str, branch: str) -> list[str]:
     if first is None:
         return []
     last = next((number for number in range(first, len(lines)) if _CLOSES.match(lines[number])), len(lines))
-    return [f"<<<<<<< {into}", *_abridged(lines[first + 1 : last]), f">>>>>>> {branch}"]
+    return [f"<<<<<<< {into}", *_abridge(lines[first + 1 : last]), f">>>>>>> {branch}"]
 
 
-def _abridged(lines: Sequence[str]) -> Iterator[str]:
+def _abridge(lines: Sequence[str]) -> Iterator[str]:
     """Yields the first lines of each side and, if present, of the common ancestor."""
     parts: list[list[str]] = [[]]
     for line in lines:
@@ -221,5 +221,5 @@ def _name(path: str) -> str:
     return shown(os.fsencode(path))
 
 
-def _quoted(place: Path) -> str:
+def _quote(place: Path) -> str:
     return shlex.quote(_name(str(place)))

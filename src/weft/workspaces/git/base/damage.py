@@ -89,11 +89,11 @@ def _put_aside(common: Path, name: str) -> None:
 
 def damaged_lines(common: Path) -> list[int]:
     """Returns the line numbers of `packed-refs` that git cannot parse. One such line makes git read no ref."""
-    lines = _packed(common).splitlines(keepends=True)
+    lines = _read_packed(common).splitlines(keepends=True)
     return [number for number, line in enumerate(lines, 1) if not re.fullmatch(_PACKED, line)]
 
 
-def _packed(common: Path) -> bytes:
+def _read_packed(common: Path) -> bytes:
     try:
         return read_file(common / "packed-refs", most=1 << 32)
     except FileNotFoundError:
@@ -103,7 +103,7 @@ def _packed(common: Path) -> bytes:
 def rebuild_packed_refs(git: Git) -> list[str]:
     """Rewrites `packed-refs` with its readable lines; returns the branches restored from reflogs."""
     common = git.common
-    lines = [line for line in _packed(common).splitlines(keepends=True) if re.fullmatch(_PACKED, line)]
+    lines = [line for line in _read_packed(common).splitlines(keepends=True) if re.fullmatch(_PACKED, line)]
     lock = common / "packed-refs.lock"
     try:
         # `packed-refs.lock` is git's own lock. While it exists no git can pack or delete refs, so no line is

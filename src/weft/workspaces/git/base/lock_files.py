@@ -116,7 +116,7 @@ def holders_of(lock: Path, checkouts: Checkouts, checkout: Path | None) -> Itera
                 _is_git(process)
                 # A git that started after the lock was written cannot have created it. Without this test, a
                 # user's editor that runs git all the time would keep a stale lock alive for ever.
-                and _started(process) <= written + _SLACK
+                and _start_time(process) <= written + _SLACK
                 and _can_lock(process)
                 and _works_on(process, checkouts, checkout)
             ):
@@ -152,16 +152,16 @@ def _works_on(process: Path, checkouts: Checkouts, checkout: Path | None) -> boo
     return any(common in process.joinpath(file).read_bytes() for file in ("cmdline", "environ"))
 
 
-def _started(process: Path) -> float:
+def _start_time(process: Path) -> float:
     """Returns the start time of a process in seconds since the epoch."""
     # The second field is the program's name in parentheses and may contain spaces and parentheses itself, so
     # the split starts after the last one. Field 22 of proc(5), here the 20th, is the start in clock ticks after
     # boot.
     fields = process.joinpath("stat").read_text(errors="replace").rpartition(")")[2].split()
-    return _booted() + int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    return _boot_time() + int(fields[19]) / os.sysconf("SC_CLK_TCK")
 
 
-def _booted() -> float:
+def _boot_time() -> float:
     lines = (_PROCESSES / "stat").read_text().splitlines()
     return next(float(line.split()[1]) for line in lines if line.startswith("btime "))
 

@@ -283,7 +283,7 @@ def _with_theirs(git: Git, tree: str, theirs: str, clashes: Sequence[_Clash]) ->
     # renamed.
     versions = _versions(git, theirs)
     real = set(versions.values())
-    choices = [_Choice(clash, _chosen(clash, versions)) for clash in clashes if clash.places]
+    choices = [_Choice(clash, _choose_version(clash, versions)) for clash in clashes if clash.places]
     # For a renamed file, git may report a merged version that is on neither side; only real versions are used.
     choices = [choice for choice in choices if choice.version is None or choice.version in real]
     # Two passes: a file that replaces a directory fits only after the choices for the files in that directory
@@ -305,7 +305,7 @@ def _versions(git: Git, commit: str) -> dict[str, TreeVersion]:
     return {path: TreeVersion(*start.split(" ")[::2]) for start, path in entries}
 
 
-def _chosen(clash: _Clash, versions: Mapping[str, TreeVersion]) -> TreeVersion | None:
+def _choose_version(clash: _Clash, versions: Mapping[str, TreeVersion]) -> TreeVersion | None:
     """Returns the version of theirs. If ours renamed the file, theirs still uses the old name."""
     return versions.get(clash.conflict.path, clash.conflict.theirs)
 

@@ -190,7 +190,7 @@ class Git:
     def _ask(self, command: Sequence[str], stdin: bytes, env: Mapping[str, str] | None) -> GitOutput:
         if self._clone_git_dir is not None:
             return self.ask_within(self.patience, *command, stdin=stdin, env=env)
-        with self._recorded(command) as record:
+        with self._record_child(command) as record:
             completed = subprocess.run(  # noqa: S603 - an argv of our own
                 ("git", *self._options, *command),  # noqa: S607 - the git that the user has
                 cwd=self.directory,
@@ -207,7 +207,7 @@ class Git:
             record.judge(completed.returncode)
         return _answer(completed.returncode, completed.stdout, completed.stderr)
 
-    def _recorded(self, command: Sequence[str]) -> AbstractContextManager[ChildRecord]:
+    def _record_child(self, command: Sequence[str]) -> AbstractContextManager[ChildRecord]:
         """Returns the record of a git that can take locks. If git is killed, its locks can be recognised."""
         if not can_lock(command) or self._shared is None:
             return nullcontext(ChildRecord())
@@ -249,7 +249,7 @@ class Git:
             self.settings = GitSettings(listed.out)
         environ = self._environ if env is None else {**self._environ, **env}
         arguments = (*self._options, *command)
-        with self._recorded(command) as record:
+        with self._record_child(command) as record:
             answer = _run_within(
                 seconds,
                 arguments,

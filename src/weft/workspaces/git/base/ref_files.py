@@ -40,7 +40,7 @@ def read_refs(common: Path, refs: Iterable[str]) -> dict[str, str]:
             raise UnusualRefError
         # `git pack-refs` writes the line first and removes the file last, so a reader without a file finds the
         # line.
-        oid = _loose(common / ref) or _packed(common).refs.get(ref)
+        oid = _loose(common / ref) or _read_packed(common).refs.get(ref)
         if oid is not None:
             tips[ref] = oid
     return tips
@@ -62,7 +62,7 @@ def may_have_refs_below(common: Path, folder: str) -> bool:
     if (common / "reftable").exists() or (common / folder).exists():
         return True
     try:
-        names = _packed(common).names
+        names = _read_packed(common).names
     except UnusualRefError:
         return True
     place = bisect_left(names, f"{folder}/")
@@ -107,14 +107,14 @@ class _Packed(Struct, frozen=True):
 _NONE = _Packed({}, ())
 
 
-def _packed(common: Path) -> _Packed:
+def _read_packed(common: Path) -> _Packed:
     file = common / "packed-refs"
     try:
         stat = file.lstat()
     except FileNotFoundError:
         return _NONE
     # git replaces the file by a rename, so a new state has a new inode; times and size catch edits in place.
-    return _parsed(file, (stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size))
+    return _parse_packed(file, (stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size))
 
 
 _MOST_PACKED = 1 << 32
@@ -122,7 +122,7 @@ _MOST_PACKED = 1 << 32
 
 
 @lru_cache(maxsize=4)
-def _parsed(file: Path, _state: tuple[int, ...]) -> _Packed:
+def _parse_packed(file: Path, _state: tuple[int, ...]) -> _Packed:
     """Returns the parsed file, cached for each state of the file."""
     lines = read_file(file, most=_MOST_PACKED).splitlines()
     pairs = [line.split(b" ", 1) for line in lines if line[:1] not in {b"#", b"^"}]

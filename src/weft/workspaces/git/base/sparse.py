@@ -29,7 +29,7 @@ _SETTINGS = {
 
 def patterns(folders: Sequence[str]) -> str:
     """Returns patterns for these directories and everything in them, and for the files in their parents."""
-    chosen = {_checked(folder) for folder in folders}
+    chosen = {_check_folder(folder) for folder in folders}
     whole = sorted(folder for folder in chosen if chosen.isdisjoint(folder.parents))
     on_the_way = sorted({parent for folder in whole for parent in list(folder.parents)[:-1]})
     # git accepts cone mode only for this form: all files of the top, no directory; then, for each directory on
@@ -42,7 +42,7 @@ def patterns(folders: Sequence[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _checked(folder: str) -> PurePosixPath:
+def _check_folder(folder: str) -> PurePosixPath:
     path = PurePosixPath(folder)
     if path.is_absolute() or not path.parts or ".." in path.parts or "\n" in folder:
         raise WorkspaceError(
@@ -63,15 +63,15 @@ def choose(git_dir: Path, folders: Sequence[str]) -> None:
 
 def is_chosen(git_dir: Path, folders: Sequence[str]) -> bool:
     """Returns whether Weft chose exactly these directories for the worktree; none means that it chose none."""
-    return _chosen(git_dir) == (patterns(folders) if folders else None)
+    return _stored_patterns(git_dir) == (patterns(folders) if folders else None)
 
 
 def settings(git_dir: Path) -> Mapping[str, str]:
     """Returns variables for a git that runs in the worktree."""
-    return {} if _chosen(git_dir) is None else _SETTINGS
+    return {} if _stored_patterns(git_dir) is None else _SETTINGS
 
 
-def _chosen(git_dir: Path) -> str | None:
+def _stored_patterns(git_dir: Path) -> str | None:
     """Returns the patterns that Weft stored.
 
     None also if they are the user's own, which git copies to each new worktree of a sparse checkout.

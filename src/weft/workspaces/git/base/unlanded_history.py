@@ -186,13 +186,15 @@ def _first_unit(paths: Sequence[str], needs: Mapping[str, AbstractSet[str]]) -> 
             return {path}
     # All remaining paths need another one, so there is a cycle. The first strongly connected component without
     # a need outside itself is the unit: each of its paths reaches every other.
-    reached = {path: _needed(path, needs, frozenset(paths)) for path in paths}
+    reached = {path: _needed_paths(path, needs, frozenset(paths)) for path in paths}
     return next(
         reached[path] for path in paths if all(path in reached[needed_path] for needed_path in reached[path])
     )
 
 
-def _needed(path: str, needs: Mapping[str, AbstractSet[str]], among: AbstractSet[str]) -> AbstractSet[str]:
+def _needed_paths(
+    path: str, needs: Mapping[str, AbstractSet[str]], among: AbstractSet[str]
+) -> AbstractSet[str]:
     """Returns a path and all paths `among` these that it needs, directly or indirectly."""
     reached = {path}
     waiting = [path]

@@ -212,7 +212,7 @@ def _finish(checkout: _Checkout, git_dir: Path) -> None:
     is_changed = head != forward.ref or current not in {forward.before, forward.after}
     # From here on the files are the person's affair, whatever state git left them in: `git status` shows it,
     # and Weft must not write into work that has begun since.
-    if is_changed or _unfinished(git_dir):  # a person has taken over
+    if is_changed or _unfinished_operation(git_dir):  # a person has taken over
         remove_note(git_dir)
         return
     try:
@@ -222,7 +222,7 @@ def _finish(checkout: _Checkout, git_dir: Path) -> None:
     except GitError as error:
         lock = lock_in_the_way(error.message)
         reason = f"an interrupted fast-forward there cannot be finished ({error.message})"
-        raise (_locked(checkout, lock) if lock else checkout.held(reason, _FIX)) from error
+        raise (_lock_error(checkout, lock) if lock else checkout.held(reason, _FIX)) from error
     if settled is Settlement.FORWARD and current == forward.before:
         # Only the ref is missing now. git's merge would refuse where a file has become a directory.
         move(
@@ -250,14 +250,14 @@ def _refuse_place(checkout: _Checkout, places: Sequence[Path]) -> None:
 
 
 def _refuse_unfinished(checkout: _Checkout, folder: Path) -> None:
-    operation = _unfinished(folder)
+    operation = _unfinished_operation(folder)
     if operation:
         raise checkout.held(
             f"{operation} is unfinished there", "finish or abort it (git -C {place} status shows how)"
         )
 
 
-def _unfinished(folder: Path) -> str:
+def _unfinished_operation(folder: Path) -> str:
     return next((operation for name, operation in _UNFINISHED.items() if (folder / name).exists()), "")
 
 
@@ -311,7 +311,7 @@ def _refusal(checkout: _Checkout, before: str, after: str, answer: GitOutput) ->
         return GitError((*_FORWARD, after), answer.exit_code, f"{after} is not a descendant of {before}")
     lock = lock_in_the_way(answer.message)
     if lock:
-        return _locked(checkout, lock)
+        return _lock_error(checkout, lock)
     files = [line.removeprefix("\t") for line in answer.message.splitlines() if line.startswith("\t")]
     if not files:
         return checkout.held(f"git cannot fast-forward it there ({answer.message})", _FIX)
@@ -320,7 +320,7 @@ def _refusal(checkout: _Checkout, before: str, after: str, answer: GitOutput) ->
     return _in_the_way(checkout, files, "have changes that are not committed", _COMMIT)
 
 
-def _locked(checkout: _Checkout, lock: str) -> HeldError:
+def _lock_error(checkout: _Checkout, lock: str) -> HeldError:
     return checkout.held(about_lock(lock), "wait until that git has ended or remove the file")
 
 

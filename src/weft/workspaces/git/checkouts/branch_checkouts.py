@@ -33,7 +33,7 @@ def checkouts_of(git: Git, ref: str) -> list[Path]:
     worktrees = Registrations(git, git.common).listed()
     # A worktree that git would prune is gone, and its branch is free again.
     paths = [worktree.path for worktree in worktrees if worktree.branch == ref and worktree.prunable is None]
-    return paths or list(_claimed(git.common, ref, worktrees[0].path))
+    return paths or list(_claiming_worktrees(git.common, ref, worktrees[0].path))
 
 
 def _may_be_checked_out(common: Path, ref: str) -> bool:
@@ -63,7 +63,7 @@ def _symbolic_target(file: Path) -> str | None:
     return first.removeprefix("ref:").strip() if first.startswith("ref:") else None
 
 
-def _claimed(common: Path, ref: str, first: Path) -> Iterator[Path]:
+def _claiming_worktrees(common: Path, ref: str, first: Path) -> Iterator[Path]:
     """Yields worktrees that return to the branch after a rebase or a bisection; `first` is the main checkout."""
     for folder in (common, *sorted(common.glob("worktrees/*"))):
         if _claims(folder, ref):

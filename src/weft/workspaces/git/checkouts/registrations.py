@@ -55,15 +55,15 @@ class Registrations:
         self._pause = pause
 
     def listed(self) -> Sequence[ListedWorktree]:
-        with self._locked():
+        with self._lock():
             out = self._do("list", "--porcelain", "-z").out
-        return [_listed(os.fsdecode(entry)) for entry in out.split(b"\0\0") if entry]
+        return [_parse_entry(os.fsdecode(entry)) for entry in out.split(b"\0\0") if entry]
 
     def add(self, directory: Path, *, branch: str | None, commit: str) -> None:
         """Registers a worktree without files, locked until it has them."""
         detached = () if branch is not None else ("--detach",)
         revision = commit if branch is None else branch.removeprefix("refs/heads/")
-        with self._locked():
+        with self._lock():
             self._do(
                 "add",
                 "--quiet",
@@ -81,7 +81,7 @@ class Registrations:
 
     def remove(self, directory: Path) -> None:
         """Removes the entry of a worktree without a directory."""
-        with self._locked():
+        with self._lock():
             self._do("remove", "--force", "--force", "--", str(directory))
 
     def forget(self, entry: Path) -> None:
@@ -89,7 +89,7 @@ class Registrations:
 
         A crash in the middle leaves the same state as an interrupted creation.
         """
-        with self._locked():
+        with self._lock():
             # From here on the entry looks like a creation that was cut off, which every later Weft knows how to
             # remove. `gitdir` and `HEAD` could vanish in any order without this mark, and git would fail on the
             # rest.
@@ -120,7 +120,7 @@ class Registrations:
         return next((entry for entry in entries if text_of(entry / "gitdir") == link), None)
 
     @contextmanager
-    def _locked(self) -> Generator[None]:
+    def _lock(self) -> Generator[None]:
         with _THREADS, os.fdopen(open_file(self._common / _LOCK_FILE, os.O_RDWR | os.O_CREAT), "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
@@ -186,10 +186,10 @@ def read_listed(git: Git, *, pause: Pause = time.sleep) -> Sequence[ListedWorktr
         answer = git.ask(*command)
     if answer.exit_code:
         raise GitError(command, answer.exit_code, answer.message)
-    return [_listed(os.fsdecode(entry)) for entry in answer.out.split(b"\0\0") if entry]
+    return [_parse_entry(os.fsdecode(entry)) for entry in answer.out.split(b"\0\0") if entry]
 
 
-def _listed(entry: str) -> ListedWorktree:
+def _parse_entry(entry: str) -> ListedWorktree:
     fields = dict[str, str]()
     for line in entry.strip("\0").split("\0"):
         name, _, value = line.partition(" ")

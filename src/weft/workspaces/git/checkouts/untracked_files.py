@@ -70,18 +70,18 @@ def copy_in(
     """Copies and links the selected files into the worktree. A second call repeats this with the current files."""
     git_dir = git_dir_of(worktree)
     inside = os.fsencode(worktree_inside.relative_to(worktree)) + b"/"
-    selection: Selection = {path: (top, path, FileSource.COPIED) for path in _included(top)}
+    selection: Selection = {path: (top, path, FileSource.COPIED) for path in _included_files(top)}
     for path, part in select_files(plan_dir, copy, link).items():
         selection[(inside + path).removeprefix(b"./")] = (plan_dir, path, part)
     before = copied_into(git_dir)
     if not selection and not before:
         return CopiedFiles(files=(), left_out=())
-    tracked = _tracked(worktree)
+    tracked = _tracked_files(worktree)
     with Cursor(os.open(worktree, FOLDER_FLAGS)) as cursor:
         # The earlier copies go first, so that files that the user has deleted or deselected since do not stay.
         _remove(cursor, sorted(path for path in before if not _meets(path, tracked)))
         free = sorted(
-            path for path in _allowed(selection) if not _meets(path, tracked) and _is_free(cursor, path)
+            path for path in _allowed_paths(selection) if not _meets(path, tracked) and _is_free(cursor, path)
         )
         # The note lists the old and the new files until all are in place. A file that is copied but not listed
         # would count as work of the slice, and be committed.
@@ -94,7 +94,7 @@ def copy_in(
 # Selection
 
 
-def _included(top: Path) -> list[bytes]:
+def _included_files(top: Path) -> list[bytes]:
     """Returns the ignored files that `.worktreeinclude` names."""
     if not (top / _INCLUDE).is_file():
         return []
@@ -110,7 +110,7 @@ def _included(top: Path) -> list[bytes]:
     return [path for path in answer.out.split(b"\0") if path and not path.endswith(b"/")]
 
 
-def _allowed(selection: Selection) -> list[bytes]:
+def _allowed_paths(selection: Selection) -> list[bytes]:
     """Returns the selected paths without Weft's and git's own files and without paths below a selected link."""
     return [
         path
@@ -119,7 +119,7 @@ def _allowed(selection: Selection) -> list[bytes]:
     ]
 
 
-def _tracked(worktree: Path) -> tuple[frozenset[bytes], frozenset[bytes]]:
+def _tracked_files(worktree: Path) -> tuple[frozenset[bytes], frozenset[bytes]]:
     """Returns the files of the worktree's commit, and their folders."""
     listed = Git(worktree, works=True).do("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")
     files = frozenset(path for path in listed.split(b"\0") if path)

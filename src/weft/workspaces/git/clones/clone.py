@@ -99,7 +99,7 @@ def make_clone(git: Git, git_dir: Path, common: Path, refs: Mapping[str, str]) -
         text = text_of(source / name)
         if text is not None:
             (clone / "info" / name).write_bytes(os.fsencode(f"{text}\n"))
-    (clone / "packed-refs").write_bytes(os.fsencode(_packed(git, refs)))
+    (clone / "packed-refs").write_bytes(os.fsencode(_packed_refs(git, refs)))
     (aside / _LINK).write_bytes(os.fsencode(f"gitdir: {git_dir / CLONE / 'git'}\n"))
     # The rename makes the clone appear complete, or not at all.
     aside.rename(git_dir / CLONE)
@@ -118,15 +118,15 @@ def _configuration(git: Git, git_dir: Path) -> str:
     lines: list[str] = []
     for name, value in settings.items():
         section, _, key = name.partition(".")
-        lines.append(f'[{section}]\n\t{key} = "{_SPECIAL.sub(_escaped, value)}"\n')
+        lines.append(f'[{section}]\n\t{key} = "{_SPECIAL.sub(_escape, value)}"\n')
     return "".join(lines)
 
 
-def _escaped(match: "re.Match[str]") -> str:
+def _escape(match: "re.Match[str]") -> str:
     return "\\n" if match[0] == "\n" else f"\\{match[0]}"
 
 
-def _packed(git: Git, refs: Mapping[str, str]) -> str:
+def _packed_refs(git: Git, refs: Mapping[str, str]) -> str:
     lines = git.line("for-each-ref", "--format=%(objectname) %(refname)", "refs/tags", "refs/remotes")
     own = [f"{commit} {ref}" for ref, commit in refs.items()]
     return "".join(f"{line}\n" for line in (*own, *lines.splitlines()))

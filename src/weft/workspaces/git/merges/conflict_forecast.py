@@ -127,18 +127,18 @@ class ConflictForecast:
         self._merges = {pair: merge for pair, merge in self._merges.items() if merge[0] == ends.get(pair)}
         new = [pair for pair in ends if pair not in self._merges]
         near = [pair for pair in new if self._changes[pair[0]].touches(self._changes[pair[1]])]
-        merged = self._merged([(ends[pair][0][1], ends[pair][1][1]) for pair in near])
+        merged = self._merge_pairs([(ends[pair][0][1], ends[pair][1][1]) for pair in near])
         results = dict(zip(near, merged, strict=True))
         # Pairs that need no merge are stored as clean, too, so that they are not compared again.
         for pair in new:
-            self._merges[pair] = (ends[pair], self._named(pair, results.get(pair)))
+            self._merges[pair] = (ends[pair], self._original_names(pair, results.get(pair)))
 
     def _results(self, name: str) -> Iterator[tuple[str, _Files]]:
         for (first, second), (_, files) in self._merges.items():
             if name in {first, second}:
                 yield (second if first == name else first), files
 
-    def _named(self, pair: _Pair, files: _Files) -> _Files:
+    def _original_names(self, pair: _Pair, files: _Files) -> _Files:
         """Returns the files under the names that the branches use.
 
         git adds the name of a commit to files that it sets aside. If the conflict is about a folder rather than a
@@ -152,7 +152,7 @@ class ConflictForecast:
         aside = re.compile(rf"~({first.ends[1]}|{second.ends[1]})(_\d+)?$")
         return tuple(dict.fromkeys(aside.sub("", file) for file in files))
 
-    def _merged(self, pairs: Sequence[_Pair]) -> list[_Files]:
+    def _merge_pairs(self, pairs: Sequence[_Pair]) -> list[_Files]:
         """Returns the results of merges of these commits."""
         if not pairs:
             return []

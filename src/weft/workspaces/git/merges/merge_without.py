@@ -126,10 +126,10 @@ class PartRemoval:
     def _with(self, part: GroupPart, ours: str, theirs: str) -> str:
         key = (part, ours, theirs)
         if key not in self._merges:
-            self._merges[key] = self._merged(part, ours, theirs)
+            self._merges[key] = self._merge(part, ours, theirs)
         return self._merges[key]
 
-    def _merged(self, part: GroupPart, ours: str, theirs: str) -> str:
+    def _merge(self, part: GroupPart, ours: str, theirs: str) -> str:
         trial = try_merge(self._git, ours, theirs, take=part.take_branch)
         if trial.conflicts:
             files = [conflict.path for conflict in trial.conflicts]

@@ -124,7 +124,7 @@ class Clones:
         worktree = self._repository.worktree(path)
         git_dir = self._place(path)
         if git_dir is not None and worktree.is_dir():
-            with _explained(path):
+            with _explain_errors(path):
                 hand_out(self._git.at(worktree), git_dir, self._names.head(path), pause=self._pause)
 
     def take_in(self, path: str) -> None:
@@ -134,7 +134,7 @@ class Clones:
         if git_dir is None:
             return
         clone = git_dir / CLONE / "git"
-        with _explained(path):
+        with _explain_errors(path):
             exchange = read_exchange(git_dir)
             state = read_state(clone, self._names.head(path))
             # Without a note the clone was created but never handed out, so no step has worked in it.
@@ -251,7 +251,7 @@ class Clones:
 
 
 @contextmanager
-def _explained(path: str) -> Generator[None]:
+def _explain_errors(path: str) -> Generator[None]:
     try:
         yield
     except (ForeignError, UntrustedError) as error:

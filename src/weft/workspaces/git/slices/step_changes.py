@@ -55,14 +55,14 @@ class StepChanges:
 
     def commit_before(self, watch: StepWatch) -> str | None:
         """Returns the commit before the readers that are running; None if there are none."""
-        return next((note.head for note in self._kept(watch) if note.changed is None), None)
+        return next((note.head for note in self._notes_to_keep(watch) if note.changed is None), None)
 
     def start_watch(self, watch: StepWatch, head: str) -> None:
         """Starts to watch a step."""
         note = WatchNote(job=watch.job, step=watch.work.step, reads=watch.reads, head=head)
-        note_watched(self._git_dir(watch.work.path), (*self._kept(watch), note))
+        note_watched(self._git_dir(watch.work.path), (*self._notes_to_keep(watch), note))
 
-    def _kept(self, watch: StepWatch) -> list[WatchNote]:
+    def _notes_to_keep(self, watch: StepWatch) -> list[WatchNote]:
         """Returns the notes to keep: breaches, and readers that run beside a reader."""
         beside = [note for note in watched_in(self._git_dir(watch.work.path)) if note.job in watch.beside]
         return [note for note in beside if note.changed is not None or (note.reads and watch.reads)]

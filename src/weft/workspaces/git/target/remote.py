@@ -129,12 +129,12 @@ class Remote:
             raise PushError(_without_upstream(target))
         return upstream
 
-    def _configured(self, key: str) -> str:
+    def _configuration(self, key: str) -> str:
         return self._git.ask("config", "--get", key).text
 
     def _contact(self, *command: str) -> GitOutput:
         env = dict(_UNATTENDED)
-        if not self._git.has_variable("GIT_SSH_COMMAND", "GIT_SSH") and not self._configured(
+        if not self._git.has_variable("GIT_SSH_COMMAND", "GIT_SSH") and not self._configuration(
             "core.sshCommand"
         ):
             env["GIT_SSH_COMMAND"] = _BATCH_SSH

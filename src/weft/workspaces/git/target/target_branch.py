@@ -110,9 +110,9 @@ class TargetBranch:
     def touched(self, chain: Chain, files: Sequence[str]) -> Sequence[str]:
         """Reads the changes of each merge commit against its first parent."""
         file_set = set(files)
-        return [link.path for link in chain.links if file_set.intersection(self._changed(link))]
+        return [link.path for link in chain.links if file_set.intersection(self._changed_files(link))]
 
-    def _changed(self, link: ChainLink) -> list[str]:
+    def _changed_files(self, link: ChainLink) -> list[str]:
         return self._git.fields(
             "diff-tree", "-r", "-z", "--name-only", "--no-renames", link.before, link.commit
         )
