@@ -156,8 +156,8 @@ def coordinator_hangs(context: DoctorContext) -> Iterator[Finding]:
         waits = [context.now - request.at for request in run.waiting]
         if waits and max(waits) > context.bounds.silence:
             yield problem(
-                f"the coordinator, {_holder_words(holder)}, is alive and has not handled a request of {max(waits):.0f} s "
-                f"ago, for run {run.record.run}",
+                f"the coordinator, {_holder_words(holder)}, is alive and has not handled a request of "
+                f"{max(waits):.0f} s ago, for run {run.record.run}",
                 command=f"kill -KILL {holder.pid}",
                 subject=str(holder.pid),
             )
