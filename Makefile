@@ -65,8 +65,9 @@ check-structure: $(VENV)/ready
 	@$(BIN)/deptry src
 	@$(BIN)/vulture
 
-format: $(VENV)/ready ## put the code in its standard form, and the table of agents
+format: $(VENV)/ready ## put the code in its standard form, and the generated files
 	@PYTHONPATH=tests $(BIN)/python -m agents.agent_table
+	@PYTHONPATH=tests $(BIN)/python -m web.api_types
 	@$(BIN)/ruff format --quiet
 	@$(BIN)/ruff check --fix --quiet || true
 

@@ -1,0 +1,1 @@
+"""What pages and programs can ask about a run beyond its snapshot."""
