@@ -18,15 +18,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from weft.app.inspect import nets
+from weft.app.views.wording.cells import clean
 from weft.cli.main import EXIT_BUG, cli, exit_code
-from weft.cli.output import (
-    PROGRESS_AFTER,
-    PROGRESS_EVERY,
-    ProgressLine,
-    clean,
-    progress_on_terminal,
-    write_text,
-)
+from weft.cli.output import PROGRESS_AFTER, PROGRESS_EVERY, ProgressLine, progress_on_terminal, write_text
 from weft.errors import StateError
 from weft.net.formats import write_pnml
 from weft.testing.nets import net_of, philosophers

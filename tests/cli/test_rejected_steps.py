@@ -12,8 +12,8 @@ from app.run_stories import Story, slices
 from cli.running import Project
 from store.books import sign
 from weft.app.views.rows import StepFailure
+from weft.app.views.wording.style import Style
 from weft.app.views.wording.words import what_failed
-from weft.cli.cells import Style
 from weft.cli.live.screen import screen
 from weft.cli.text.run_summary import summary_lines
 

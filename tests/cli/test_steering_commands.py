@@ -225,7 +225,7 @@ def test_status_tells_what_failed_and_what_it_was_blocked_by(project: Project) -
     )
     assert project.process("run", "-q").returncode == 1
     assert [row["reason"] for row in status(project)["subplans"]] == ["error", "blocked"]
-    assert "x a  failed" in weft(project, "status")
+    assert "✗ a  failed" in weft(project, "status")
 
 
 # Pause and resume
@@ -524,9 +524,9 @@ def test_a_watching_terminal_shows_the_change(project: Project) -> None:
     started(project)
     terminal = Terminal.of(project, "status", "--watch")
     try:
-        assert terminal.sees("* a  running  x")
+        assert terminal.sees("▶ a  running  x")
         weft(project, "pause")
-        assert terminal.sees("* a  paused")
+        assert terminal.sees("▶ a  paused")
         weft(project, "resume")
         project.let_through()
         assert terminal.rest().endswith("1 completed\n[0]")

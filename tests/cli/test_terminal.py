@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import weft.cli
+from weft.app.views.wording.cells import cells
 from weft.cli.main import cli
 from weft.cli.terminal import (
     NARROWEST,
@@ -20,7 +21,6 @@ from weft.cli.terminal import (
     Command,
     Paragraph,
     Row,
-    cells,
     forces_colours,
     takes_colours,
     terminal_size,

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 import click
 
+from weft.app.views.wording.cells import clean
 from weft.cli.terminal import takes_colours, terminal_size, text_width, wrap_lines
 
 SHAPE = 1
@@ -94,13 +95,6 @@ def _coloured(line: str) -> str:
     colour = "red" if match["severity"] == "error" else "yellow"
     severity = click.style(match["severity"], fg=colour, bold=True)
     return f"{click.style(match['place'], bold=True)}: {severity}{line[match.end() :]}"
-
-
-def clean(text: str) -> str:
-    """Returns the text on one line without control characters, because names can come from any source."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class ProgressLine:

@@ -9,17 +9,16 @@ row. Lines that must stay copyable, such as the output of steps, are plain strin
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Self, TextIO
-from unicodedata import category, east_asian_width
+
+from weft.app.views.wording.cells import cells, strip_escapes
+from weft.app.views.wording.style import Style
 
 NARROWEST, WIDEST = 40, 120
 """Limits of the width in columns: narrower text is ragged, and wider text is hard to read."""
 WITHOUT_TERMINAL = 100
 """Columns of prose in a file or a pipe."""
 
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
-"""Escape sequences: colours, cursor movements, titles."""
 _WORD = re.compile(
     r"""(\s*)(
         (?<=\btype:\ )(?=\S)(?:'[^']*'|"[^"]*"|[^'"])+?(?=;\ |,\ |\ \(|\.?$)[;,.]?  # a command, which stays whole
@@ -27,8 +26,6 @@ _WORD = re.compile(
     )""",
     re.VERBOSE,
 )
-_COMBINING = frozenset({"Mn", "Me"})
-_WIDE = frozenset({"W", "F"})
 _OFF = frozenset({"", "0", "false"})
 
 
@@ -49,6 +46,14 @@ def forces_colours(environ: Mapping[str, str] = os.environ) -> bool:
     if environ.get("NO_COLOR"):
         return False
     return any(environ.get(name, "").lower() not in _OFF for name in ("FORCE_COLOR", "CLICOLOR_FORCE"))
+
+
+def style_of(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> Style | None:
+    """Returns the abilities of the terminal behind a stream; None if it is no terminal that can be drawn on."""
+    if stream is None or not stream.isatty() or environ.get("TERM", "dumb") == "dumb":
+        return None
+    encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "").replace("_", "")
+    return Style(colours=takes_colours(stream, environ), unicode=encoding == "utf8")
 
 
 # Width
@@ -141,23 +146,3 @@ def _wrap(line: Paragraph, width: int) -> Iterator[str]:
             text, used = text + " " * gap + word, used + gap + size
         is_begun = True
     yield text
-
-
-# Cells
-
-
-def cells(text: str) -> int:
-    """Returns how many columns of a terminal a text fills: some characters take two, some none."""
-    return len(text) if text.isascii() else sum(map(cells_of, text))
-
-
-@lru_cache(maxsize=4096)
-def cells_of(character: str) -> int:
-    if category(character) in _COMBINING:
-        return 0
-    return 2 if east_asian_width(character) in _WIDE else 1
-
-
-def strip_escapes(text: str) -> str:
-    """Returns the text without escape sequences."""
-    return _ESCAPES.sub("", text)

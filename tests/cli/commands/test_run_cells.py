@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.cli.cells import Style
-from weft.cli.terminal import cells, strip_escapes
+from weft.app.views.wording.cells import cells, strip_escapes
+from weft.app.views.wording.style import Style
 
 STYLE = Style()
 PLAIN = Style(colours=False, unicode=False)

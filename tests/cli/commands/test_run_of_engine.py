@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from plan.small_plans import compiled
 from weft.app.views.run_view import RunView
-from weft.cli.cells import Style
+from weft.app.views.wording.style import Style
 from weft.cli.live.screen import screen
 from weft.cli.text.run_lines import lines_of
 from weft.cli.text.run_summary import summary_lines

@@ -12,10 +12,11 @@ from inline_snapshot import snapshot
 
 from app.run_stories import Story, group, slices
 from cli.small_terminal import SmallTerminal
-from weft.cli.cells import Style, style_of
+from weft.app.views.wording.cells import cells, strip_escapes
+from weft.app.views.wording.style import Style
 from weft.cli.live.keyboard import no_echo
 from weft.cli.live.screen import Screen, screen, size_of
-from weft.cli.terminal import cells, strip_escapes
+from weft.cli.terminal import style_of
 
 NO_COLOURS = Style(colours=False)
 ASCII = Style(colours=False, unicode=False)
@@ -480,7 +481,7 @@ def test_what_has_just_ended_is_shown_before_what_waits() -> None:
             "·   s10  ready",
             "·   s11  ready",
             "·   s12  ready",
-            "… 24 more: 17 waiting, 7 done",
+            "… 24 more: 17 waiting, 7 completed",
         ]
     )
 

@@ -5,7 +5,7 @@ from datetime import UTC
 from inline_snapshot import snapshot
 
 from app.run_stories import Story, group, slices
-from weft.cli.cells import Style
+from weft.app.views.wording.style import Style
 from weft.cli.live.screen import screen
 from weft.cli.text.run_lines import lines_of
 from weft.cli.text.run_summary import summary_lines

@@ -11,7 +11,8 @@ from weft.app.views.landing_places import VERIFY_FAILED
 from weft.app.views.push import PushState
 from weft.app.views.rows import Rejection
 from weft.app.views.signals import ConflictAhead, FailedVerify, OutsideWarning, UsageLimit
-from weft.cli.cells import Style
+from weft.app.views.wording.signs import SIGNS
+from weft.app.views.wording.style import Style
 from weft.cli.terminal import wrap_lines
 from weft.cli.text.status import MOST_ROWS, data, lines, worktrees_of
 from weft.cli.text.status_next import next_commands
@@ -48,7 +49,7 @@ def shown(one: Overview, *, everything: bool = False) -> list[str]:
 
 
 def test_the_head_names_the_process_and_the_progress() -> None:
-    assert shown(view()) == ["tried  running  run r1  (process 7)", "1 running, 3 pending"]
+    assert shown(view()) == ["tried  running  run r1  (process 7)", "1 running, 3 waiting"]
 
 
 def test_a_run_without_coordinator_says_so_and_what_to_type() -> None:
@@ -86,8 +87,8 @@ def test_where_the_budget_is_used_up_it_says_what_to_type() -> None:
 
 def test_a_slice_is_a_line_with_its_step_time_and_cost() -> None:
     one = row(step="code", attempt=2, steps_done=1, steps_total=4, since=35.0, cost=310_000)
-    assert shown(view(one))[2:] == ["", "* a  running  code (2)  1/4  1:05  $0.31"]
-    assert shown(view(row(step="code", since=-3_700.0)))[3] == "* a  running  code  1:03:20"
+    assert shown(view(one))[2:] == ["", "▶ a  running  code (2)  1/4  1:05  $0.31"]
+    assert shown(view(row(step="code", since=-3_700.0)))[3] == "▶ a  running  code  1:03:20"
 
 
 def test_work_that_needs_a_person_says_why() -> None:
@@ -98,10 +99,10 @@ def test_work_that_needs_a_person_says_why() -> None:
         row("d", "failed", message="it broke"),
     )
     assert shown(view(*rows))[3:] == [
-        "* a  waiting              asks: Sure?",
-        "+ b  completed, conflict               conflict in x, y",
-        "+ c  completed, held                   a file is in the way",
-        "x d  failed                            it broke",
+        "? a  needs an answer         asks: Sure?",
+        "! b  completed, in conflict               conflict in x, y",
+        "! c  completed, held                      a file is in the way",
+        "✗ d  failed                               it broke",
         "",
         "weft answer             lists the open questions",
         "weft merge --list       shows how to settle the conflicts",
@@ -114,7 +115,7 @@ def test_what_people_paused_or_stopped_is_said() -> None:
     told = shown(view(*rows, wants=True))
     assert [line.split()[2] for line in told[3:6]] == ["paused", "frozen", "stopped"]
     assert told[-1] == "weft resume             resumes what was paused or stopped"
-    assert shown(view(row(), state="stopped"))[3] == "* a  stopped"
+    assert shown(view(row(), state="stopped"))[3] == "▶ a  stopped"
 
 
 @pytest.mark.parametrize("state", ["completed", "failed", "abandoned"])
@@ -126,15 +127,15 @@ def test_nothing_is_to_be_resumed_in_a_run_that_is_over(state: str) -> None:
 @pytest.mark.parametrize("landing", ["held", "conflict"])
 def test_what_waits_for_a_person_to_merge_it_does_not_run(landing: str) -> None:
     told = shown(view(row("a", landing=landing), coordinator=None, state="waiting"))
-    assert told[1] == f"1 {landing}, 3 pending"
-    assert told[3] == f"* a  {landing}"
+    assert told[1] == f"1 {SIGNS[landing].word}, 3 waiting"
+    assert told[3] == f"! a  {SIGNS[landing].word}"
 
 
 def test_what_waits_for_an_answer_does_not_run_unless_another_step_does() -> None:
     asks, works = row("a", question="Sure?"), row("b", question="Sure?", pid=9)
     told = shown(view(asks, works, counts={"pending": 3, "running": 2}))
-    assert told[1] == "1 waiting, 1 running, 3 pending"
-    assert [line.split()[2] for line in told[3:5]] == ["waiting", "running"]
+    assert told[1] == "1 needs an answer, 1 running, 3 waiting"
+    assert [line.split()[2] for line in told[3:5]] == ["needs", "running"]
 
 
 def test_a_command_to_type_is_not_broken() -> None:
@@ -147,9 +148,9 @@ def test_only_what_matters_is_listed_unless_everything_is_wanted() -> None:
     rows = (row("g", is_leaf=False), row("g/a", "completed"), row("b", "pending", blocked_by=("g", "h")))
     assert shown(view(*rows)) == shown(view())
     assert shown(view(*rows), everything=True)[3:] == [
-        "* g    running",
-        "+ g/a  completed",
-        ". b    pending    blocked by g, h",
+        "▶ g    running",
+        "✓ g/a  completed",
+        "· b    waiting    blocked by g, h",
     ]
 
 
@@ -178,7 +179,7 @@ def test_what_unreported_calls_keep_is_shown_with_the_command_that_releases_it()
 def test_colours_are_for_terminals() -> None:
     painted = list(lines(view(row("a", "failed"), state="failed"), 0.0, Style()))
     assert painted[0] == "tried  \x1b[31mfailed\x1b[0m  run r1  (process 7)"
-    assert painted[3] == "\x1b[31mx\x1b[0m a  failed"
+    assert painted[3] == "\x1b[31m✗\x1b[0m a  failed"
 
 
 def test_for_programs_all_is_there() -> None:
@@ -311,7 +312,7 @@ def test_conflicts_ahead_are_reported_with_the_files() -> None:
 
 def test_what_is_blocked_does_not_say_that_it_failed() -> None:
     blocked = row(state="failed", reason="blocked", message="blocked by b", steps_total=1)
-    assert shown(view(blocked))[-1] == "x a  blocked  0/1  blocked by b"
+    assert shown(view(blocked))[-1] == "✗ a  blocked  0/1  blocked by b"
 
 
 def test_a_rejected_step_says_why() -> None:
@@ -320,7 +321,7 @@ def test_a_rejected_step_says_why() -> None:
 
 
 def test_of_a_question_about_a_result_the_first_line_is_shown() -> None:
-    assert shown(view(row(question="Good?\nIts result:\n7")))[3] == "* a  waiting  asks: Good?"
+    assert shown(view(row(question="Good?\nIts result:\n7")))[3] == "? a  needs an answer  asks: Good?"
 
 
 def test_a_failed_run_says_what_to_type() -> None:
@@ -374,10 +375,10 @@ def test_the_place_of_a_result_in_the_landing_queue_is_shown() -> None:
         row("c", "completed", landing="merged", landing_place="landed abc1234"),
     ]
     assert shown(view(*rows))[3:] == [
-        "+ a  completed  queued to land",
-        "+ b  completed  verifying with 3 others",
+        "✓ a  completed  queued to land",
+        "✓ b  completed  verifying with 3 others",
     ]
-    assert shown(view(*rows), everything=True)[-1].split() == ["+", "c", "completed", "landed", "abc1234"]
+    assert shown(view(*rows), everything=True)[-1].split() == ["✓", "c", "completed", "landed", "abc1234"]
     found: Any = data(view(*rows), {})
     assert [one["landing_place"] for one in found["subplans"]] == [one.landing_place for one in rows]
 
@@ -394,7 +395,7 @@ def test_a_verify_that_keeps_a_result_from_landing_is_reported_once_with_what_to
     )
     held = row("a", "completed", landing="held", landing_place="held: verify failed", message=failed.message)
     assert shown(view(held, state="waiting", verifies=[failed]))[3:] == [
-        "+ a  completed, held: verify failed",
+        "! a  completed, held: verify failed",
         "",
         "a does not land on main: `verify` fails with it: exit code 2 (make check)",
         "  | one",

@@ -34,8 +34,8 @@ def status(*, everything: bool, watch: bool, run_id: str | None, as_json: bool) 
     """
     from weft.app.inspect.overview import overview
     from weft.app.record.journal import open_book
-    from weft.cli.cells import Style, style_of
-    from weft.cli.terminal import takes_colours, text_width, wrap_lines
+    from weft.app.views.wording.style import Style
+    from weft.cli.terminal import style_of, takes_colours, text_width, wrap_lines
     from weft.cli.text.status import data, lines, worktrees_of
 
     terminal = style_of(sys.stdout)

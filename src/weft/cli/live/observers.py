@@ -17,8 +17,8 @@ from weft.app.record.output import last_line
 from weft.app.run.session import LEFT, RunSetup
 from weft.app.views.event_json import event_json
 from weft.app.views.run_view import RunView
+from weft.app.views.wording.style import Style
 from weft.app.views.wording.words import few
-from weft.cli.cells import Style
 from weft.cli.output import forget_broken_outputs, note, note_lines, write_text
 from weft.cli.text.landing import NOTHING
 from weft.cli.text.run_lines import lines_of

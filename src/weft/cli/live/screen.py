@@ -12,12 +12,13 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from weft.app.views.run_view import RunView
-from weft.cli.cells import Style
+from weft.app.views.wording.cells import cells, strip_escapes
+from weft.app.views.wording.style import Style
 from weft.cli.live.choice import choose
 from weft.cli.live.footer import footer
 from weft.cli.live.keyboard import no_echo
 from weft.cli.live.table import table
-from weft.cli.terminal import cells, strip_escapes, terminal_size
+from weft.cli.terminal import terminal_size
 
 SOONEST, LATEST = 0.25, 1.0
 """Seconds from one picture to the next: if something has changed, and if only time has passed."""

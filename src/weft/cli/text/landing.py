@@ -7,8 +7,8 @@ from weft.app.views.push import PushState
 from weft.app.views.rows import HeldWork
 from weft.app.views.run_view import RunView
 from weft.app.views.wording.pushes import push_lines
+from weft.app.views.wording.style import Style
 from weft.app.views.wording.words import NAMES, count, few, span
-from weft.cli.cells import Style
 from weft.engine.messages.internal_steps import InternalStep
 
 MOST_HELD = 5

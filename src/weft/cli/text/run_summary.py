@@ -12,6 +12,7 @@ from weft.app.views.rows import RowView, StepFailure
 from weft.app.views.run_view import RunView
 from weft.app.views.wording.costs import cost_words, token_words
 from weft.app.views.wording.outside_changes import outside_lines
+from weft.app.views.wording.style import Style
 from weft.app.views.wording.words import (
     answer_command,
     count,
@@ -22,7 +23,6 @@ from weft.app.views.wording.words import (
     what_failed,
     why_not,
 )
-from weft.cli.cells import Style
 from weft.cli.terminal import Command, Row
 from weft.cli.text.landing import NOTHING, landing_sections, merge_commands, waiting_to_land
 from weft.cli.text.left_out import left_out_commands, left_out_lines, left_out_slices

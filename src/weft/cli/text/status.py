@@ -11,11 +11,13 @@ from weft.app.project.suggestions import suggest
 from weft.app.views.landing_places import VERIFY_FAILED
 from weft.app.views.rows import BECAUSE_OF_OTHERS
 from weft.app.views.signals import FailedVerify
+from weft.app.views.wording.cells import cells
 from weft.app.views.wording.outside_changes import outside_lines
 from weft.app.views.wording.pushes import push_lines
+from weft.app.views.wording.signs import SIGNS, Sign, counted
+from weft.app.views.wording.style import Style
 from weft.app.views.wording.words import ahead, clock, few, span
-from weft.cli.cells import Style
-from weft.cli.terminal import Command, Row, cells
+from weft.cli.terminal import Command, Row
 from weft.cli.text.status_next import next_commands
 from weft.engine.messages.internal_steps import InternalStep
 from weft.plan.prices import dollars
@@ -33,8 +35,6 @@ _COMMAND = 24
 _RUNNING = "running"
 _HANG = 4
 """How far the rest of a line that is too long is indented."""
-_SIGNS = {"running": "*", "failed": "x", "completed": "+", "pending": "."}
-_COLOURS = {"running": "cyan", "failed": "red", "completed": "green", "pending": "dim"}
 
 
 def lines(
@@ -52,7 +52,7 @@ def lines(
     rows = [_cells(row, now, overview.state) for row in listed[: None if everything else MOST_ROWS]]
     if rows:
         yield ""
-        yield from _table(rows, [row.state for row in listed], style)
+        yield from _table(rows, [_sign(row) for row in listed], style)
     unlisted = len(listed) - len(rows)
     if unlisted:
         yield f"… and {unlisted:,} more; all of them: weft status --all"
@@ -83,7 +83,7 @@ def _head(overview: Overview, style: Style) -> str:
 
 
 def _progress(overview: Overview) -> str:
-    counts = [f"{count:,} {state}" for state, count in _counts(overview).items() if count]
+    counts = [counted(state, count) for state, count in _counts(overview).items() if count]
     parts = [", ".join(reversed(counts)) or "no slices"]
     if overview.cost or overview.unknown or overview.ceiling is not None or overview.earlier.cost:
         parts.append(_money(overview))
@@ -95,7 +95,7 @@ def _progress(overview: Overview) -> str:
 
 
 def _counts(overview: Overview) -> dict[str, int]:
-    """Returns the slices by state. A slice that waits for a person counts as waiting or held, not as running."""
+    """Returns the slices by state. A slice that waits for a person counts as asking or held, not as running."""
     counts = dict(overview.counts)
     for row in overview.subplans:
         state = _waits_as(row)
@@ -112,7 +112,13 @@ def _waits_as(row: SubplanNow) -> str:
         return ""
     if row.landing in {"held", "conflict"}:
         return row.landing
-    return "waiting" if row.question and row.pid is None else ""
+    return "asking" if row.question and row.pid is None else ""
+
+
+def _sign(row: SubplanNow) -> Sign:
+    # Completed work that is held needs a person, and that is the news about it.
+    landing = row.landing if row.landing in {"held", "conflict"} else ""
+    return SIGNS[_waits_as(row) or landing or row.state]
 
 
 def _money(overview: Overview) -> str:
@@ -154,21 +160,22 @@ def _cells(row: SubplanNow, now: float, run: str) -> tuple[str, ...]:
     progress = f"{row.steps_done}/{row.steps_total}" if row.steps_total and row.is_leaf else ""
     since = clock(max(0.0, now - row.since)) if row.since is not None and row.state == "running" else ""
     cost = dollars(row.cost) if row.cost else ""
-    return (_SIGNS[row.state], row.path, _state(row, run), step, progress, since, cost, _why(row))
+    return (row.path, _state(row, run), step, progress, since, cost, _why(row))
 
 
 def _state(row: SubplanNow, run: str) -> str:
     if _waits_as(row):
-        return _waits_as(row)
+        return SIGNS[_waits_as(row)].word
     if run == RunState.STOPPED and row.state == "running":
         return "stopped"
     if row.wanted != "go" and row.state in {"running", "pending"}:
         return {"pause": "paused", "freeze": "frozen", "stop": "stopped"}[row.wanted]
     if row.state == "failed" and row.reason in BECAUSE_OF_OTHERS:
         return row.reason or row.state
+    word = SIGNS[row.state].word
     if row.landing not in {"held", "conflict"}:
-        return row.state
-    return f"{row.state}, {row.landing_place or row.landing}"
+        return word
+    return f"{word}, {row.landing_place or SIGNS[row.landing].word}"
 
 
 def _why(row: SubplanNow) -> str:
@@ -185,15 +192,16 @@ def _why(row: SubplanNow) -> str:
     return "; ".join(filter(None, (landed, message.partition("\n")[0], idle)))
 
 
-def _table(rows: Sequence[tuple[str, ...]], states: Sequence[str], style: Style) -> Iterator[str]:
+def _table(rows: Sequence[tuple[str, ...]], signs: Sequence[Sign], style: Style) -> Iterator[str]:
     widths = [max(cells(row[number]) for row in rows) for number in range(len(rows[0]))]
-    for row, state in zip(rows, states, strict=False):
+    for row, sign in zip(rows, signs, strict=False):
         parts = [
             style.shown(text) + " " * (width - cells(text))
             for text, width in zip(row, widths, strict=True)
             if width
         ]
-        yield Row(f"{style.paint(parts[0], _COLOURS[state])} {'  '.join(parts[1:])}".rstrip(), hang=4)
+        shape = style.paint(sign.shape(unicode=style.unicode), sign.colour)
+        yield Row(f"{shape} {'  '.join(parts)}".rstrip(), hang=4)
 
 
 def _next(overview: Overview) -> Iterator[str]:

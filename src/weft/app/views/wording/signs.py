@@ -13,6 +13,9 @@ class Sign(Struct, frozen=True):
     colour: str
     """`cyan`, `green`, `red`, `yellow` or `dim`."""
 
+    def shape(self, *, unicode: bool) -> str:
+        return self.symbol if unicode else self.ascii
+
 
 SIGNS = {
     "pending": Sign("·", ".", "waiting", "dim"),
@@ -23,3 +26,9 @@ SIGNS = {
     "held": Sign("!", "!", "held", "yellow"),
     "conflict": Sign("!", "!", "in conflict", "red"),
 }
+
+
+def counted(state: str, number: int) -> str:
+    """Returns a phrase such as `3 running` or `2 need an answer`."""
+    word = SIGNS[state].word if state in SIGNS else state
+    return f"{number:,} {word if number == 1 else word.replace('needs ', 'need ', 1)}"

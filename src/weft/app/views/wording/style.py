@@ -1,14 +1,10 @@
-"""Text for the cells of a terminal. Some characters take two cells, some none, and some must be removed."""
+"""The abilities of a terminal, and texts for its cells: some characters take two, some none, some are removed."""
 
-import os
-from collections.abc import Mapping
 from itertools import accumulate
-from typing import TextIO
 
 from msgspec import Struct
 
-from weft.cli.output import clean
-from weft.cli.terminal import cells, cells_of, strip_escapes, takes_colours
+from weft.app.views.wording.cells import cells, cells_of, clean, strip_escapes
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
@@ -55,14 +51,6 @@ class Style(Struct, frozen=True, kw_only=True):
         """Returns the text cut or padded to exactly `width` cells."""
         text = self.cut(text, width)
         return text + " " * (width - cells(text))
-
-
-def style_of(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> Style | None:
-    """Returns the abilities of the terminal behind a stream; None if it is no terminal that can be drawn on."""
-    if stream is None or not stream.isatty() or environ.get("TERM", "dumb") == "dumb":
-        return None
-    encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "").replace("_", "")
-    return Style(colours=takes_colours(stream, environ), unicode=encoding == "utf8")
 
 
 def _last_written(text: str) -> str:
