@@ -34,7 +34,7 @@ def ends(world_: World, count: int, step: str = "work") -> list[Ended]:
 
 def test_fixed_work_takes_its_time_and_succeeds() -> None:
     end = world(work(minutes=2)).ends(launch(), 100.0)
-    assert (end.at, end.seconds, end.how, end.cost) == (220.0, 120.0, StepOutcome.DONE, 0)
+    assert (end.at, end.seconds, end.how, end.cost) == (220.0, 120.0, StepOutcome.DONE, None)
 
 
 def test_work_beyond_its_time_limit_ends_at_the_limit() -> None:

@@ -254,7 +254,8 @@ class Engine(EngineView):
 
     def _join_landings(self) -> bool:
         """Lets more results join the landing queue when nothing else can happen; returns whether any did."""
-        if self._holds.rejoins() or self._holds.looks_again():
+        state = self._state
+        if (state.joins_queue and self._holds.rejoins()) or (state.held and self._holds.looks_again()):
             return True
         if self._state.stopping or not self.waits_for_people:
             return False
@@ -262,42 +263,42 @@ class Engine(EngineView):
 
     def _settle(self) -> None:
         """Processes queues and pools until nothing more can happen before the next fact."""
-        gates_are_new = True
+        state, gates_are_new = self._state, True
         while True:
-            if self._follow() or self._grant() or self._lend():
+            if self._follow():
                 gates_are_new = True
-            elif gates_are_new and not self._state.stopping and self._state.allocator.reopen():
+            if (number := self._next()) is not None:
+                self._starter.granted(number)
+                gates_are_new = True
+            elif state.stopping:
+                break
+            elif self._moves.lend_slots():
+                gates_are_new = True
+            elif gates_are_new and state.allocator.reopen():
                 gates_are_new = False
             else:
                 break
 
     def _follow(self) -> bool:
-        """Processes one entry of the queues; returns whether there was any."""
+        """Processes the queues until they are empty; returns whether they had any entry."""
         state, scopes = self._state, self._scopes
-        if state.arrivals:
-            self._tokens.arrives(*state.take_arrival())
-        elif state.ended:
-            scopes.ended(state.take_ended())
-        elif scopes.to_cancel:
-            self._cancellation.cancel_subplan(*scopes.to_cancel.popleft())
-        elif scopes.rejected:
-            scopes.reject(scopes.rejected.popleft())
-        elif scopes.ready:
-            scopes.begin(scopes.ready.popleft())
-        else:
-            return False
-        return True
-
-    def _grant(self) -> bool:
-        """Starts the next request that has room; returns whether there was any."""
-        number = self._next()
-        if number is not None:
-            self._starter.granted(number)
-        return number is not None
-
-    def _lend(self) -> bool:
-        """Lends the slots of waiting slices, unless the run is stopping; returns whether there were any."""
-        return not self._state.stopping and self._moves.lend_slots()
+        arrivals, ended, ready = state.arrivals, state.ended, scopes.ready
+        is_busy = False
+        while True:
+            # Each entry may add to any of the queues, and the first queue always comes first.
+            if arrivals:
+                self._tokens.arrives(*arrivals.popleft())
+            elif ended:
+                scopes.ended(ended.popleft())
+            elif scopes.to_cancel:
+                self._cancellation.cancel_subplan(*scopes.to_cancel.popleft())
+            elif scopes.rejected:
+                scopes.reject(scopes.rejected.popleft())
+            elif ready:
+                scopes.begin(ready.popleft())
+            else:
+                return is_busy
+            is_busy = True
 
     def _next(self) -> int | None:
         """Returns the next request that has room. While the run is stopping, that is a merge or nothing."""
@@ -322,7 +323,7 @@ class Engine(EngineView):
         elif state.stopping:
             if not any(firing.is_under_way for firing in state.firings.values()) and not self._only_waits:
                 self._finish(RunEnd.STOPPED)
-        elif self._is_stopped_by_people:
+        elif state.restrained and self._is_stopped_by_people:
             self._finish(RunEnd.STOPPED)
         elif not state.firings and not state.throttled and not state.paused:
             self._finish(RunEnd.FAILED, list(self._scopes.unfinished()))

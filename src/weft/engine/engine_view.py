@@ -1,6 +1,6 @@
 """The questions that a driver can ask an engine. None of them changes anything."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from weft.engine.messages.facts import ControlState
@@ -43,9 +43,11 @@ class EngineView:
     def waits_for_people(self) -> bool:
         """Whether only questions and held results are left."""
         state = self._state
+        if not state.questions and not state.held:
+            return False
         waiting = len(state.questions) + len(state.held)
         is_idle = waiting == len(state.firings) and not state.part_landings
-        return bool(waiting) and is_idle and not state.throttled and not state.paused
+        return is_idle and not state.throttled and not state.paused
 
     @property
     def in_flight(self) -> Sequence[Ordered]:
@@ -78,15 +80,19 @@ class EngineView:
         limits = self._state.limits
         return {"slots": limits.slots[ROOT][0][0], **limits.named}
 
-    def pool_use(self, number: int) -> tuple[int, int]:
-        """Returns how much of a pool is in use, and how many requests wait for it."""
-        allocator = self._state.allocator
-        return allocator.size(number) - allocator.free(number), allocator.waiting_at(number)
+    def pool_uses(self, numbers: Iterable[int]) -> list[tuple[int, int]]:
+        """Returns, for each of the pools, how much of it is in use, and how many requests wait for it."""
+        return self._state.allocator.uses(numbers)
 
     @property
     def on_target(self) -> AbstractSet[int]:
         """The rows whose work is on the target."""
         return self._state.on_target
+
+    @property
+    def has_to_ask(self) -> bool:
+        """Whether anything waits for a person."""
+        return bool(self._state.questions or self._state.held)
 
     def questions(self) -> Sequence[StepFiring]:
         return list(self._state.questions.values())

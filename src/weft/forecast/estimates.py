@@ -57,6 +57,8 @@ class WorkEstimate(Struct, frozen=True, kw_only=True):
     """The stream of its random numbers."""
     shared: int = 0
     """The stream of the durations that it shares with other steps; 0: its own."""
+    is_free: bool = False
+    """Whether it is no agent, and costs nothing."""
     branch: str = ""
     """The step itself if it runs beside others of its slice; empty if it runs after them."""
 
@@ -78,7 +80,7 @@ class Estimates:
         self._plan = plan
         self._history = history
         self._steps: dict[tuple[int, str], WorkEstimate] = {}
-        self._works: dict[tuple[int, str], WorkEstimate] = {}
+        self._works: dict[tuple[int, str | type[Ordered]], WorkEstimate] = {}
 
     @property
     def sigma(self) -> float | None:
@@ -87,14 +89,13 @@ class Estimates:
 
     def of(self, order: Ordered) -> WorkEstimate:
         """Returns the estimate of an execution."""
-        step = _step_of(order)
-        key = (order.row, step)
+        key = (order.row, order.step if isinstance(order, Launch) else type(order))
         estimate = self._works.get(key)
         if estimate is None:
             if isinstance(order, Launch) and order.kind is LaunchKind.STEP:
-                estimate = self.of_step(order.row, step)
+                estimate = self.of_step(order.row, order.step)
             else:
-                estimate = self._internal(order.row, order.path, step)
+                estimate = self._internal(order.row, order.path, _step_of(order))
             self._works[key] = estimate
         return estimate
 
@@ -173,6 +174,7 @@ class Estimates:
         return WorkEstimate(
             seconds=seconds,
             cost=cost,
+            is_free=agent is None and not (cost is not None and cost.median),
             fail=_fail(written, own, group, whole, parts),
             limit=history.limits.get(agent or "", _NEVER),
             basis=basis,
@@ -189,7 +191,9 @@ class Estimates:
             seconds, basis = (own if own.count else group).seconds.shrunk(group.seconds), Basis.HISTORY
         else:
             seconds, basis = self._default(row, step), Basis.INTERNAL
-        return WorkEstimate(seconds=seconds, cost=Spread(0.0), basis=basis, stream=key_of(path, step))
+        return WorkEstimate(
+            seconds=seconds, cost=Spread(0.0), is_free=True, basis=basis, stream=key_of(path, step)
+        )
 
     def _default(self, row: int, step: str) -> Spread:
         settings = self._plan.scopes[row].settings

@@ -12,7 +12,7 @@ from statistics import NormalDist
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _STEPS = 1 << 52
-_NORMAL = NormalDist()
+_quantile = NormalDist().inv_cdf
 
 
 def key_of(*names: str) -> int:
@@ -39,11 +39,18 @@ class Luck:
 
     def uniform(self, key: int, count: int = 0) -> float:
         """Returns a number between 0 and 1, neither of them included; `count` numbers the draws of a stream."""
-        draw = _mix(_mix(self._start ^ key) ^ count)
+        # `_mix(_mix(start ^ key) ^ count)`, written out: this is the innermost loop of a forecast.
+        draw = ((self._start ^ key) + _GOLDEN) & _MASK
+        draw = ((draw ^ (draw >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        draw = ((draw ^ (draw >> 27)) * 0x94D049BB133111EB) & _MASK
+        draw = ((draw ^ (draw >> 31) ^ count) + _GOLDEN) & _MASK
+        draw = ((draw ^ (draw >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        draw = ((draw ^ (draw >> 27)) * 0x94D049BB133111EB) & _MASK
+        draw ^= draw >> 31
         # The middle of one of 2**52 equal intervals, so that the quantile function is finite. With one bit more,
         # the middle of the last interval would round to 1.
         return ((draw >> 12) + 0.5) / _STEPS
 
     def normal(self, key: int, count: int = 0) -> float:
         """Returns a number from the standard normal distribution."""
-        return _NORMAL.inv_cdf(self.uniform(key, count))
+        return _quantile(self.uniform(key, count))

@@ -61,29 +61,30 @@ class VirtualRun:
         self._now = 0.0
         self._queue: list[tuple[float, int, int, AnyFact]] = []
         self._count = 0
-        self._ends: dict[ExecutionKey, Ended] = {}
-        self._pools = (
-            {name: (number, PoolUse()) for name, number in engine.pools.items()} if watches_pools else {}
-        )
+        self._ends: dict[int, Ended] = {}
+        """By firing: the end of its execution under way."""
+        self._pools = {name: PoolUse() for name in engine.pools} if watches_pools else {}
+        self._meters = tuple(self._pools.values())
+        self._numbers = tuple(engine.pools.values()) if watches_pools else ()
         self._rows: dict[int, float] = {}
         """By row of a slice: when its last step ended."""
         self._works: dict[str, float] = {}
         self._branches: dict[tuple[int, str], float] = {}
         """By row and branch: the seconds of the executions that followed each other."""
-        self._launches: dict[ExecutionKey, tuple[Launch, float]] = {}
-        """The executions under way that are work of the plan, and when they were ordered."""
+        self._launches: dict[int, tuple[Launch, str, float]] = {}
+        """By firing: the executions under way that are work of the plan, their branches, and when they started."""
         self._asked: set[ExecutionKey] = set()
 
     def play(self, first: AnyFact) -> RunOutcome:
         """Applies the first fact and everything that follows from it, until the run is over."""
         self._apply(first)
-        engine = self._engine
-        while self._queue and engine.state not in AT_REST:
-            at, _, _, fact = heappop(self._queue)
+        engine, queue, ends = self._engine, self._queue, self._ends
+        while queue and engine.state not in AT_REST:
+            at, _, _, fact = heappop(queue)
             if isinstance(fact, Ended):
-                if self._ends.get(fact.key) is not fact:
+                if ends.get(fact.firing) is not fact:
                     continue  # it was halted
-                del self._ends[fact.key]
+                del ends[fact.firing]
                 self._add_work(fact)
             self._pass(at)
             self._apply(fact)
@@ -93,7 +94,7 @@ class VirtualRun:
             unpriced=engine.unknown_costs,
             is_completed=engine.state == "completed",
             meets_ceiling=engine.has_reached_ceiling,
-            pools={name: use for name, (_, use) in self._pools.items()},
+            pools=self._pools,
             ends=self._rows,
             works=self._works,
             chains=_longest(self._branches),
@@ -104,9 +105,8 @@ class VirtualRun:
         """Lets time pass, and adds it to the use of the pools."""
         seconds = at - self._now
         self._now = at
-        if seconds:
-            for number, use in self._pools.values():
-                used, waiting = self._engine.pool_use(number)
+        if seconds and self._meters:
+            for use, (used, waiting) in zip(self._meters, self._engine.pool_uses(self._numbers), strict=True):
                 use.busy += used * seconds
                 use.waiting += waiting * seconds
 
@@ -115,22 +115,23 @@ class VirtualRun:
         engine.apply(fact)
         for order in engine.take_messages()[1]:
             self._obey(order)
-        self._ask_people()
+        if engine.has_to_ask:
+            self._ask_people()
 
     def _obey(self, order: AnyOrder) -> None:
         match order:
+            case Order():
+                self._execute(order)
             case WakeAt():
                 self._at(max(order.at, self._now), Woke(at=max(order.at, self._now)), _LAST)
             case Halt():
                 self._halt(order)
-            case Order():
-                self._execute(order)
             case _:
                 pass  # a rehearsal pauses nothing, so no process is frozen
 
     def _halt(self, order: Halt) -> None:
         """Ends an execution early, with the share of its cost for the time that it ran."""
-        end = self._ends.get(order.key)
+        end = self._ends.get(order.firing)
         if end is None or end.at <= self._now:
             return
         share = 1.0 - (end.at - self._now) / end.seconds if end.seconds else 1.0
@@ -148,24 +149,24 @@ class VirtualRun:
         )
 
     def _end(self, end: Ended) -> None:
-        self._ends[end.key] = end
+        self._ends[end.firing] = end
         self._at(end.at, end, end.firing)
 
     def _execute(self, order: Ordered) -> None:
-        end = self._world.ends(order, self._now)
         if isinstance(order, Launch) and order.is_work:
-            self._launches[order.key] = (order, self._now)
-        self._end(end)
+            self._launches[order.firing] = (order, self._world.branch(order), self._now)
+        self._end(self._world.ends(order, self._now))
 
     def _add_work(self, end: Ended) -> None:
         """Counts an execution when it ends: one that is halted has worked only until then."""
-        launch = self._launches.pop(end.key, None)
+        launch = self._launches.pop(end.firing, None)
         if launch is not None:
-            order, ordered = launch
-            self._rows[order.row] = end.at
-            self._works[order.path] = self._works.get(order.path, 0.0) + end.at - ordered
-            key = (order.row, self._world.branch(order))
-            self._branches[key] = self._branches.get(key, 0.0) + end.at - ordered
+            order, branch, ordered = launch
+            row, seconds = order.row, end.at - ordered
+            self._rows[row] = end.at
+            self._works[order.path] = self._works.get(order.path, 0.0) + seconds
+            key = (row, branch)
+            self._branches[key] = self._branches.get(key, 0.0) + seconds
 
     def _at(self, when: float, fact: AnyFact, rank: int) -> None:
         """Queues a fact. At the same time, executions come first, in their order, then people, then wake-ups."""

@@ -1,6 +1,7 @@
 """The world of a replication: it decides how long each ordered execution takes, and how it ends."""
 
 from collections.abc import Mapping
+from math import exp
 
 from msgspec import Struct
 
@@ -41,7 +42,7 @@ class World:
         self._night = factor.at(self._luck.normal(_NIGHT))
         self._prices = factor.at(self._luck.normal(_PRICES))
         self._landings = LandingLine(settings.batch)
-        self._draws: dict[tuple[int, str], int] = {}
+        self._draws: dict[int, int] = {}
         self._running = dict(settings.running)
 
     @property
@@ -56,53 +57,69 @@ class World:
     def ends(self, order: Ordered, now: float) -> Ended:
         """Returns the end of an execution that is ordered now."""
         estimate = self._estimates.of(order)
-        count = self._count(order)
+        count = self._count(estimate.stream)
+        if isinstance(order, Launch):
+            return self._end_of_launch(order, estimate, count, now)
         is_kept = isinstance(order, Prepare) and order.continues is not None
-        elapsed = None
-        if self._running and isinstance(order, Launch):
-            elapsed = self._running.pop((order.path, order.step), None)
-        seconds = 0.0 if is_kept else self._seconds(estimate, count, elapsed)
+        seconds = 0.0 if is_kept else self._seconds(estimate, count)
         if isinstance(order, Land):
             seconds = self._landings.joins(now, seconds)
-        how, until = StepOutcome.DONE, None
-        if isinstance(order, Launch):
-            how, until = self._outcome(estimate, count, now + seconds - (elapsed or 0.0))
-            if seconds > order.timeout:
-                seconds = max(order.timeout, elapsed or 0.0)
-                # A default is no reason to expect that the plan's own limits are too short.
-                if estimate.basis not in _GUESSED:
-                    how, until = StepOutcome.TIMEOUT, None
-        cost = estimate.cost
         return Ended(
-            at=now + seconds - (elapsed or 0.0),
+            at=now + seconds,
             firing=order.firing,
             execution=order.execution,
-            how=how,
-            exit_code=1 if how is StepOutcome.FAILED else None,
-            cost=None
-            if cost is None
-            else round(cost.at(self._normal(estimate, count + _COSTS)) * self._prices),
-            until=until,
+            how=StepOutcome.DONE,
             seconds=seconds,
             kept=is_kept,
         )
 
-    def _count(self, order: Ordered) -> int:
-        """Returns how often this work was executed before in the replication."""
-        key = (order.row, order.step if isinstance(order, Launch) else type(order).__name__)
-        count = self._draws.get(key, 0)
-        self._draws[key] = count + 1
+    def _end_of_launch(self, order: Launch, estimate: WorkEstimate, count: int, now: float) -> Ended:
+        elapsed = self._running.pop((order.path, order.step), None) if self._running else None
+        if elapsed is None:
+            elapsed, seconds = 0.0, self._seconds(estimate, count)
+        else:
+            luck = self._luck.uniform(estimate.shared or estimate.stream, count)
+            seconds = estimate.seconds.scaled(self._night).after(elapsed, luck)
+        how, until = self._outcome(estimate, count, now + seconds - elapsed)
+        if seconds > order.timeout:
+            seconds = max(order.timeout, elapsed)
+            # A default is no reason to expect that the plan's own limits are too short.
+            if estimate.basis not in _GUESSED:
+                how, until = StepOutcome.TIMEOUT, None
+        return Ended(
+            at=now + seconds - elapsed,
+            firing=order.firing,
+            execution=order.execution,
+            how=how,
+            exit_code=1 if how is StepOutcome.FAILED else None,
+            cost=self._cost(estimate, count),
+            until=until,
+            seconds=seconds,
+        )
+
+    def _cost(self, estimate: WorkEstimate, count: int) -> int | None:
+        """Returns the micro-dollars of an execution; None if they are unknown, or if it is no agent."""
+        cost = estimate.cost
+        if cost is None or estimate.is_free:
+            return None
+        luck = self._normal(estimate, count + _COSTS) if cost.sigma else 0.0
+        return round(cost.at(luck) * self._prices)
+
+    def _count(self, stream: int) -> int:
+        """Returns how often the work of a stream was executed before in the replication."""
+        count = self._draws.get(stream, 0)
+        self._draws[stream] = count + 1
         return count
 
     def _normal(self, estimate: WorkEstimate, count: int) -> float:
         return self._luck.normal(estimate.stream, count)
 
-    def _seconds(self, estimate: WorkEstimate, count: int, elapsed: float | None) -> float:
-        spread = estimate.seconds.scaled(self._night)
-        stream = estimate.shared or estimate.stream
-        if elapsed is not None:
-            return spread.after(elapsed, self._luck.uniform(stream, count))
-        return spread.at(self._luck.normal(stream, count)) if spread.sigma else spread.median
+    def _seconds(self, estimate: WorkEstimate, count: int) -> float:
+        spread = estimate.seconds
+        median = spread.median * self._night
+        if not spread.sigma:
+            return median
+        return median * exp(spread.sigma * self._luck.normal(estimate.shared or estimate.stream, count))
 
     def _outcome(self, estimate: WorkEstimate, count: int, end: float) -> tuple[StepOutcome, float | None]:
         limit = estimate.limit

@@ -111,9 +111,17 @@ class Allocator:
         """Returns the amount that no firing holds, including room kept for impatient lanes."""
         return self._pools[pool].free
 
-    def waiting_at(self, pool: int) -> int:
-        """Returns the number of requests in the lanes that are parked at the pool."""
-        return sum(request[3].size for queue in self._pools[pool].queues.values() for request in queue)
+    def uses(self, numbers: Iterable[int]) -> list[tuple[int, int]]:
+        """Returns for each pool the amount that is in use, and the number of requests in lanes parked at it."""
+        uses: list[tuple[int, int]] = []
+        for number in numbers:
+            pool, waiting = self._pools[number], 0
+            if pool.parked:
+                for queue in pool.queues.values():
+                    for request in queue:
+                        waiting += request[3].size
+            uses.append((pool.size - pool.free, waiting))
+        return uses
 
     def grants_of(self, pool: int) -> int:
         """Returns the number of granted requests that claimed the pool."""
@@ -121,8 +129,11 @@ class Allocator:
 
     def has_room(self, claims: Claims) -> bool:
         """Returns whether a new request with these claims would be granted now."""
-        pools = self._pools
-        return all(pools[pool].free - pools[pool].kept_in_all >= amount for pool, amount in claims)
+        for number, amount in claims:
+            pool = self._pools[number]
+            if pool.free - pool.kept_in_all < amount:
+                return False
+        return True
 
     # Requests
 
@@ -163,7 +174,9 @@ class Allocator:
 
         Impatient lanes come first.
         """
-        while (lane := self._next_to_try()) is not None:
+        ready, pressing = self._ready, self._pressing
+        while ready:
+            lane = (self._first_pressing() if pressing else None) or ready[0][3]
             assert lane.head is not None
             need = self._first_lacking(lane)
             if need is not None:
@@ -174,7 +187,8 @@ class Allocator:
                 return self._grant(lane.head)
         return None
 
-    def _next_to_try(self) -> Lane | None:
+    def _first_pressing(self) -> Lane | None:
+        """Returns the first impatient lane that is ready."""
         pressing = self._pressing
         while pressing:
             turn, lane = pressing[0]
@@ -182,7 +196,7 @@ class Allocator:
             if lane.turn == turn and lane.where is None and lane.head is not None:
                 return lane
             heappop(pressing)
-        return self._ready[0][3] if self._ready else None
+        return None
 
     def give_back(self, claims: Claims) -> None:
         """Returns granted room to the pools."""
@@ -201,11 +215,19 @@ class Allocator:
             self._becomes_impatient(lane)
 
     def reopen(self) -> bool:
-        """Asks every shut gate again; returns whether there was any."""
-        shut = [request[3] for queue in self._gate.queues.values() for request in queue]
-        for lane in shut:
-            self._make_ready(lane)
-        return bool(shut)
+        """Asks every shut gate again; returns whether any lane is to be tried.
+
+        A lane that now lacks room is tried, too: it then waits for that room instead.
+        """
+        if not self._gate.parked:
+            return False
+        shut = [request for queue in self._gate.queues.values() for request in queue]
+        is_any = False
+        for _, _, ticket, lane in shut:
+            if self._first_lacking(lane) is not None or self.opens(ticket):
+                self._make_ready(lane)
+                is_any = True
+        return is_any
 
     def lacking(self, ticket: int) -> tuple[int, ...]:
         """Returns the pools for which a request waits."""
@@ -228,7 +250,8 @@ class Allocator:
 
     def _first_lacking(self, lane: Lane) -> Need | None:
         for need in lane.needs:
-            if self._lacks(lane, need):
+            pool = need[0]
+            if (pool.room_for(lane) if pool.kept else pool.free) < need[1]:
                 return need
         return None
 
@@ -286,7 +309,7 @@ class Allocator:
         best = pool.best_that_fits()
         if best is not None:
             self._make_ready(best[3])
-        for lane, amount in list(pool.kept.items()):
+        for lane, amount in list(pool.kept.items()) if pool.kept else ():
             if lane.where is pool and pool.room_for(lane) >= amount:
                 self._make_ready(lane)
 

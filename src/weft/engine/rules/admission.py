@@ -45,9 +45,8 @@ class Admission:
     def _is_within_limits(self, row: int) -> bool:
         """Returns whether fewer slices have started than each limit allows, with those that lent their slots."""
         state = self._state
-        return all(
-            state.allocator.free(pool) > state.lent.get(pool, 0) for pool, _ in state.limits.slots[row]
-        )
+        free, lent = state.allocator.free, state.lent
+        return all(free(pool) > lent.get(pool, 0) for pool, _ in state.limits.slots[row])
 
     def _can_work(self, row: int) -> bool:
         gate = self._gates.of(row)
@@ -55,9 +54,12 @@ class Admission:
             return True
         # Beyond the limits, only because other slices lent their slots, a slice starts only if it can work at
         # once.
-        able = [entry for entry in gate.entries if not self._waits_for_agent(row, entry)]
-        if any(self._state.allocator.has_room(entry.claims) for entry in able):
-            return True
+        able = gate.entries
+        if self._expenses.may_wait:
+            able = tuple(entry for entry in able if not self._waits_for_agent(row, entry))
+        for entry in able:
+            if self._state.allocator.has_room(entry.claims):
+                return True
         return bool(able) and self._is_passed_over(row, able[0])
 
     def _waits_for_agent(self, row: int, entry: EntryStep) -> bool:

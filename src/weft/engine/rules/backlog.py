@@ -51,10 +51,12 @@ class Backlog:
     def leaves_place(self, row: int) -> bool:
         """Returns whether each limit around a slice has a place for it beside the backlog."""
         state = self._state
+        if not state.backlog:
+            return True
         allocator, limits = state.allocator, state.limits.slots
         # As many slices of the backlog as take a place before one does not start, by limit.
         most = {pool: allocator.free(pool) + allocator.size(pool) // 2 for pool, _ in limits[row]}
-        if not state.backlog or len(state.backlog) < min(most.values()):
+        if len(state.backlog) < min(most.values()):
             return True
         stuck = self._stuck_branches()
         for subplan in state.backlog:

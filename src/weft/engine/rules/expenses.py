@@ -53,6 +53,7 @@ class Expenses:
         self._cancellation = cancellation
         self._events = events
         self._units: tuple[tuple[Unit, Budget], ...] = (("usd", state.budget), ("tokens", state.token_budget))
+        self._has_ceilings = any(budget.has_ceilings for _, budget in self._units)
         self._met: dict[str, int] = {}
         """By account: how many times in a row it has met its usage limit."""
 
@@ -96,6 +97,11 @@ class Expenses:
             self._moves.waits(request, state.short)
         return not over
 
+    @property
+    def may_wait(self) -> bool:
+        """Whether any step may have to wait for a usage limit or for reserved money."""
+        return self._has_ceilings or bool(self._state.limited)
+
     def would_wait(self, row: int, work: AgentWork, agent: Agent) -> bool:
         """Returns whether a step would have to wait for a usage limit or for reserved money."""
         if self._is_limited(agent):
@@ -109,6 +115,8 @@ class Expenses:
 
     def _over(self, row: int, amounts: Amounts) -> list[tuple[Unit, Budget, int, int]]:
         """Returns the ceilings that the amounts would exceed: unit, budget, row of the ceiling, amount."""
+        if not self._has_ceilings:
+            return []
         return [
             (unit, budget, over, amount)
             for (unit, budget), amount in zip(self._units, amounts, strict=True)
@@ -184,18 +192,20 @@ class Expenses:
 
     def settles(self, firing: StepFiring, fact: Ended, how: StepOutcome) -> Bill | None:
         """Counts the cost of an ended execution and returns its bill; None for a command without a cost."""
-        agent = None if firing.task is None else firing.task.agent
-        if agent is None and fact.cost is None:
+        task = firing.task
+        if task is None and fact.cost is None:
             return None
+        agent = None if task is None else task.agent
         kind = ""
         if agent is not None and how in _WHOLE:
             kind = agent.name
-            self._met.pop(account_of(agent), None)
-        cost, tokens = (
-            self._settle(budget, firing, fact, (amount, kind))
-            for (_, budget), amount in zip(self._units, (fact.cost, fact.tokens), strict=True)
+            if self._met:
+                self._met.pop(account_of(agent), None)
+        state = self._state
+        return Bill(
+            self._settle(state.budget, firing, fact, (fact.cost, kind)),
+            self._settle(state.token_budget, firing, fact, (fact.tokens, kind)),
         )
-        return Bill(cost, tokens)
 
     def _settle(
         self, budget: Budget, firing: StepFiring, fact: Ended, report: tuple[int | None, str]
@@ -213,7 +223,7 @@ class Expenses:
 
     def alerts(self, ended: StepFiring | None = None) -> None:
         """Raises alerts. A ceiling that is reached stops the agents below it under `on_budget: stop`."""
-        for unit, budget in self._units:
+        for unit, budget in self._units if self._has_ceilings else ():
             for over, percent in budget.alerts():
                 self._events.budget(over, percent, unit, budget)
                 if percent >= ALL and self._state.settings(over).on_budget == "stop":

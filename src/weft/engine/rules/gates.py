@@ -42,8 +42,16 @@ class Gates:
     def __init__(self, state: EngineState) -> None:
         self._state = state
         self._cache: dict[tuple[int, int, int], Gate] = {}
+        self._by_row: dict[int, Gate] = {}
 
     def of(self, row: int) -> Gate:
+        gate = self._by_row.get(row)
+        if gate is None:
+            gate = self._by_row[row] = self._shared(row)
+        return gate
+
+    def _shared(self, row: int) -> Gate:
+        """Returns the gate of all slices with the same shape, settings and ceilings."""
         state, plan = self._state, self._state.plan
         around = row if plan.subplans[row].settings else plan.outline.parents[row]
         key = (state.compiled.shape_of[row], id(plan.scopes[row]), around)

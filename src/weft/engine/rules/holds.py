@@ -97,7 +97,8 @@ class HoldRules:
 
     def landed(self, subplan: SubplanState) -> None:
         """Retries the results that wait for a subplan which has landed."""
-        self._retry(lambda firing: subplan.path in firing.waits_for)
+        if self._state.held:
+            self._retry(lambda firing: subplan.path in firing.waits_for)
 
     def rejoins(self) -> bool:
         """Retries results with a failed verify together with those that have just joined the queue.

@@ -29,19 +29,22 @@ class Moves:
 
     def passes(self, subplan: SubplanState, move: ShapeTransition, outcome: str = "done") -> None:
         """Fires a transition without an action."""
-        self._state.saw(subplan, move.name, "")
+        if self._state.moves is not None:
+            self._state.saw(subplan, move.name, "")
         self._put_down(subplan, move, outcome)
 
     def _put_down(self, subplan: SubplanState, move: ShapeTransition, outcome: str) -> None:
         state = self._state
-        state.saw(subplan, move.name, outcome)
+        if state.moves is not None:
+            state.saw(subplan, move.name, outcome)
         way = move.ways[outcome]
         if way.frees:
             self._give_back_slots(subplan)
         for place in way.places:
             state.arrive(subplan, place)
         if way.ends:
-            self._forget_pools(subplan)
+            if subplan.pools:
+                self._forget_pools(subplan)
             state.end(subplan)
 
     def _give_back_slots(self, subplan: SubplanState) -> None:
@@ -60,7 +63,8 @@ class Moves:
 
     def begins(self, subplan: SubplanState, move: ShapeTransition, claims: Claims) -> StepFiring:
         state = self._state
-        state.saw(subplan, move.name, "")
+        if state.moves is not None:
+            state.saw(subplan, move.name, "")
         firing = StepFiring(
             serial=state.next_serial(), subplan=subplan, move=move, claims=claims, step=move.act.step
         )
@@ -113,15 +117,18 @@ class Moves:
         The engine calls this when everything with room has started, so all other work is waiting.
         """
         state = self._state
+        if not state.perhaps_idle:
+            return False
         idle = [subplan for subplan in state.take_perhaps_idle() if subplan.slots and self._is_idle(subplan)]
         for subplan in idle:
             self._lend_slots(subplan)
         return bool(idle)
 
     def _is_idle(self, subplan: SubplanState) -> bool:
-        return not any(firing.is_under_way or firing.claims for firing in subplan.firings.values()) and (
-            bool(subplan.firings) or bool(subplan.requests)
-        )
+        for firing in subplan.firings.values():
+            if firing.is_under_way or firing.claims:
+                return False
+        return bool(subplan.firings) or bool(subplan.requests)
 
     def _lend_slots(self, subplan: SubplanState) -> None:
         state = self._state
@@ -196,8 +203,9 @@ class Moves:
     def is_paused(self, subplan: SubplanState, move: ShapeTransition) -> bool:
         """Returns whether people keep this from starting. A merge or landing that a person asked for may start."""
         state = self._state
-        is_asked_for = move.act.role in MERGING and subplan.row in state.agreed
-        return subplan.row in state.restrained and not is_asked_for
+        if subplan.row not in state.restrained:
+            return False
+        return move.act.role not in MERGING or subplan.row not in state.agreed
 
     def unpause(self, number: int) -> None:
         """Repeats a request that is no longer paused."""

@@ -11,7 +11,7 @@ resume could spend the same amount again below the ceiling. Assumed amounts are 
 """
 
 from bisect import insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -63,6 +63,7 @@ class Budget:
     def __init__(self, parents: Sequence[int], ceilings: Sequence[int | None]) -> None:
         """`parents` holds the parent of each row, -1 for the plan itself."""
         self._parents = parents
+        self._chains: dict[int, tuple[int, ...]] = {}
         self._ceilings = {row: ceiling for row, ceiling in enumerate(ceilings) if ceiling is not None}
         self._costs: dict[str, list[int]] = {}  # by kind, sorted
         self._alerted = dict.fromkeys(self._ceilings, 0)  # by row, how many of ALERTS were raised
@@ -77,6 +78,11 @@ class Budget:
         self._not_own = [0] * len(parents)
         """The part of `spent` that other runs spent. Negative if this run spent more before a reset."""
         self._unknown_not_own = 0
+
+    @property
+    def has_ceilings(self) -> bool:
+        """Whether there is any ceiling."""
+        return bool(self._ceilings)
 
     def ceiling(self, row: int) -> int | None:
         return self._ceilings.get(row)
@@ -104,6 +110,8 @@ class Budget:
         If that row has no reservations, waiting does not help. An amount of 0 means an unknown cost, which fits
         only where the ceiling is not yet reached.
         """
+        if not self._ceilings:
+            return None
         least = amount or 1
         for group in self._around(row):
             ceiling = self._ceilings.get(group)
@@ -185,9 +193,11 @@ class Budget:
         `kind` groups steps whose costs are expected to be similar; it is used for estimates.
         """
         account = self._accounts.pop(step)
-        assumed = account.reserved if cost is None else 0
-        spent = account.spent if cost is None else cost
-        self._change(account.row, spent - account.spent, -account.reserved)
+        before, reserved = account.spent, account.reserved
+        assumed = reserved if cost is None else 0
+        spent = before if cost is None else cost
+        if spent != before or reserved:
+            self._change(account.row, spent - before, -reserved)
         if cost is None:
             for group in self._around(account.row):
                 self.unknown[group] += 1
@@ -200,12 +210,15 @@ class Budget:
         for group in self._around(row):
             self.spent[group] += spent
             self.reserved[group] += reserved
-            self._look_for_alerts(group)
+            if self._ceilings:
+                self._look_for_alerts(group)
 
     # Alerts
 
     def alerts(self) -> list[tuple[int, int]]:
         """Returns the alerts since the last call: rows, each with the percentage of its ceiling."""
+        if not self._alerts:
+            return []
         alerts, self._alerts = self._alerts, []
         return alerts
 
@@ -219,8 +232,12 @@ class Budget:
             self._alerted[row] += 1
             self._alerts.append((row, percent))
 
-    def _around(self, row: int) -> Iterator[int]:
-        """Yields the row and the groups around it, from the inside out."""
-        while row >= 0:
-            yield row
-            row = self._parents[row]
+    def _around(self, row: int) -> tuple[int, ...]:
+        """Returns the row and the groups around it, from the inside out."""
+        chain = self._chains.get(row)
+        if chain is None:
+            groups = [row]
+            while (parent := self._parents[groups[-1]]) >= 0:
+                groups.append(parent)
+            chain = self._chains[row] = tuple(groups)
+        return chain

@@ -1,6 +1,6 @@
 """The budgets of a plan: its ceilings on money and on tokens, and what earlier runs spent of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from weft.engine.messages.facts import EarlierSpending
 from weft.engine.state.budget import Budget
@@ -11,10 +11,18 @@ Budgets = tuple[Budget, Budget]
 """The budget in money and the budget in tokens."""
 
 
+Ceilings = tuple[Sequence[int | None], Sequence[int | None]]
+"""The ceilings of each row, in micro-dollars and in tokens; None where it has none of its own."""
+
+
 def budgets_of(plan: Plan) -> Budgets:
     """Returns the budgets of a plan with nothing spent."""
-    parents = plan.outline.parents
-    return Budget(parents, _ceilings(plan, "budget")), Budget(parents, _ceilings(plan, "budget.tokens"))
+    money, tokens = ceilings_of(plan)
+    return Budget(plan.outline.parents, money), Budget(plan.outline.parents, tokens)
+
+
+def ceilings_of(plan: Plan) -> Ceilings:
+    return _ceilings(plan, "budget"), _ceilings(plan, "budget.tokens")
 
 
 def _ceilings(plan: Plan, setting: str) -> list[int | None]:

@@ -20,7 +20,7 @@ from weft.engine.pools.allocator import Allocator
 from weft.engine.pools.lanes import Claims
 from weft.engine.pools.leases import Leases
 from weft.engine.state.budget import Budget
-from weft.engine.state.ceilings import budgets_of
+from weft.engine.state.ceilings import Ceilings, ceilings_of
 from weft.engine.state.pipelines import PlacedStep, placed_steps
 from weft.engine.state.script import Script, ShapeTransition, script
 from weft.engine.state.slice_state import PoolRequest, StepFiring, SubplanState
@@ -43,6 +43,19 @@ class PoolNumbers(Struct, frozen=True, kw_only=True):
     named: dict[str, int]
 
 
+class EngineTables(Struct, frozen=True, kw_only=True):
+    """What the engine derives from a plan, the same for every run of it."""
+
+    scripts: list[Script]
+    levels: list[int]
+    limits: PoolNumbers
+    ceilings: Ceilings
+    steps: dict[tuple[int, bool], Mapping[str, PlacedStep]] = {}
+    """The steps of slices, by the identity of their pipeline, with and without verify; filled when needed."""
+    claims: dict[tuple[ShapeTransition, tuple[int, ...]], Claims] = {}
+    """The claims of transitions that slices with the same turn share; filled when needed."""
+
+
 class EngineState(Struct, eq=False, kw_only=True):
     """The complete state of a run, as it follows from its facts."""
 
@@ -55,6 +68,7 @@ class EngineState(Struct, eq=False, kw_only=True):
     leases: Leases
     budget: Budget
     token_budget: Budget
+    tables: EngineTables
     branches: dict[int, int] = {}
     """By group: the pool of size 1 that lets one merge at a time into its integration branch."""
     run: str = ""
@@ -125,8 +139,6 @@ class EngineState(Struct, eq=False, kw_only=True):
     orders: list[AnyOrder] = []
     moves: list[tuple[str, str]] | None = None
     """A trace of the net, if requested: transitions and outcomes. An empty outcome is a start."""
-    _placed: dict[tuple[int, bool], Mapping[str, PlacedStep]] = {}
-    _claims: dict[tuple[ShapeTransition, tuple[int, ...]], Claims] = {}
 
     @property
     def plan(self) -> Plan:
@@ -175,14 +187,8 @@ class EngineState(Struct, eq=False, kw_only=True):
         """Puts a token down at a place."""
         self.arrivals.append((subplan, place))
 
-    def take_arrival(self) -> tuple[SubplanState, int]:
-        return self.arrivals.popleft()
-
     def end(self, subplan: SubplanState) -> None:
         self.ended.append(subplan)
-
-    def take_ended(self) -> SubplanState:
-        return self.ended.popleft()
 
     def note_perhaps_idle(self, subplan: SubplanState) -> None:
         self.perhaps_idle[subplan] = None
@@ -206,8 +212,9 @@ class EngineState(Struct, eq=False, kw_only=True):
 
     def release(self, firing: StepFiring) -> None:
         """Removes a firing that may wait for a person from the questions and holds."""
-        self.questions.pop(firing.serial, None)
-        self.held.pop(firing.serial, None)
+        if self.questions or self.held:
+            self.questions.pop(firing.serial, None)
+            self.held.pop(firing.serial, None)
 
     def fail_once(self, row: int, failure: Failure) -> None:
         """Records why a row fails, unless an earlier reason is known."""
@@ -263,9 +270,11 @@ class EngineState(Struct, eq=False, kw_only=True):
         plan = self.compiled.plan
         pipeline, verifies = plan.pipeline_of(row), bool(plan.subplans[row].verify)
         key = (id(pipeline), verifies)
-        if key not in self._placed:
-            self._placed[key] = placed_steps(pipeline.steps, plan.pipelines, verifies=verifies)
-        return self._placed[key]
+        steps = self.tables.steps.get(key)
+        if steps is None:
+            steps = placed_steps(pipeline.steps, plan.pipelines, verifies=verifies)
+            self.tables.steps[key] = steps
+        return steps
 
     def claims(self, subplan: SubplanState, move: ShapeTransition) -> Claims:
         """Returns the tokens that a transition takes from pools while it runs, without slots."""
@@ -278,11 +287,12 @@ class EngineState(Struct, eq=False, kw_only=True):
     def shared_claims(self, row: int, shape: Shape, move: ShapeTransition) -> Claims:
         """Returns the claims of a transition that uses no pool of a single slice or group; they are cached."""
         key = (move, self.limits.turns[row])
-        if key not in self._claims:
-            self._claims[key] = tuple(
+        claims = self.tables.claims.get(key)
+        if claims is None:
+            claims = self.tables.claims[key] = tuple(
                 (pool, weight) for place, weight in move.claims for pool in self._shared(row, shape, place)
             )
-        return self._claims[key]
+        return claims
 
     def pool_claims(self, shape: Shape, move: ShapeTransition) -> Claims:
         """Returns the tokens that a transition takes from the pools of the plan and of its agents."""
@@ -311,19 +321,12 @@ class EngineState(Struct, eq=False, kw_only=True):
         return self.branches[group]
 
 
-class EngineTables(Struct, frozen=True, kw_only=True):
-    """What the engine derives from a plan, the same for every run of it."""
-
-    scripts: list[Script]
-    levels: list[int]
-    limits: PoolNumbers
-
-
 def engine_tables(compiled: CompiledPlan) -> EngineTables:
     return EngineTables(
         scripts=[script(shape) for shape in compiled.shapes],
         levels=priorities(compiled.plan, compiled.after),
         limits=_limits(compiled),
+        ceilings=ceilings_of(compiled.plan),
     )
 
 
@@ -332,7 +335,7 @@ def initial_state(compiled: CompiledPlan, tables: EngineTables | None, *, trace:
     plan = compiled.plan
     tables = tables or engine_tables(compiled)
     limits = tables.limits
-    budget, token_budget = budgets_of(plan)
+    money, tokens = tables.ceilings
     values = {name: pool.values for name, pool in plan.pools.items() if pool.values is not None}
     return EngineState(
         compiled=compiled,
@@ -342,8 +345,9 @@ def initial_state(compiled: CompiledPlan, tables: EngineTables | None, *, trace:
         allocator=Allocator(limits.sizes, ordered={turn for turns in limits.turns for turn in turns}),
         limits=limits,
         leases=Leases(values),
-        budget=budget,
-        token_budget=token_budget,
+        budget=Budget(plan.outline.parents, money),
+        token_budget=Budget(plan.outline.parents, tokens),
+        tables=tables,
         moves=[] if trace else None,
     )
 
