@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from weft.app.inspect import nets
-from weft.app.views.wording.cells import clean
+from weft.cells import clean
 from weft.cli.main import EXIT_BUG, cli, exit_code
 from weft.cli.output import PROGRESS_AFTER, PROGRESS_EVERY, ProgressLine, progress_on_terminal, write_text
 from weft.errors import StateError

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import weft.cli
-from weft.app.views.wording.cells import cells
+from weft.cells import cells
 from weft.cli.main import cli
 from weft.cli.terminal import (
     NARROWEST,

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import click
 
-from weft.app.views.wording.cells import clean
+from weft.cells import clean
 from weft.cli.terminal import takes_colours, terminal_size, text_width, wrap_lines
 
 SHAPE = 1

@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Self, TextIO
 
-from weft.app.views.wording.cells import cells, strip_escapes
-from weft.app.views.wording.style import Style
+from weft.cells import cells, strip_escapes
 
 NARROWEST, WIDEST = 40, 120
 """Limits of the width in columns: narrower text is ragged, and wider text is hard to read."""
@@ -46,14 +45,6 @@ def forces_colours(environ: Mapping[str, str] = os.environ) -> bool:
     if environ.get("NO_COLOR"):
         return False
     return any(environ.get(name, "").lower() not in _OFF for name in ("FORCE_COLOR", "CLICOLOR_FORCE"))
-
-
-def style_of(stream: TextIO | None, environ: Mapping[str, str] = os.environ) -> Style | None:
-    """Returns the abilities of the terminal behind a stream; None if it is no terminal that can be drawn on."""
-    if stream is None or not stream.isatty() or environ.get("TERM", "dumb") == "dumb":
-        return None
-    encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "").replace("_", "")
-    return Style(colours=takes_colours(stream, environ), unicode=encoding == "utf8")
 
 
 # Width

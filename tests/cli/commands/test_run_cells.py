@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.app.views.wording.cells import cells, strip_escapes
 from weft.app.views.wording.style import Style
+from weft.cells import cells, strip_escapes
 
 STYLE = Style()
 PLAIN = Style(colours=False, unicode=False)

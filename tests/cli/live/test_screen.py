@@ -12,11 +12,11 @@ from inline_snapshot import snapshot
 
 from app.run_stories import Story, group, slices
 from cli.small_terminal import SmallTerminal
-from weft.app.views.wording.cells import cells, strip_escapes
 from weft.app.views.wording.style import Style
+from weft.cells import cells, strip_escapes
 from weft.cli.live.keyboard import no_echo
 from weft.cli.live.screen import Screen, screen, size_of
-from weft.cli.terminal import style_of
+from weft.cli.terminal_style import style_of
 
 NO_COLOURS = Style(colours=False)
 ASCII = Style(colours=False, unicode=False)

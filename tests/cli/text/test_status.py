@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from weft.app.inspect.checked_out_branches import worktrees_of
 from weft.app.inspect.overview_model import CoordinatorProcess, Overview, SubplanNow
 from weft.app.views.landing_places import VERIFY_FAILED
 from weft.app.views.push import PushState
@@ -14,7 +15,7 @@ from weft.app.views.signals import ConflictAhead, FailedVerify, OutsideWarning, 
 from weft.app.views.wording.signs import SIGNS
 from weft.app.views.wording.style import Style
 from weft.cli.terminal import wrap_lines
-from weft.cli.text.status import MOST_ROWS, data, lines, worktrees_of
+from weft.cli.text.status import MOST_ROWS, data, lines
 from weft.cli.text.status_next import next_commands
 from weft.engine.messages.facts import EarlierSpending
 

@@ -62,7 +62,7 @@ def run(
     from weft.app.run.run import run_plan
     from weft.app.run.setup import RunRequest
     from weft.cli.live.observers import JsonObserver, LineObserver, Observer, Watcher
-    from weft.cli.terminal import style_of
+    from weft.cli.terminal_style import style_of
 
     plan, ids = plan_and_ids(words, directory())
     style = None if quiet or as_json else style_of(sys.stderr)

@@ -32,11 +32,13 @@ def status(*, everything: bool, watch: bool, run_id: str | None, as_json: bool) 
 
     It only reads, and does not disturb the run. Exit code: 0; 2 if there is no run here.
     """
+    from weft.app.inspect.checked_out_branches import worktrees_of
     from weft.app.inspect.overview import overview
     from weft.app.record.journal import open_book
     from weft.app.views.wording.style import Style
-    from weft.cli.terminal import style_of, takes_colours, text_width, wrap_lines
-    from weft.cli.text.status import data, lines, worktrees_of
+    from weft.cli.terminal import takes_colours, text_width, wrap_lines
+    from weft.cli.terminal_style import style_of
+    from weft.cli.text.status import data, lines
 
     terminal = style_of(sys.stdout)
     style = terminal or Style(colours=takes_colours(sys.stdout))

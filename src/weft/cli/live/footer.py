@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from itertools import islice
 
 from weft.app.views.run_view import RunView
-from weft.app.views.wording.cells import cells
 from weft.app.views.wording.costs import cost_words
 from weft.app.views.wording.outside_changes import outside_lines
 from weft.app.views.wording.pushes import push_lines
 from weft.app.views.wording.row_words import tally_words
 from weft.app.views.wording.style import Style
 from weft.app.views.wording.words import ahead, answer_command, clock, count, time_left
+from weft.cells import cells
 from weft.engine.states import SubplanExecutionState as State
 
 QUESTIONS, CONFLICTS = 2, 2

@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Self, TextIO
 
 from weft.app.views.run_view import RunView
-from weft.app.views.wording.cells import cells, strip_escapes
 from weft.app.views.wording.style import Style
+from weft.cells import cells, strip_escapes
 from weft.cli.live.choice import choose
 from weft.cli.live.footer import footer
 from weft.cli.live.keyboard import no_echo

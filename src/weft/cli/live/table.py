@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from weft.app.views.run_view import RunView, Tally
-from weft.app.views.wording.cells import cells
 from weft.app.views.wording.row_words import RowWords, row_words, tally_words
 from weft.app.views.wording.signs import SIGNS
 from weft.app.views.wording.style import Style
 from weft.app.views.wording.words import count
+from weft.cells import cells
 from weft.cli.live.choice import VisibleRows
 
 _GAP = "  "

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from weft.app.inspect.logs import LogStreams, Piece, StepLog
-from weft.app.views.wording.cells import clean
+from weft.cells import clean
 from weft.cli.output import note, show_lines, write_bytes, write_text
 from weft.cli.terminal import takes_colours
 from weft.engine.messages.events import StepFinishedEvent

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 
 from msgspec import to_builtins
 
@@ -11,17 +10,16 @@ from weft.app.project.suggestions import suggest
 from weft.app.views.landing_places import VERIFY_FAILED
 from weft.app.views.rows import BECAUSE_OF_OTHERS
 from weft.app.views.signals import FailedVerify
-from weft.app.views.wording.cells import cells
 from weft.app.views.wording.outside_changes import outside_lines
 from weft.app.views.wording.pushes import push_lines
 from weft.app.views.wording.signs import SIGNS, Sign, counted
 from weft.app.views.wording.style import Style
 from weft.app.views.wording.words import ahead, clock, few, span
+from weft.cells import cells
 from weft.cli.terminal import Command, Row
 from weft.cli.text.status_next import next_commands
 from weft.engine.messages.internal_steps import InternalStep
 from weft.plan.prices import dollars
-from weft.safe_files import read_text
 from weft.terms import AT_REST, MICRO, RunState
 
 MOST_ROWS = 30
@@ -376,26 +374,3 @@ def _row(row: SubplanNow, worktrees: Mapping[str, str]) -> dict[str, object]:
 
 def _time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def worktrees_of(project: Path) -> dict[str, str]:
-    """Returns the directory of each checked-out branch from git's files; empty if they cannot be read."""
-    directories: dict[str, str] = {}
-    # From git's files and not from `git worktree list`: `weft status` must answer at once and starts no process.
-    for place in _registrations(project / ".git"):
-        try:
-            head, gitdir = read_text(place / "HEAD"), read_text(place / "gitdir")
-        except (OSError, UnicodeDecodeError):
-            continue
-        if head.startswith("ref: refs/heads/"):
-            directories[head.removeprefix("ref: refs/heads/").strip()] = str(Path(gitdir.strip()).parent)
-    return directories
-
-
-def _registrations(git: Path) -> list[Path]:
-    try:
-        if git.is_file():  # the project itself is a worktree, whose .git is a file
-            git = Path(read_text(git).removeprefix("gitdir:").strip()).parents[1]
-        return sorted((git / "worktrees").iterdir())
-    except (OSError, IndexError, UnicodeDecodeError):
-        return []

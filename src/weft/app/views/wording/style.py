@@ -4,7 +4,7 @@ from itertools import accumulate
 
 from msgspec import Struct
 
-from weft.app.views.wording.cells import cells, cells_of, clean, strip_escapes
+from weft.cells import cells, cells_of, clean, strip_escapes
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
