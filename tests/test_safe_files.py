@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import weft
-from weft.cli.text.status import 
 from weft.app.inspect.checked_out_branches import worktrees_of
 from weft.safe_files import (
     Tree,
