@@ -806,6 +806,8 @@ export interface ControlBody {
   /** The subplans; empty for the whole run. */
   names?: ReadonlyArray<string>;
   now?: boolean;
+  /** Of `…/resume`: ends the usage limits of agents instead. */
+  limits?: boolean;
 }
 
 /** The body of `POST …/retry`. */
@@ -814,6 +816,7 @@ export interface RetryRequest {
   names?: ReadonlyArray<string>;
   /** Feedback for the agent; the first attempt reads it. */
   text?: string;
+  fresh_budget?: boolean;
 }
 
 /** The result of a request that changes something: that of the command which does the same. */

@@ -32,6 +32,8 @@ class RunView(RunFold):
         super().__init__(dict(zip(map(str, self.outline.paths), self.rows, strict=True)))
         self.tallies: dict[int, Tally] = {}
         """For each group, the number of its slices by state."""
+        self.failed_by_others: dict[str, int] = {}
+        """Slices that failed because of others, by reason."""
         self._row_index = RowIndex(self.outline, self.rows)
         self.landings = LandingView(plan, self.landings_by_path, self.holds.open, self.rows)
         self.ended_at: float | None = None
@@ -60,6 +62,18 @@ class RunView(RunFold):
 
     def row(self, path: str) -> RowView:
         return self.rows[self._numbers[path]]
+
+    def find_row(self, path: str) -> int | None:
+        """Returns the number of a subplan; None if the plan has no such subplan."""
+        return self._numbers.get(path)
+
+    def groups_around(self, row: int) -> tuple[int, ...]:
+        """Returns the groups around a row, the innermost first."""
+        return self._around(row)
+
+    def step_total(self, row: int) -> int:
+        """Returns the number of steps of a slice; 0 for a group."""
+        return len(self.plan.pipeline_of(row).steps) if self.outline.leaves[row] else 0
 
     def under_way(self) -> Iterator[tuple[str, RunningStep]]:
         """Yields the running steps, each with the path of its subplan."""
@@ -170,6 +184,8 @@ class RunView(RunFold):
 
     def _change(self, row: RowView, state: State, at: float) -> None:
         before = row.state
+        if before is State.FAILED:
+            self._count_failure_by_others(row, -1)
         super()._change(row, state, at)
         if self.outline.leaves[row.number]:
             self._count(row.number, before)
@@ -184,10 +200,16 @@ class RunView(RunFold):
         )
         if row.failed_by_itself:
             row.failure = row.trouble if failure is None else convert(to_builtins(failure), StepFailure)
+        self._count_failure_by_others(row, 1)
         if is_leaf:
             # Slices that did not run to an end of their own say nothing about how long work takes.
             ran = not row.carried and row.reason not in BECAUSE_OF_OTHERS
             self._pace.ended(row.number, row.seconds(at) if ran else None)
+
+    def _count_failure_by_others(self, row: RowView, number: int) -> None:
+        is_such = row.state is State.FAILED and row.reason in BECAUSE_OF_OTHERS
+        if is_such and self.outline.leaves[row.number]:
+            self.failed_by_others[row.reason] = self.failed_by_others.get(row.reason, 0) + number
 
     def _around(self, row: int) -> tuple[int, ...]:
         """Returns the groups around a row, the innermost first."""

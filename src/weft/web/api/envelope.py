@@ -55,6 +55,8 @@ class ControlBody(Struct, frozen=True, kw_only=True):
     names: tuple[str, ...] = ()
     """The subplans; empty for the whole run."""
     now: bool = False
+    limits: bool = False
+    """Of `…/resume`: ends the usage limits of agents instead."""
 
 
 class RetryRequest(Struct, frozen=True, kw_only=True):
@@ -64,6 +66,7 @@ class RetryRequest(Struct, frozen=True, kw_only=True):
     """The subplans; empty for everything that has failed."""
     text: str = ""
     """Feedback for the agent; the first attempt reads it."""
+    fresh_budget: bool = False
 
 
 class CommandResult(Struct, frozen=True, kw_only=True):
