@@ -41,14 +41,14 @@ class LocalRecords:
             return {}
 
     def state(self, output: str, part: OutputPart) -> PartState | None:
-        with self._opened(output, part) as descriptor:
+        with self._open_output(output, part) as descriptor:
             if descriptor is None:
                 return None
             status = os.fstat(descriptor)
         return PartState(size=status.st_size, changed_at=status.st_mtime_ns, version=status.st_ino)
 
     def read(self, output: str, part: OutputPart, offset: int, length: int) -> bytes:
-        with self._opened(output, part) as descriptor:
+        with self._open_output(output, part) as descriptor:
             return b"" if descriptor is None else os.pread(descriptor, length, max(offset, 0))
 
     def outputs(self, prefix: str) -> Sequence[str]:
@@ -71,7 +71,7 @@ class LocalRecords:
         return f"{self._outputs}/{output}"
 
     @contextmanager
-    def _opened(self, output: str, part: OutputPart) -> Generator[int | None]:
+    def _open_output(self, output: str, part: OutputPart) -> Generator[int | None]:
         """Opens a file and yields its descriptor; None if it is missing or not a regular file."""
         try:
             # Steps may write in these directories, so links are not followed.

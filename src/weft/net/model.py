@@ -169,13 +169,13 @@ class Net:
         outcomes = zip(self.outcomes[number], self.outputs[number], strict=True)
         return Transition(
             id=self.transition_ids[number],
-            inputs=self._named(self.inputs[number]),
-            outcomes=tuple(Outcome(name=name, outputs=self._named(arcs)) for name, arcs in outcomes),
+            inputs=self._named_arcs(self.inputs[number]),
+            outcomes=tuple(Outcome(name=name, outputs=self._named_arcs(arcs)) for name, arcs in outcomes),
             action=self.actions[number],
             priority=self.priorities[number],
         )
 
-    def _named(self, arcs: Arcs) -> tuple[Arc, ...]:
+    def _named_arcs(self, arcs: Arcs) -> tuple[Arc, ...]:
         return tuple(Arc(self.place_ids[place], weight) for place, weight in arcs)
 
     # The maps from ids to numbers are built on first use: a run works on numbers alone.

@@ -122,7 +122,7 @@ class Changes:
         if self._workspaces.has_history(launch.path):
             try:
                 # Recorded even if the step failed: its work is paid for, and the next attempt builds on it.
-                moves, changed = await run_sync(self._recorded, launch, work)
+                moves, changed = await run_sync(self._record_changes, launch, work)
             except (WeftError, OSError) as error:
                 fact = _as_failure(with_error(fact, "its changes could not be committed", error))
             else:
@@ -137,7 +137,7 @@ class Changes:
         except WeftError:  # then the notice for the next execution is shorter
             return fact
 
-    def _recorded(self, launch: Launch, work: StepWork) -> tuple[Sequence[RefMove], bool | None]:
+    def _record_changes(self, launch: Launch, work: StepWork) -> tuple[Sequence[RefMove], bool | None]:
         moves = self._workspaces.record(work)
         if not _is_to_change(launch):
             return moves, None

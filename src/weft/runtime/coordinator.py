@@ -145,7 +145,7 @@ class Coordinator:
         if last is None:
             self._take_requests()
             return False
-        listener(self._recorded(events, last))
+        listener(self._number_events(events, last))
         return True
 
     def _turn(self) -> Sequence[Recorded]:
@@ -166,9 +166,9 @@ class Coordinator:
         self._effects.committed()
         for order in orders:
             self._effects.carry_out(order)
-        return self._recorded(events, last)
+        return self._number_events(events, last)
 
-    def _recorded(self, events: Sequence[tuple[float, AnyEvent]], last: int) -> Sequence[Recorded]:
+    def _number_events(self, events: Sequence[tuple[float, AnyEvent]], last: int) -> Sequence[Recorded]:
         return [
             Recorded(seq=seq, at=at, run=self._run, event=event)
             for seq, (at, event) in enumerate(events, last - len(events) + 1)

@@ -30,7 +30,7 @@ class Upkeep:
             await run_sync(self._workspaces.release, path)
 
     async def sweep(self) -> None:
-        await run_sync(self._remove_all, list(self._ended()))
+        await run_sync(self._remove_all, list(self._ended_slices()))
 
     def _remove_all(self, ended: Sequence[tuple[str, bool]]) -> None:
         for path, is_merged in ended:
@@ -38,7 +38,7 @@ class Upkeep:
                 with suppress(WeftError, OSError):
                     (self._workspaces.release if is_merged else self._workspaces.archive)(path)
 
-    def _ended(self) -> Iterator[tuple[str, bool]]:
+    def _ended_slices(self) -> Iterator[tuple[str, bool]]:
         """Yields the slices with workspaces to remove, and whether each is merged."""
         for row, path, reason in self._lineage.ended_slices():
             if reason is None and self.is_to_remove(row):

@@ -22,7 +22,7 @@ class UntrustedError(WorkspaceError):
 
 
 @contextmanager
-def _explained(path: str) -> Generator[None]:
+def _explain_errors(path: str) -> Generator[None]:
     try:
         yield
     except FileNotFoundError:
@@ -37,7 +37,7 @@ def _explained(path: str) -> Generator[None]:
 def open_file(tree: Tree, path: str, *, most: int) -> Generator[int | None]:
     """Yields a file of at most `most` bytes, open for reading."""
     try:
-        with _explained(path):
+        with _explain_errors(path):
             file = tree.open(path)
     except FileNotFoundError:
         yield None
@@ -52,20 +52,20 @@ def open_file(tree: Tree, path: str, *, most: int) -> Generator[int | None]:
 
 
 def read_file(tree: Tree, path: str, *, most: int) -> bytes | None:
-    with suppress(FileNotFoundError), _explained(path):
+    with suppress(FileNotFoundError), _explain_errors(path):
         return tree.read(path, most=most)
     return None
 
 
 def names_in(tree: Tree, path: str) -> list[str]:
     """Returns the names in a directory; none if there is no such directory."""
-    with _explained(path):
+    with _explain_errors(path):
         return tree.names(path)
 
 
 def write_file(tree: Tree, path: str, data: bytes) -> None:
     """Replaces whatever is at the path with a new file. Creates parent directories, replacing other entries."""
-    with _explained(path), _above(tree, path) as (folder, name):
+    with _explain_errors(path), _above(tree, path) as (folder, name):
         # A step may have put anything under this name, so it is wiped, and then created with O_EXCL.
         aside = f".weft-new.{os.getpid()}"
         wipe(folder.descriptor, aside)
@@ -77,7 +77,7 @@ def write_from(outside: Tree, aside: str, tree: Tree, name: str, data: bytes) ->
 
     The temporary file is in another tree, unless that is on another file system.
     """
-    with _explained(name), outside.folder() as source, tree.folder() as folder:
+    with _explain_errors(name), outside.folder() as source, tree.folder() as folder:
         wipe(source.descriptor, aside)
         _write_new(source, aside, data)
         if _kind(folder, name) == stat.S_IFDIR:
@@ -94,7 +94,7 @@ def write_from(outside: Tree, aside: str, tree: Tree, name: str, data: bytes) ->
 
 def write_locked(tree: Tree, path: str, data: bytes) -> bool:
     """Like `write_file`, under the lock that git would take; returns False if another process holds it."""
-    with _explained(path), _above(tree, path) as (folder, name):
+    with _explain_errors(path), _above(tree, path) as (folder, name):
         try:
             _put(folder, f"{name}.lock", name, data)
         except FileExistsError:
@@ -144,10 +144,10 @@ def _kind(folder: Folder, name: str) -> int:
 def remove_file(tree: Tree, path: str) -> None:
     """Removes the entry, with everything below it."""
     above, _, name = path.rpartition("/")
-    with suppress(FileNotFoundError), _explained(path), tree.folder(above) as folder:
+    with suppress(FileNotFoundError), _explain_errors(path), tree.folder(above) as folder:
         wipe(folder.descriptor, name)
 
 
 def exists(tree: Tree, path: str) -> bool:
-    with _explained(path):
+    with _explain_errors(path):
         return tree.exists(path)

@@ -88,7 +88,7 @@ class DirectoryWorkspaces(NoHistory):
 
     def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
         name = _name(request.path)
-        with self._opened() as folders:
+        with self._open_folders() as folders:
             folded = _fold(folders, request.after)
             # Without its start, a workspace counts as incomplete. The start is removed before the old directory
             # and written after the new one.
@@ -103,7 +103,7 @@ class DirectoryWorkspaces(NoHistory):
 
     def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> ContinuationResult:  # noqa: ARG002
         """Keeps the work of an interrupted step: without a history it cannot be separated from other work."""
-        with self._opened() as folders:
+        with self._open_folders() as folders:
             start = _load(folders.starts, _name(request.path), SliceOrigin)
             if start is None or start.after != request.after:
                 return ContinuationResult(is_kept=False)
@@ -112,7 +112,7 @@ class DirectoryWorkspaces(NoHistory):
 
     def accept(self, path: str) -> None:
         name = _name(path)
-        with self._opened() as folders:
+        with self._open_folders() as folders:
             start = self._start(folders, path)
             changes = self._compare(folders, path, start).changes
             files = {file: version for file, version in start.files.items() if file not in changes}
@@ -120,7 +120,7 @@ class DirectoryWorkspaces(NoHistory):
             save(folders.starts, name, msgspec.msgpack.encode(replace(start, files=files)))
 
     def prove(self, path: str) -> None:
-        with self._opened() as folders:
+        with self._open_folders() as folders:
             os.close(_enter(folders, path))
 
     # Steps that may only read
@@ -159,20 +159,20 @@ class DirectoryWorkspaces(NoHistory):
     @contextmanager
     def _reading(self, path: str) -> Generator[tuple[_Folders, int, Readers]]:
         """Yields the open directories, that of the notes, and the note of this slice."""
-        with self._at_steps[path], self._opened() as folders, ExitStack() as stack:
+        with self._at_steps[path], self._open_folders() as folders, ExitStack() as stack:
             notes = _open_subfolder(folders.root, "_watched", stack)
             yield folders, notes, _load(notes, _name(path), Readers) or Readers()
 
     # Combined results
 
     def gather(self, request: MergeRequest) -> Sequence[RefMove]:
-        with self._opened() as folders:
+        with self._open_folders() as folders:
             folded = _fold(folders, request.slices)
             self._make(folders, _name(request.path), folded, (request.copy, request.link))
         return ()
 
     def merge(self, request: MergeRequest) -> MergeResult:
-        with self._opened() as folders:
+        with self._open_folders() as folders:
             if not request.is_group:
                 self._keep(folders, request.path, request.files)
             _fold(folders, request.slices)
@@ -180,8 +180,8 @@ class DirectoryWorkspaces(NoHistory):
 
     def left_out(self, path: str) -> tuple[str, ...]:
         """Returns entries of a recorded slice that cannot be stored: fifos, sockets, devices."""
-        with self._opened() as folders:
-            return tuple(shown(file) for file in _recorded(folders, path).left_out)
+        with self._open_folders() as folders:
+            return tuple(shown(file) for file in _read_record(folders, path).left_out)
 
     def _start(self, folders: _Folders, path: str) -> SliceOrigin:
         start = _load(folders.starts, _name(path), SliceOrigin)
@@ -233,7 +233,7 @@ class DirectoryWorkspaces(NoHistory):
         return versions
 
     @contextmanager
-    def _opened(self) -> Generator[_Folders]:
+    def _open_folders(self) -> Generator[_Folders]:
         with ExitStack() as stack:
             root = _open_root(self._root)
             stack.callback(os.close, root)
@@ -297,14 +297,14 @@ def _refuse_others(path: str, changed: Iterable[bytes], allowed: Sequence[str]) 
 
 
 def _built_on(folders: _Folders, slices: Sequence[str]) -> dict[str, str]:
-    return {path: _recorded(folders, path).preparation for path in slices}
+    return {path: _read_record(folders, path).preparation for path in slices}
 
 
 def _fold(folders: _Folders, slices: Sequence[str]) -> Folded:
-    return fold({path: _recorded(folders, path) for path in slices})
+    return fold({path: _read_record(folders, path) for path in slices})
 
 
-def _recorded(folders: _Folders, path: str) -> SliceChanges:
+def _read_record(folders: _Folders, path: str) -> SliceChanges:
     record = _load(folders.records, _name(path), SliceChanges)
     if record is None:
         raise WorkspaceError(f"there is no record of the work of {path!r}; {START_OVER}")

@@ -118,7 +118,7 @@ def overview(
     """
     agents = found.agents(names)
     versions = {} if patience is None else _versions(agents, environ, patience)
-    see = partial(_seen, found, environ, versions)
+    see = partial(_status_of, found, environ, versions)
     return [see(agent) for agent in agents]
 
 
@@ -135,7 +135,7 @@ def _versions(agents: Sequence[Agent], environ: Mapping[str, str], patience: flo
     return dict(zip(programs, versions, strict=True))
 
 
-def _seen(
+def _status_of(
     found: PlanAgents, environ: Mapping[str, str], versions: Mapping[str, str | None], agent: Agent
 ) -> AgentStatus:
     program = program_of(agent)
@@ -150,12 +150,12 @@ def _seen(
         version=None if program is None else versions.get(program),
         signs=None
         if declared.access is None
-        else tuple(_shown(sign, environ) for sign in find_credentials(declared.access, around)),
+        else tuple(_shorten_sign(sign, environ) for sign in find_credentials(declared.access, around)),
         sign_in=declared.sign_in,
     )
 
 
-def _shown(sign: str, environ: Mapping[str, str]) -> str:
+def _shorten_sign(sign: str, environ: Mapping[str, str]) -> str:
     return with_tilde(Path(sign), environ) if os.path.isabs(sign) else sign  # noqa: PTH117 - mostly a variable
 
 

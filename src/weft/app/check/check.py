@@ -69,11 +69,15 @@ def check(
         checks = preflight(compiled.plan, folder, environ, done=done)
         missing = missing_programs(compiled.plan, environ, done=done)
         return PlanCheck(
-            report, eligibility, tuple(missing), (*checks.findings, *_unverified(compiled.plan)), earlier
+            report,
+            eligibility,
+            tuple(missing),
+            (*checks.findings, *_warn_without_verify(compiled.plan)),
+            earlier,
         )
 
 
-def _unverified(plan: Plan) -> Iterator[PreflightFinding]:
+def _warn_without_verify(plan: Plan) -> Iterator[PreflightFinding]:
     """Yields a warning if several slices land in git and the plan has no verify of the combined result."""
     slices = [row for row, is_leaf in enumerate(plan.outline.leaves) if is_leaf]
     lands = any(plan.scopes[row].settings.has_branch for row in slices)

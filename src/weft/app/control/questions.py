@@ -57,7 +57,7 @@ def open_questions(recorded_run: RecordedRun) -> list[OpenQuestion]:
 
 def answer(recorded_run: RecordedRun, name: str, *, accepted: bool, text: str) -> OpenQuestion:
     """Writes an answer for the coordinator or, without one, for the next."""
-    question = _named(recorded_run, name)
+    question = _find_question(recorded_run, name)
     if question.answer:
         raise InputError(
             f"{question.name} has been answered already: {question.answer}; the run has not handled it yet"
@@ -74,7 +74,7 @@ def answer(recorded_run: RecordedRun, name: str, *, accepted: bool, text: str) -
     return question
 
 
-def _named(recorded_run: RecordedRun, name: str) -> OpenQuestion:
+def _find_question(recorded_run: RecordedRun, name: str) -> OpenQuestion:
     """Returns the question of a step, `release:sure`, or the only question of a subplan, `release`."""
     questions = open_questions(recorded_run)
     if not questions:

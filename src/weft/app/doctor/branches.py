@@ -145,7 +145,9 @@ def without_worktree(context: DoctorContext) -> Iterator[Finding]:
         return
     for landing in context.once(_landings):
         slices = [result.branch for result in landing.unlanded if result.branch.is_slice]
-        merged = _merged(repository_refs.repository.git, slices, landing.plan.branches) if slices else ()
+        merged = (
+            _merged_commits(repository_refs.repository.git, slices, landing.plan.branches) if slices else ()
+        )
         for branch in slices:
             is_lost = branch.place is not None and _real(branch.place) not in repository_refs.registered
             if is_lost and branch.commit not in merged:
@@ -157,7 +159,7 @@ def without_worktree(context: DoctorContext) -> Iterator[Finding]:
                 )
 
 
-def _merged(git: Git, slices: Sequence[Branch], branches: Sequence[Branch]) -> frozenset[str]:
+def _merged_commits(git: Git, slices: Sequence[Branch], branches: Sequence[Branch]) -> frozenset[str]:
     """Returns the commits of slices that a group's branch contains. Their worktrees are not needed."""
     commits = frozenset(branch.commit for branch in slices)
     groups = [branch.commit for branch in branches if branch.commit and not branch.is_slice]

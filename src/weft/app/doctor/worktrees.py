@@ -40,7 +40,7 @@ def _quiet(context: DoctorContext) -> tuple[RepositoryRefs | None, list[Worktree
     ]
 
 
-def _quoted(path: Path) -> str:
+def _quote(path: Path) -> str:
     return shlex.quote(shown(os.fsencode(path)))
 
 
@@ -58,7 +58,7 @@ def lost(context: DoctorContext) -> Iterator[Finding]:
             f"the worktree {worktree.path} is registered, but its directory does not exist; it had {name} "
             f"checked out",
             # Git removes a locked worktree only with --force given twice.
-            command=f"git worktree remove --force{' --force' * is_locked} {_quoted(worktree.path)}",
+            command=f"git worktree remove --force{' --force' * is_locked} {_quote(worktree.path)}",
             subject=str(worktree.path),
             fix=_removal(context, repository_refs, worktree),
         )
@@ -145,7 +145,7 @@ def ghosts(context: DoctorContext) -> Iterator[Finding]:
         away = context.places.weft / f"{place.name}.saved"
         yield problem(
             f"{place} is the path of a worktree, is not registered with git, and {holds}",
-            command=f"rmdir {_quoted(place)}" if is_empty else f"mv {_quoted(place)} {_quoted(away)}",
+            command=f"rmdir {_quote(place)}" if is_empty else f"mv {_quote(place)} {_quote(away)}",
             subject=str(place),
             fix=partial(_holding_lock, context, place.rmdir) if is_empty else None,
         )
@@ -176,7 +176,7 @@ def asides(context: DoctorContext) -> Iterator[Finding]:
         if place.name.startswith(_ASIDE):
             yield warning(
                 f"{place} is the rest of a worktree whose removal was interrupted",
-                command=f"rm -rf {_quoted(place)}",
+                command=f"rm -rf {_quote(place)}",
                 subject=str(place),
                 fix=partial(_holding_lock, context, partial(_wipe, place)),
             )
@@ -213,7 +213,7 @@ def _repair(context: DoctorContext, place: Path) -> str:
     if not (place / ".git").is_dir():
         return repair
     saved = context.places.weft / f"{place.name}.git.saved"
-    return f"mv {_quoted(place / '.git')} {_quoted(saved)} && {repair}"
+    return f"mv {_quote(place / '.git')} {_quote(saved)} && {repair}"
 
 
 def locked(context: DoctorContext) -> Iterator[Finding]:
@@ -230,7 +230,7 @@ def locked(context: DoctorContext) -> Iterator[Finding]:
             because = f": {reason}" if reason else ""
             yield warning(
                 f"the worktree {worktree.path} is locked{because}",
-                command=f"git worktree unlock {_quoted(worktree.path)}",
+                command=f"git worktree unlock {_quote(worktree.path)}",
                 subject=str(worktree.path),
             )
 
@@ -252,7 +252,7 @@ def dirty(context: DoctorContext) -> Iterator[Finding]:
         if dirt:
             yield warning(
                 f"the worktree {worktree.path} has uncommitted changes: {listed(dirt)}",
-                command=f"git -C {_quoted(worktree.path)} status",
+                command=f"git -C {_quote(worktree.path)} status",
                 subject=str(worktree.path),
             )
 

@@ -101,7 +101,7 @@ def pieces(
     Without a name, yields the output of the steps that failed or run. With `follow`, continues until the run is
     over, and yields the output of parallel steps as it is written.
     """
-    steps = _chosen(recorded_run, WHOLE if name is None else name)
+    steps = _choose(recorded_run, WHOLE if name is None else name)
     recorded_run.require_sight(steps.rows, steps.typed)
     selection = _Selection(everything=True) if name is not None else _failed_or_running(recorded_run)
     under_way: dict[ExecutionKey, _Execution] = {}
@@ -122,7 +122,7 @@ def pieces(
         raise _nothing(recorded_run, steps)
 
 
-def _chosen(recorded_run: RecordedRun, name: str) -> StepSelection:
+def _choose(recorded_run: RecordedRun, name: str) -> StepSelection:
     try:
         return chosen(plan_of(recorded_run), name)
     except InputError as error:
@@ -313,14 +313,14 @@ def _rest(log: StepLog, stream: str) -> Iterator[Piece]:
     """
     tail = _TAILS[stream]
     # The supervisor counts all bytes, so the size of the gap follows from what was kept.
-    left_out = _written(log, stream) - log.read[stream] - size(log.records, log.output, tail)
+    left_out = _written_bytes(log, stream) - log.read[stream] - size(log.records, log.output, tail)
     if left_out > 0:
         yield Piece(what=LogStreams.LEFT_OUT, log=log, stream=stream, left_out=left_out)
     for data in chunks(log.records, log.output, tail, 0):
         yield Piece(what=LogStreams.OUTPUT, log=log, stream=stream, data=data)
 
 
-def _written(log: StepLog, stream: str) -> int:
+def _written_bytes(log: StepLog, stream: str) -> int:
     """Returns how many bytes the step wrote; 0 if that is unknown."""
     fact = log.end.fact if log.end is not None else None
     if not isinstance(fact, Ended):

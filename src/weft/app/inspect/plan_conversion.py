@@ -47,7 +47,7 @@ def convert_plan(source: InputSource, system: System, *, shown: str = "the conve
         text = read_text(source, most=LIMITS.size)
         files = {source.shown: text}
         if system == "ail" and source.path is not None:
-            files |= _called(source.shown, text, source.path)
+            files |= _called_files(source.shown, text, source.path)
     elif system == "gsd":
         files = dict(_texts(source, folder))
     else:
@@ -64,7 +64,7 @@ def _name(source: InputSource, system: System, folder: Path | None) -> str | Non
     return next((place.name for place in (real, *real.parents) if not place.name.startswith(".")), system)
 
 
-def _called(shown: str, text: str, path: Path) -> dict[str, str]:
+def _called_files(shown: str, text: str, path: Path) -> dict[str, str]:
     """Returns the texts of the files that an ail pipeline calls, directly or indirectly, if they exist."""
     texts: dict[str, str] = {}
     remaining = LIMITS.size - len(text.encode())

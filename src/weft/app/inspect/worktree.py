@@ -52,14 +52,14 @@ def open_worktree(
             f"it changed, type: weft diff {diff.subplan or '/'}"
         )
     if diff.has_worktree:
-        return _opened(diff, diff.git.directory, made=False)
+        return _result_of(diff, diff.git.directory, made=False)
     # Checking out a branch that has moved would show the work of another run under the name of this one.
     if tip(diff.git, f"refs/heads/{diff.branch}") != diff.head:
         raise InputError(
             f"the branch {diff.branch} is gone, or belongs to a later run; to see what {diff.subplan} changed, "
             f"type: weft diff {diff.subplan} --run {diff.run}"
         )
-    return _opened(
+    return _result_of(
         diff, _create_worktree(recorded_run, plan, diff, plan.scopes[row].settings, environ), made=True
     )
 
@@ -75,7 +75,7 @@ def _create_worktree(
     return workspaces.place(diff.subplan)
 
 
-def _opened(diff: Diff, worktree: Path, *, made: bool) -> OpenedWorktree:
+def _result_of(diff: Diff, worktree: Path, *, made: bool) -> OpenedWorktree:
     return OpenedWorktree(
         run=diff.run, subplan=diff.subplan, branch=diff.branch, worktree=str(worktree), made=made
     )

@@ -180,7 +180,7 @@ class Notices:
                 "gate", self._title(event, "waits to land"), reason.partition("; type:")[0], command
             )
         predicate = "is in conflict" if held.conflict else "is held"
-        return _Message("conflict", self._title(event, predicate), reason + _named(held), command)
+        return _Message("conflict", self._title(event, predicate), reason + _file_names(held), command)
 
     # Money
 
@@ -216,7 +216,7 @@ class Notices:
         return f"weft run {STDIN if file == InputSource(name=STDIN).shown else shlex.quote(file)}"
 
 
-def _named(held: HeldWork) -> str:
+def _file_names(held: HeldWork) -> str:
     files = [file for file in held.files if file not in held.message.partition("\n")[0]]
     if not files:
         return ""

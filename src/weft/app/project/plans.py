@@ -51,7 +51,7 @@ def find_plan(name: str | None, directory: Path, *, command: str = "check") -> I
     if name is None:
         usual = usual_name(directory)
         if usual is None:
-            looked_for = f"there is no {' and no '.join(PLAN_NAMES)} in {_shown(directory)}"
+            looked_for = f"there is no {' and no '.join(PLAN_NAMES)} in {_directory_words(directory)}"
             raise InputError(
                 f"{looked_for}; to write one, type: weft init; to name another file: weft {command} FILE"
             )
@@ -68,7 +68,7 @@ def usual_name(directory: Path) -> str | None:
     return next((name for name in PLAN_NAMES if os.path.lexists(directory / name)), None)
 
 
-def _shown(directory: Path) -> str:
+def _directory_words(directory: Path) -> str:
     return "this directory" if directory == Path() else str(directory)
 
 

@@ -122,12 +122,12 @@ def changed_files(
         git, names = repository_of(plan, folder, environ).git, names_of(plan)
         # The refs of a slice that was cleaned are gone. The count is only a help for the reader, never a reason to
         # fail.
-        return {path: _changed(git, names.start(path), names.head(path)) for path in paths}
+        return {path: _count_changed(git, names.start(path), names.head(path)) for path in paths}
     except WeftError:
         return {}
 
 
-def _changed(git: Git, start: str, head: str) -> int:
+def _count_changed(git: Git, start: str, head: str) -> int:
     return len(git.fields("diff-tree", "-r", "-z", "--name-only", "--no-renames", start, head))
 
 

@@ -78,7 +78,7 @@ class WorkspaceFactory:
         # step starts.
         recovered = worktrees.recovery.recover(self._plan.outline.paths)
         return RunWorkspaces(
-            workspaces=self._chosen(worktrees),
+            workspaces=self._mix(worktrees),
             landing_target=worktrees.target,
             target=ends.target,
             base=ends.base,
@@ -102,7 +102,7 @@ class WorkspaceFactory:
         worktrees = plan_repository.worktrees_of(self._plan, self.places, repository, ends, started.landed)
         recovered = worktrees.recovery.recover(self._plan.outline.paths)
         return RunWorkspaces(
-            workspaces=self._chosen(worktrees),
+            workspaces=self._mix(worktrees),
             landing_target=worktrees.target,
             target=ends.target,
             base=ends.base,
@@ -115,9 +115,9 @@ class WorkspaceFactory:
         from weft.workspaces.directories import DirectoryWorkspaces  # noqa: PLC0415 - of no use otherwise
 
         directories = DirectoryWorkspaces(self.places.work(self._plan.id), self.folder)
-        return RunWorkspaces(workspaces=self._chosen(directories))
+        return RunWorkspaces(workspaces=self._mix(directories))
 
-    def _chosen(self, own: Workspaces) -> Workspaces:
+    def _mix(self, own: Workspaces) -> Workspaces:
         paths, scopes = self._plan.outline.paths, self._plan.scopes
         shared = {paths[row] for row, scope in enumerate(scopes) if scope.settings.isolation == "none"}
         return MixedWorkspaces(own, InPlaceWorkspaces(self.folder), shared)

@@ -140,7 +140,7 @@ class _LayerGraph:
         for source, target in ends:
             self._put(self._closing(source), self._opening(target), 1)
         layer_of: dict[int, int] = {}
-        for point in self._sorted():
+        for point in self._sort():
             layer_of[point] = max((layer_of[u] + gap for u, gap in self.before[point].items()), default=0)
         return [layer_of[node] for node in range(self.nodes)]
 
@@ -153,7 +153,7 @@ class _LayerGraph:
     def _closing(self, end: int) -> int:
         return end if end >= 0 else self.nodes + 2 * ~end + 1
 
-    def _sorted(self) -> list[int]:
+    def _sort(self) -> list[int]:
         while True:
             try:
                 return list(TopologicalSorter(self.before).static_order())

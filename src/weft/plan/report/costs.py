@@ -69,7 +69,7 @@ def spend(plan: Plan, profiles: Sequence[Profile | None]) -> Spend:
     unpriced = [0 if profile is None else profile.unpriced for profile in profiles]
     budgets, parents = _budgets(plan), plan.outline.parents
     # Before the loop, which changes `unpriced`.
-    unreserved = _unreserved(plan, budgets, unpriced)
+    unreserved = _count_unreserved(plan, budgets, unpriced)
     reached: set[int] = set()
     for row in range(len(profiles) - 1, -1, -1):  # parts before their group
         budget = budgets.get(row)
@@ -88,7 +88,7 @@ def spend(plan: Plan, profiles: Sequence[Profile | None]) -> Spend:
     return Spend(worst=cost[ROOT], unpriced=0, limited_by=limited_by, unreserved=unreserved)
 
 
-def _unreserved(plan: Plan, budgets: Mapping[int, int], unpriced: Sequence[int]) -> int:
+def _count_unreserved(plan: Plan, budgets: Mapping[int, int], unpriced: Sequence[int]) -> int:
     limited: list[bool] = []
     for row, parent in enumerate(plan.outline.parents):
         # A group comes before its parts, so the entry of the parent exists already.

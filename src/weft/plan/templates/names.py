@@ -290,12 +290,12 @@ def _subschema(schema: Schema, path: Path, index: int) -> object:
         raise _Unknown(f"'{written(path[:index])}' is a list: it has no '{key}', only numbers from [0]")
     properties = _properties(schema)
     # An open schema allows further properties, so an unlisted key may exist.
-    if _closed(schema):
+    if _is_closed(schema):
         _check_key([key], properties, path, index)
     return properties.get(key)
 
 
-def _closed(schema: Schema) -> bool:
+def _is_closed(schema: Schema) -> bool:
     return schema.get("additionalProperties") is False and "patternProperties" not in schema
 
 

@@ -63,7 +63,7 @@ class MissingKey(Struct, frozen=True):
                 count = len(self.owner)
                 return f"{owner} is a text of {count:,} characters: it has no {key}"
             case _:
-                return f"{owner} is {_shown(self.owner)}: it has no {key}"
+                return f"{owner} is {_show_value(self.owner)}: it has no {key}"
 
 
 def _describe_owner(key: str | int) -> str:
@@ -94,7 +94,7 @@ def name_list(names: Iterable[str]) -> str:
     return ", ".join(ordered[:MOST_LISTED]) + (", …" if ordered[MOST_LISTED:] else "")
 
 
-def _shown(value: object) -> str:
+def _show_value(value: object) -> str:
     try:
         return text_of(value)
     except RenderError:

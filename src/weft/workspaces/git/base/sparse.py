@@ -37,8 +37,8 @@ def patterns(folders: Sequence[str]) -> str:
     # path against each pattern.
     lines = [_OURS, "/*", "!/*/"]
     for folder in on_the_way:
-        lines += [f"/{_escaped(folder)}/", f"!/{_escaped(folder)}/*/"]
-    lines += [f"/{_escaped(folder)}/" for folder in whole]
+        lines += [f"/{_escape(folder)}/", f"!/{_escape(folder)}/*/"]
+    lines += [f"/{_escape(folder)}/" for folder in whole]
     return "\n".join(lines) + "\n"
 
 
@@ -51,7 +51,7 @@ def _check_folder(folder: str) -> PurePosixPath:
     return path
 
 
-def _escaped(folder: PurePosixPath) -> str:
+def _escape(folder: PurePosixPath) -> str:
     return _SPECIAL.sub(r"\\\g<0>", str(folder))
 
 

@@ -102,17 +102,17 @@ class MergeCommits:
         """Counts only files that the slice itself changed: its branch may hold the work of others."""
         # Two comparisons, because neither is enough: the branch may have received allowed changes of others
         # since its start, and the merge shows those of all. Only a file that is in both is the slice's own.
-        own = self._changed(self._names.start(path), self._names.head(path))
+        own = self._changed_files(self._names.start(path), self._names.head(path))
         others = [file for file in own if not any(matches(glob, file) for glob in allowed)]
         if others:
-            brought = set(self._changed(*merge))
+            brought = set(self._changed_files(*merge))
             others = [file for file in others if file in brought]
         if others:
             raise WorkspaceError(
                 f"{path} changed files outside of its `files`, and `strict_files` forbids that: {listed(others)}"
             )
 
-    def _changed(self, older: str, newer: str) -> list[str]:
+    def _changed_files(self, older: str, newer: str) -> list[str]:
         return self._git.fields("diff-tree", "-r", "-z", "--name-only", "--no-renames", older, newer)
 
     def _conflict(self, merge: MergeInput, theirs: str, conflicts: Sequence[Conflict]) -> HeldError:

@@ -84,7 +84,7 @@ class SliceStarts:
             has_it = self._repository.has_landed(dependency) if head is None else head not in missing
             if has_it:
                 continue
-            branch, reached = self._reached(dependency, request.path, refs)
+            branch, reached = self._reached_subplan(dependency, request.path, refs)
             if not is_ancestor(self._git, reached, commit):
                 commit = self._with(request.path, branch, commit, reached)
                 missing = self._repository.missing_in(commit, missing)
@@ -122,7 +122,7 @@ class SliceStarts:
                     return None  # on the branch around it, this conflict is resolved
         return SliceStart(commit=commit, follows=start.follows)
 
-    def _reached(self, dependency: str, path: str, refs: RefTips) -> tuple[str, str]:
+    def _reached_subplan(self, dependency: str, path: str, refs: RefTips) -> tuple[str, str]:
         """Returns the outermost subplan that a dependency's work has reached, with its commit.
 
         The search ends at the group that contains both the dependency and the slice.
