@@ -8,6 +8,7 @@ from threading import Event
 from runtime.theatre import NoWorkspaces
 from weft.engine.messages.facts import RefMove
 from weft.ports.target import Chain, ChainLink, LandingEntry, ScratchFiles
+from weft.ports.workspaces import WorkspaceRequest
 
 
 class MemoryTarget:
@@ -60,6 +61,10 @@ class MemoryTarget:
             landed=landed,
             built_on={link.path: () for link in links},
         )
+
+    def rebuild(self, request: WorkspaceRequest, *, releases: bool) -> str:
+        """Nothing here is built on the work of another entry."""
+        return ""
 
     def check_out(self, commit: str, files: ScratchFiles) -> None:
         self.checked_out.append(commit)

@@ -52,6 +52,13 @@ def a_step(world: World) -> None:
     put(world.place("group/a"), {"two": "2", "README": None, "link": ("two",)})
 
 
+def started_on_another(world: World) -> None:
+    world.done("a", {"one": "1"})
+    world.done("b", {"two": "2"})
+    for path in ("a", "b"):
+        world.workspaces.release(path)
+
+
 def two_slices(world: World) -> None:
     world.do("group/a", {"one": "1"})
     world.done("group/b", {"two": "2"})
@@ -204,6 +211,7 @@ CASES: dict[str, tuple[Callable[[World], None], Wish]] = {
         ("watch a reader", to_be_watched, "watch", ("group/a", "job"), {}),
         ("undo what a reader did", read_badly, "restore", ("a", "job"), {}),
         ("see that nothing was changed", idle, "has_changed", ("a", "job"), {}),
+        ("rebuild a slice", started_on_another, "rebuild", ("b", "a"), {}),
         ("follow the base", landed, "follow_base", (), {}),
         ("start anew", to_begin_anew, "discard_groups", (), {}),
     )

@@ -170,6 +170,10 @@ class World:
             moves += [RefMove(ref=TARGET, before=link.before, after=link.commit) for link in chain.links]
         return MergeResult(moves=tuple(moves))
 
+    def rebuild(self, path: str, without: str, *after: str) -> None:
+        request = WorkspaceRequest(path=path, after=after, without=(without,))
+        self.workspaces.target.rebuild(request, releases=True)
+
     def publish(self, path: str) -> MergeResult:
         published = self.workspaces.publish(path)
         assert published is not None

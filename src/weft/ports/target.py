@@ -14,7 +14,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from weft.engine.messages.facts import RefMove
-from weft.ports.workspaces import HeldError
+from weft.ports.workspaces import HeldError, WorkspaceRequest
 
 
 class LandingEntry(Struct, frozen=True, kw_only=True):
@@ -123,6 +123,15 @@ class LandingTarget(Protocol):
 
         `is_to_land` returns, for the path of a subplan, whether its result is to land and has not: an entry that
         would bring along the work of such a subplan is held. Nothing moves.
+        """
+        ...
+
+    def rebuild(self, request: WorkspaceRequest, *, releases: bool) -> str:
+        """Moves the branch of a slice to its own work without that of the subplans in `request.without`.
+
+        A branch that is checked out does not move. With `releases` a workspace that is only left over is removed.
+        Returns the name under which the old commits are kept; empty if the work does not apply without the others.
+        Nothing has moved then.
         """
         ...
 

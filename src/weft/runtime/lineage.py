@@ -37,6 +37,15 @@ class Lineage:
             without=tuple(each for each in order.without if not any(_is_in(path, each) for path in after)),
         )
 
+    def apart(self, row: int, others: Sequence[str]) -> WorkspaceRequest | None:
+        """Returns the request for a slice without the work of other results; None if it depends on one of them."""
+        if not self.is_slice(row):
+            return None
+        after = self._paths(self._before(row))
+        if any(_is_in(path, other) for path in after for other in others):
+            return None
+        return WorkspaceRequest(path=self._outline.paths[row], after=after, without=tuple(others))
+
     def gathered_for(self, launch: Launch) -> MergeRequest | None:
         """Returns the merge on which a group's verify runs; None if nothing has to be merged."""
         if self._outline.is_leaf(launch.row) or not self._has_directory(launch.row):

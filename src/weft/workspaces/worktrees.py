@@ -74,7 +74,7 @@ class WorktreeWorkspaces:
         )
         commits = MergeCommits(plan_repository, self._worktrees)
         self._integration = Integration(plan_repository, self._worktrees, commits)
-        self.target = TargetBranch(plan_repository, self._worktrees, commits)
+        self.target = TargetBranch(plan_repository, self._worktrees, commits, release=self.release)
         self._conflicts = WorktreeConflicts(plan_repository, self._worktrees)
         self._step_changes = StepChanges(plan_repository)
         self._part_removal = PartRemoval(plan_repository)

@@ -95,7 +95,8 @@ class MergeObserver:
         branch, commit = (move.branch, move.commit) if move is not None else (None, None)
         self.merged.append(MergedResult(subplan=event.subplan, branch=branch, commit=commit))
         nothing = f"there was nothing to {'land' if event.step == InternalStep.LAND else 'merge'}"
-        self._say(f"{event.subplan}: {nothing if move is None else arrival(event.step, move)}")
+        note = f", {event.message}" if event.message else ""
+        self._say(f"{event.subplan}: {nothing if move is None else arrival(event.step, move)}{note}")
 
     def _say(self, line: str) -> None:
         """Prints the line. When the reader has gone, the merge continues without output."""

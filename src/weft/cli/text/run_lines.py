@@ -264,7 +264,9 @@ def _remarks(event: StepFinishedEvent) -> str:
 def _merge(event: kinds.MergeEvent) -> str:
     """Returns where the work arrived. Held work was reported when its step ended."""
     move = move_of(event.moves)
-    return "" if move is None or event.outcome != "merged" else arrival(event.step, move)
+    if move is None or event.outcome != "merged":
+        return ""
+    return f"{arrival(event.step, move)}{f', {event.message}' if event.message else ''}"
 
 
 def _verify(event: kinds.VerifyEvent, view: RunView) -> str:

@@ -28,6 +28,7 @@ from weft.ports.target import Chain, LandingEntry, LandingTarget, waits_for
 from weft.ports.workspaces import HeldError, InfraError
 from weft.runtime.jobs import reason
 from weft.runtime.landing_queue.judge import ChainJudge
+from weft.runtime.landing_queue.rebuilds import Rebuilds
 from weft.runtime.landing_queue.verifier import HaltedError, Verifier, VerifyNotRunError
 from weft.runtime.lineage import Lineage
 from weft.threads import run_sync
@@ -69,6 +70,7 @@ class LandingQueue:
         self._target = target
         self._lineage = lineage
         self._judge = ChainJudge(target, verifier, allows_red_base=settings.merge_allow_red_base)
+        self._rebuilds = Rebuilds(target, lineage)
         self._verifier = verifier
         self._on_target = on_target
         self._is_to_land = is_to_land
@@ -158,7 +160,7 @@ class LandingQueue:
     async def _land(self) -> None:
         for _ in range(TRIES):
             chain = await self._build_batch()
-            self._settle_outside(chain)
+            await self._settle_outside(chain)
             self._defer(chain)
             if not chain.links:
                 return
@@ -166,7 +168,7 @@ class LandingQueue:
             # The culprits are held only after the rest has landed. If the target has moved, everything is
             # judged again on its new tip.
             if judgement.chain is None or await self._advance(judgement.chain):
-                self._hold(judgement.held)
+                await self._hold_or_rebuild(judgement.held)
                 return
         for order in list(self._batch):
             text = (
@@ -191,6 +193,17 @@ class LandingQueue:
         deferred = [self._order_of(path) for path in chain.deferred]
         self._batch = [order for order in self._batch if order not in deferred]
         self._waiting = [*deferred, *self._waiting]
+
+    async def _hold_or_rebuild(self, held: Mapping[str, HeldError]) -> None:
+        """Holds entries that may not land, or rebuilds them for the next batch, without those that fail."""
+        # The failing ones first: the others are held behind them.
+        for path, error in sorted(held.items(), key=lambda each: not each[1].red):
+            order = self._order_of(path)
+            if await self._rebuilds.rebuild(order, error):
+                self._batch.remove(order)
+                self._waiting.append(order)
+            else:
+                self._hold_order(order, error)
 
     async def _advance(self, chain: Chain) -> bool:
         """Moves the target; False if the chain has to be built again."""
@@ -253,11 +266,11 @@ class LandingQueue:
     async def _ask(self, *, verifies: bool) -> None:
         """Holds what would land if a person agreed to all of it, and what would not, with the reason."""
         chain = await self._build([order.path for order in self._batch])
-        self._settle_outside(chain)
+        await self._settle_outside(chain)
         ready: Chain | None = chain
         if verifies and chain.links:
             judgement = await self._judge.judge(chain, self._build, self._on_target() | self._rows)
-            self._hold(judgement.held)
+            await self._hold_or_rebuild(judgement.held)
             ready = judgement.chain
         for link in ready.links if ready is not None else ():
             self._hold_order(self._order_of(link.path), self._question(link.path, chain))
@@ -311,28 +324,27 @@ class LandingQueue:
             checks_worktree=order.execution > 1,
         )
 
-    def _settle_outside(self, chain: Chain) -> None:
+    async def _settle_outside(self, chain: Chain) -> None:
         """Ends the orders of entries that have landed, or cannot be part of a chain."""
         for path, moves in chain.landed.items():
             if moves:
                 self._landed(moves[-1].after)
             self._report_landed(self._order_of(path), moves, chain)
-        self._hold(chain.held)
+        await self._hold_or_rebuild(chain.held)
 
     # Ends of orders
 
     def _order_of(self, path: str) -> Land:
         return next(order for order in self._batch if order.path == path)
 
-    def _hold(self, held: Mapping[str, HeldError]) -> None:
-        for path, error in held.items():
-            self._hold_order(self._order_of(path), error)
-
     def _hold_order(self, order: Land, error: HeldError) -> None:
+        self._rebuilds.held(order.path, error)
         command = f"weft merge {' '.join((*error.waits_for, order.path))}"
         text = str(error)
         if order.within or not all(map(self._is_complete, error.waits_for)):
             text = text.replace(command, f"{command} --now")
+        if note := self._rebuilds.note_of(order.path):
+            text = f"{text}\n({order.path} was {note})"
         fact = self._fact(order, StepOutcome.HELD, text, error.files)
         why = {"conflict": error.conflict, "asks": error.asks, "red": error.red}
         self._finish(order, replace(fact, waits_for=error.waits_for, result=error.tail, **why))
@@ -343,7 +355,8 @@ class LandingQueue:
         return self._lineage.is_slice(row) or self._lineage.is_completed(row)
 
     def _report_landed(self, order: Land, moves: Sequence[RefMove], chain: Chain) -> None:
-        fact = replace(self._fact(order, StepOutcome.DONE), moves=tuple(moves))
+        note = self._rebuilds.note_of(order.path)
+        fact = replace(self._fact(order, StepOutcome.DONE, note), moves=tuple(moves))
         if order.within:
             rows = self._lineage.slices(chain.parts[order.path])
             self._rows.update(rows)

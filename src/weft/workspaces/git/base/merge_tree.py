@@ -25,6 +25,7 @@ from weft.plan.order.globs import matches
 from weft.workspaces.git.base.commit_object import CommitDraft, SigningFailure, write_commit
 from weft.workspaces.git.base.conflicts import Conflict, TreeVersion
 from weft.workspaces.git.base.program import Git, GitError, GitOutput
+from weft.workspaces.git.base.refs import tree_of
 
 _ENTRY = re.compile(r"(?P<mode>\d+) (?P<oid>[0-9a-f]+) (?P<stage>[123])\t(?P<place>.*)", re.DOTALL)
 _KIND = re.compile(r"CONFLICT ?\((.*)\)")
@@ -139,6 +140,12 @@ def try_merge(
     unresolved = [clash for clash in clashes if clash.conflict.path not in settled]
     entries = tuple(entry for clash in unresolved for entry in clash.entries)
     return MergeTrial(tree=tree, conflicts=tuple(clash.conflict for clash in unresolved), entries=entries)
+
+
+def reapply(git: Git, commit: str, parent: str, onto: str) -> str:
+    """Returns the tree of `onto` with the changes from `parent` to `commit`; empty if they do not apply."""
+    trees = Ancestry(ours=tree_of(git, onto), theirs=tree_of(git, commit), shared=(parent,))
+    return _merged_stand_ins(git, trees)
 
 
 def _merged_stand_ins(git: Git, ancestry: Ancestry) -> str:

@@ -37,6 +37,10 @@ class UnlandedCommit(Struct, frozen=True):
     subplan: str
     """The subplan of this plan that it was made for; empty for other commits."""
 
+    def is_work_of(self, path: str) -> bool:
+        """Returns whether it has work of the subplan; a merge commit has none of its own."""
+        return self.subplan == path and len(self.parents) < _OF_MERGE
+
 
 class UnlandedHistory:
     """The commits that entries have and the target lacks."""

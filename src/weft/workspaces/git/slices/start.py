@@ -71,7 +71,7 @@ class SliceStarts:
         """Returns the start of a slice. Raises `HeldError` if its dependencies conflict."""
         start = self.newest(around(request.path), refs)
         if request.without:
-            apart = self._apart(request, start, refs)
+            apart = self.apart(request, start, refs)
             if apart is not None:
                 return apart
         if not request.after:
@@ -90,7 +90,7 @@ class SliceStarts:
                 missing = self._repository.missing_in(commit, missing)
         return SliceStart(commit=commit, follows=start.follows)
 
-    def _apart(self, request: WorkspaceRequest, start: SliceStart, refs: RefTips) -> SliceStart | None:
+    def apart(self, request: WorkspaceRequest, start: SliceStart, refs: RefTips) -> SliceStart | None:
         """Returns a start without the work of results that cannot land.
 
         None if there is no such work, or if some of it is needed. The start is the branch's commit before that

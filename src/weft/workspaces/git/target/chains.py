@@ -16,7 +16,7 @@ from weft.ports.target import Chain, ChainLink, LandingEntry, waits_for
 from weft.ports.workspaces import HeldError
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.base.merge_tree import Ancestry
-from weft.workspaces.git.base.refs import tip, tree_of
+from weft.workspaces.git.base.refs import is_ancestor, tip, tips_below, tree_of
 from weft.workspaces.git.base.unlanded_history import UnlandedHistory, is_in, is_own, units_of
 from weft.workspaces.git.merges.integrate import moved_before
 from weft.workspaces.git.merges.merge_commits import MergeCommit, MergeCommits, MergeInput
@@ -167,8 +167,9 @@ class ChainBuilder:
         """Merges the entry onto the end of the chain."""
         path, linked = entry.path, frozenset(draft.paths)
         own = {entry.within or path, *linked, *unit.paths}
+        strangers = self._history.strangers(head, lambda other: other in own or self._is_to_land(other))
         self._refuse_strangers(
-            path, self._history.strangers(head, lambda other: other in own or self._is_to_land(other))
+            path, [other for other in strangers if not self._has_landed_rebuilt(other, head, draft.base)]
         )
         along = self._along(entry, {*linked, *unit.paths}, head)
         # It is built on an entry that waits for the next batch, and goes there together with it.
@@ -198,6 +199,16 @@ class ChainBuilder:
                 f"land it as well, run the whole plan (or, if it is no longer in the plan, merge its branch "
                 f"yourself); to leave it out, run the plan with --fresh"
             )
+
+    def _has_landed_rebuilt(self, path: str, head: str, base: str) -> bool:
+        """Returns whether a commit holds only old commits of a slice that was rebuilt and has landed."""
+        new = tip(self._git, self._names.head(path))
+        if new is not None and not is_ancestor(self._git, new, base):
+            return False
+        kept = tips_below(self._git, self._names.kept(path, "").rstrip("/")).values()
+        replaced = {commit for old in kept for commit in self._git.line("rev-list", old, f"^{base}").split()}
+        reached = self._history.reached_from(head)
+        return replaced.issuperset(each for each in reached if self._history.commits[each].is_work_of(path))
 
     def _along(self, entry: LandingEntry, linked: AbstractSet[str], head: str) -> list[str]:
         """Returns the subplans outside the chain that have work which the entry would bring along."""

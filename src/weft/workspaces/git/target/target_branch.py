@@ -9,12 +9,13 @@ from pathlib import Path
 from threading import Lock
 
 from weft.ports.target import Chain, ChainLink, LandingEntry, ScratchFiles
-from weft.ports.workspaces import HeldError
+from weft.ports.workspaces import HeldError, WorkspaceRequest
 from weft.workspaces.git.base.names import RefNames
 from weft.workspaces.git.base.refs import tip, tips_of, tree_of
 from weft.workspaces.git.checkouts.advance_branch import advance
 from weft.workspaces.git.merges.merge_commits import MergeCommits
 from weft.workspaces.git.plan_repository import PlanRepository
+from weft.workspaces.git.slices.rebuild import SliceRebuild
 from weft.workspaces.git.target.chains import ChainBuilder
 from weft.workspaces.git.target.remote import Remote
 from weft.workspaces.git.worktrees.worktrees import Worktrees
@@ -26,7 +27,15 @@ _SCRATCH = "_land"
 class TargetBranch:
     """The target of a plan."""
 
-    def __init__(self, plan_repository: PlanRepository, worktrees: Worktrees, commits: MergeCommits) -> None:
+    def __init__(
+        self,
+        plan_repository: PlanRepository,
+        worktrees: Worktrees,
+        commits: MergeCommits,
+        *,
+        release: Callable[[str], object],
+    ) -> None:
+        """`release` removes the worktree of a slice that is merged, unless it holds something else."""
         self._repository = plan_repository
         self._names = plan_repository.names
         self._git = plan_repository.git
@@ -35,6 +44,7 @@ class TargetBranch:
         self._commits = commits
         self._remote = Remote(plan_repository)
         self._moving = Lock()
+        self._release = release
 
     @property
     def name(self) -> str:
@@ -61,6 +71,12 @@ class TargetBranch:
             f"the target branch {self.name} does not exist; create it again (git branch {self.name} COMMIT), "
             "then type: weft merge"
         )
+
+    def rebuild(self, request: WorkspaceRequest, *, releases: bool) -> str:
+        if releases:
+            # Usually that has happened already, or happens at this moment.
+            self._release(request.path)
+        return SliceRebuild(self._repository).rebuild(request)
 
     # Verifying
 
