@@ -5,7 +5,7 @@ import re
 import pytest
 
 from e2e.projects import Outcome
-from e2e.repositories import Repository
+from e2e.repositories import AS_ADA, Repository
 
 CROSSWISE = """
 merge: {mode: MODE, when: milestone, batch: 1}
@@ -30,6 +30,21 @@ ALL = {"README", "a", "b", "c", "d", "z"}
 def crosswise(mode: str, d: str = "echo d > d") -> str:
     plan = CROSSWISE + (ANOTHER if mode == "auto" else "")
     return plan.replace("MODE", mode).replace("'D'", f"'{d}'")
+
+
+SETTLED = """
+merge: {mode: MODE, when: milestone}
+failure_mode: continue_on_error
+verify: 'test -e README && ! test -e bad'
+subplans:
+  - id: left
+    subplans: [{id: a, steps: [{id: write, run: 'echo a > shared; LEFT'}]}]
+  - {id: last, depends_on: [left/a], steps: [{id: write, run: 'true'}]}
+  - id: right
+    subplans: [{id: b, depends_on: [/gate], steps: [{id: write, run: 'echo b > shared'}]}]
+  - {id: gate, steps: [{id: wait, run: 'until git rev-parse -q --verify weft/tried/left; do sleep 0.02; done'}]}
+"""
+"""The groups are in conflict, and `right` is the second one."""
 
 
 def messages(outcome: Outcome) -> dict[str, str]:
@@ -99,3 +114,46 @@ def test_the_completed_parts_of_one_land_with_the_other(repository: Repository) 
     assert suggested(text) == ["merge", "right", "left", "--now"]
     repository.weft(*suggested(text))
     assert repository.files().keys() == ALL - {"d"}
+
+
+def settle(repository: Repository, group: str, *branches: str) -> None:
+    """A person merges branches into that of a group, in a worktree of their own or the one that is there."""
+    place = repository.worktree(group)
+    if not place.is_dir():
+        place = repository.outside / f"at-{group}"
+        repository.git("worktree", "add", "--quiet", str(place), repository.branch(group))
+    for branch in branches:
+        if repository.ask_git(*AS_ADA, "merge", "--quiet", "--no-edit", branch, at=place).returncode:
+            repository.commit(at=place, shared="both\n")
+
+
+@pytest.mark.parametrize("command", [("merge", "right"), ("merge",), ("run",)])
+def test_groups_that_hold_each_other_s_work_by_a_person_s_merges_land_with_any_command(
+    repository: Repository, command: tuple[str, ...]
+) -> None:
+    """Both groups are settled with the branch of the plan: the first for a fix, the second for a conflict."""
+    waiting = repository.plan(SETTLED.replace("MODE", "auto").replace("LEFT", "touch bad")).run()
+    assert waiting.state == "waiting"
+    settle(repository, "right", repository.branch(""))
+    repository.weft("merge", "right")
+    settle(repository, "left", repository.branch(""))
+    assert repository.files().keys() == {"README"}, "neither lands while their verify fails"
+    repository.git("rm", "--quiet", "bad", at=repository.outside / "at-left")
+    repository.commit(at=repository.outside / "at-left")
+    done = repository.weft(*command)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert repository.files() == {"README": "hello", "shared": "both"}
+    assert {"Merge left", "Merge right"} <= set(repository.landed())
+
+
+def test_the_command_for_groups_that_people_have_merged_crosswise_lands_them(repository: Repository) -> None:
+    repository.plan(SETTLED.replace("MODE", "confirm").replace("LEFT", "true")).run()
+    settle(repository, "right", repository.branch(""))
+    repository.weft("merge", "right")
+    repository.commit(shared="a person\n")
+    in_conflict = repository.weft("merge", "left", "right")
+    assert in_conflict.returncode == 4
+    settle(repository, "left", repository.branch(""), "main")
+    alone = repository.weft(*suggested(in_conflict.stdout))
+    assert alone.returncode == 0, alone.stdout + alone.stderr
+    assert repository.files() == {"README": "hello", "shared": "both"}
