@@ -17,7 +17,7 @@ from weft.forecast.estimates import (
     WorkEstimate,
 )
 from weft.forecast.history import History, LimitSample, WorkSample
-from weft.forecast.spread import LogSample, Spread, between
+from weft.forecast.spread import LogSample, Noise, Spread, between
 from weft.forecast.streams import key_of
 
 BARE: Data = {"id": "call", "agent": "coder", "prompt": "do"}
@@ -56,14 +56,17 @@ def test_the_plan_comes_before_all_history() -> None:
 
 
 def test_the_history_of_the_step_comes_before_that_of_its_agent() -> None:
-    history = History(steps={OWN: sampled(9.0, 1000)}, agents={"coder": sampled(99.0)})
+    history = History(steps={OWN: sampled(9.0, 1000)}, agents={"coder": sampled(99.0, 2000, 1.0)})
     estimate = of(BARE, history=history)
     assert estimate.seconds.median == pytest.approx(9.0, rel=0.01)
     assert estimate.basis is Basis.HISTORY
 
 
 def test_a_short_history_of_the_step_is_drawn_towards_its_agent() -> None:
-    history = History(steps={OWN: sampled(10.0, 2)}, agents={"coder": sampled(1000.0, 50)})
+    noise = {"coder": Noise(0.04 * 10**9, 10**9)}
+    agents = {"coder": WorkSample(seconds=LogSample(50, log(1000.0), 0.04 + 0.02))}
+    history = History(steps={OWN: sampled(10.0, 2, 0.04)}, agents=agents, noises=noise)
+    # Two observations, each with a variance of 0.04, tell as much as that steps differ by a variance of 0.02.
     assert of(BARE, history=history).seconds.median == pytest.approx(100.0)
 
 
@@ -275,7 +278,7 @@ def test_a_workspace_that_is_set_up_and_a_landing_that_is_verified_take_longer()
 def test_work_of_weft_itself_follows_its_history() -> None:
     history = History(
         steps={("a", "@merge"): sampled(4.0, 1000)},
-        kinds={"@merge": sampled(1.0), "@workspace": sampled(3.0), "@land": sampled(5.0)},
+        kinds={"@merge": sampled(1.0, 2000, 1.0), "@workspace": sampled(3.0), "@land": sampled(5.0)},
     )
     several = estimates(COMMAND, history=history)
     merge, prepare, land = (several.of(order(kind)) for kind in (Merge, Prepare, Land))

@@ -1,6 +1,7 @@
 """Lognormal distributions, and what few observations say about them."""
 
 from math import exp, isclose, log, sqrt
+from random import Random
 from statistics import NormalDist, fmean, variance
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import astuple
 
 from weft.forecast.quantiles import quantile
-from weft.forecast.spread import P90, LogSample, Spread, between, log_sample
+from weft.forecast.spread import P90, LogSample, Spread, between, log_sample, pooled
 from weft.forecast.streams import Luck
 
 _SECONDS = st.floats(1e-3, 1e6)
@@ -89,46 +90,80 @@ def test_a_sample_has_the_mean_and_the_variance_of_the_logarithms(values: list[f
     assert isclose(sample.variance, variance(logs), rel_tol=1e-6, abs_tol=1e-9)
 
 
-def test_no_observation_is_an_empty_sample_and_one_has_an_assumed_spread() -> None:
+def test_no_observation_is_an_empty_sample_and_one_has_no_spread_of_its_own() -> None:
     assert log_sample([]) == LogSample()
-    single = log_sample([120.0])
-    assert single == LogSample(1, log(120.0), 0.04)
-    # The mean of the distribution is the observation.
-    assert astuple(single.shrunk(None)) == pytest.approx((120.0 * exp(-0.02), 0.2))
+    assert log_sample([120.0]) == LogSample(1, log(120.0), 0.0)
 
 
 def test_an_observation_of_nothing_is_very_short() -> None:
-    assert 0.0 < log_sample([0.0]).shrunk(None).median < 1e-6
+    assert 0.0 < log_sample([0.0]).next_value(0.01).median < 1e-6
+
+
+def _seen(noise: float, count: int) -> LogSample:
+    """A step whose observations differ by as much as was assumed."""
+    return LogSample(count, log(10.0), noise)
 
 
 def test_few_observations_are_drawn_towards_the_group_and_many_are_not() -> None:
-    group = LogSample(100, log(1000.0), 0.04)
-    medians = [LogSample(count, log(10.0), 0.04).shrunk(group).median for count in (1, 2, 10, 1000)]
+    group = LogSample(10_000, log(1000.0), 0.05)
+    medians = [_seen(0.04, count).next_value(0.04, group).median for count in (1, 2, 10, 1000)]
     assert medians == sorted(medians, reverse=True)
-    # The group counts as two observations: with two of its own, a step is half way, in logarithms.
-    assert medians[1] == pytest.approx(100.0)
+    # Steps differ by a variance of 0.01, and an observation by 0.04: four of them reach half way, in logarithms.
+    assert _seen(0.04, 4).next_value(0.04, group).median == pytest.approx(100.0)
     assert medians[-1] == pytest.approx(10.0, rel=0.02)
 
 
-def test_a_sample_without_a_group_stays_as_it_is() -> None:
-    sample = LogSample(9, log(10.0), 0.09)
-    expected = pytest.approx((10.0, sqrt(0.09 * (1 + 1 / 9))))
-    assert astuple(sample.shrunk(None)) == expected
-    assert astuple(sample.shrunk(LogSample())) == expected
+def test_steps_of_a_group_that_do_not_differ_all_have_its_mean() -> None:
+    group = LogSample(10_000, log(1000.0), 0.04)
+    assert _seen(0.04, 9).next_value(0.04, group).median == pytest.approx(1000.0)
+
+
+def test_a_step_that_is_its_own_group_stays_as_it_is() -> None:
+    sample = _seen(0.09, 9)
+    expected = pytest.approx((10.0 * exp(-0.01), sqrt(0.09 * (1 + 1 / 9))))
+    for group in (None, LogSample(), sample):
+        assert astuple(sample.next_value(0.09, group)) == expected
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_forecasts_of_sums_are_right_on_average(count: int) -> None:
+    """A forecast from few observations is the mean of the next ones, over many steps; the seed is fixed."""
+    random, noise, steps = Random(7), 0.2, 40_000
+    foreseen = next_ones = 0.0
+    for _ in range(steps):
+        values = [random.lognormvariate(3.0, noise) for _ in range(count)]
+        logs = [log(value) for value in values]
+        spread = LogSample(count, fmean(logs), noise**2).next_value(noise**2)
+        foreseen += spread.median * exp(spread.sigma**2 / 2)
+        next_ones += random.lognormvariate(3.0, noise)
+    assert foreseen / next_ones == pytest.approx(1.0, abs=0.01)
 
 
 @given(
     st.integers(1, 50),
     st.floats(-3, 3),
     st.floats(0, 1),
-    st.integers(1, 50),
+    st.integers(51, 90),
     st.floats(-3, 3),
     st.floats(0, 1),
 )
-def test_a_shrunk_median_lies_between_both(
+def test_a_median_lies_between_that_of_the_step_and_that_of_its_group(
     count: int, mean: float, spread: float, others: int, other_mean: float, other_spread: float
 ) -> None:
-    shrunk = LogSample(count, mean, spread).shrunk(LogSample(others, other_mean, other_spread))
+    group = LogSample(others, other_mean, other_spread)
+    drawn = LogSample(count, mean, spread).next_value(0.04, group)
     low, high = sorted((exp(mean), exp(other_mean)))
-    assert low * (1 - 1e-9) <= shrunk.median <= high * (1 + 1e-9)
-    assert shrunk.sigma <= sqrt(2 * max(spread, other_spread)) + 1e-9
+    assert low * (1 - 1e-9) <= drawn.median <= high * (1 + 1e-9)
+    assert drawn.sigma <= sqrt(max(spread, 0.04) + other_spread) + 1e-9
+
+
+def test_a_new_step_of_a_group_has_the_variance_of_the_group() -> None:
+    assert astuple(LogSample(10**9, log(10.0), 0.25).any_value(0.01)) == pytest.approx((10.0, 0.5))
+    assert LogSample(1, log(10.0), 0.0).any_value(0.25).sigma == pytest.approx(sqrt(0.5))
+
+
+def test_noise_is_pooled_over_steps_and_outweighs_the_assumption() -> None:
+    noise = pooled([LogSample(3, 1.0, 0.04), LogSample(1, 2.0, 0.0), LogSample(2, 3.0, 0.01)])
+    assert astuple(noise) == pytest.approx((0.09, 3))
+    assert noise.variance(0.5) == pytest.approx((3 * 0.5 + 0.09) / 6)
+    assert pooled([]).variance(0.5) == 0.5

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.orders import Land, Launch, LaunchKind, Merge, Ordered, Prepare
 from weft.forecast.history import NO_HISTORY, History, LimitSample, WorkSample
-from weft.forecast.spread import Spread, between
+from weft.forecast.spread import Noise, Spread, between
 from weft.forecast.streams import key_of
 from weft.plan.loader.slices_check import agent_of
 from weft.plan.model import AgentWork, Estimate, Nested, Plan, RunCommand, Step, Verify
@@ -26,6 +26,9 @@ COMMAND_SECONDS = (5.0, 60.0)
 """The default for a command, and for a verify."""
 WORKSPACE_SECONDS = (0.2, 2.0)
 MERGE_SECONDS = (0.05, 0.5)
+COMMAND_NOISE, INTERNAL_NOISE, AGENT_NOISE, STEPS_NOISE = 0.1**2, 0.3**2, 0.35**2, 0.5**2
+"""The variances, of logarithms, that are assumed until enough executions are seen: of a command, of work of Weft
+itself and of an agent at the same step, and of an agent at different steps."""
 _ENOUGH = 3
 """Executions of a step that are needed to estimate how often it fails."""
 _NEVER = LimitSample()
@@ -156,7 +159,7 @@ class Estimates:
         group = history.agents.get(agent, WorkSample()) if agent else WorkSample()
         whole = self._plan.subplans[row].estimate if parts else None
         written = step.estimate or Estimate()
-        seconds, basis, shared = _seconds(own, group, is_agent=agent is not None), _basis(own, group), 0
+        seconds, basis, shared = self._seconds(own, group, agent), _basis(own, group), 0
         if written.minutes is not None:
             seconds, basis = _minutes(written.minutes), Basis.PLAN
         elif whole is not None and whole.minutes is not None:
@@ -166,7 +169,7 @@ class Estimates:
                 Basis.PLAN,
                 key_of(path, "@slice"),
             )
-        cost = _cost(own, group) if agent else Spread(0.0)
+        cost = self._cost(own, group, agent) if agent else Spread(0.0)
         if written.cost is not None:
             cost = Spread(float(written.cost))
         elif agent and whole is not None and whole.cost is not None:
@@ -182,13 +185,36 @@ class Estimates:
             shared=shared,
         )
 
+    def _seconds(self, own: WorkSample, group: WorkSample, agent: str | None) -> Spread:
+        noise = self._history.noises.get(agent or "", Noise())
+        if own.count:
+            assumed = AGENT_NOISE if agent else COMMAND_NOISE
+            return own.seconds.next_value(noise.variance(assumed), group.seconds)
+        if group.count:
+            return group.seconds.any_value(STEPS_NOISE)
+        low, high = AGENT_MINUTES
+        return between(low * 60, high * 60) if agent else between(*COMMAND_SECONDS)
+
+    def _cost(self, own: WorkSample, group: WorkSample, agent: str) -> Spread | None:
+        """Returns the cost of an agent's execution; None if its price is unknown, which does not mean free."""
+        noise = self._history.cost_noises.get(agent, Noise())
+        if own.is_priced:
+            sample = own.cost
+            return sample.next_value(noise.variance(AGENT_NOISE), group.cost) if sample.count else Spread(0.0)
+        if group.is_priced:
+            return group.cost.any_value(STEPS_NOISE) if group.cost.count else Spread(0.0)
+        return None
+
     # The work of Weft itself
 
     def _internal(self, row: int, path: str, step: str) -> WorkEstimate:
         own = self._history.steps.get((path, step), WorkSample())
         group = self._history.kinds.get(step, WorkSample())
-        if own.count or group.count:
-            seconds, basis = (own if own.count else group).seconds.shrunk(group.seconds), Basis.HISTORY
+        noise = self._history.noises.get(step, Noise()).variance(INTERNAL_NOISE)
+        if own.count:
+            seconds, basis = own.seconds.next_value(noise, group.seconds), Basis.HISTORY
+        elif group.count:
+            seconds, basis = group.seconds.any_value(INTERNAL_NOISE), Basis.HISTORY
         else:
             seconds, basis = self._default(row, step), Basis.INTERNAL
         return WorkEstimate(
@@ -225,27 +251,10 @@ def _minutes(range_: tuple[float, float]) -> Spread:
     return between(low * 60, high * 60)
 
 
-def _seconds(own: WorkSample, group: WorkSample, *, is_agent: bool) -> Spread:
-    if own.count:
-        return own.seconds.shrunk(group.seconds)
-    if group.count:
-        return group.seconds.shrunk(None)
-    low, high = AGENT_MINUTES
-    return between(low * 60, high * 60) if is_agent else between(*COMMAND_SECONDS)
-
-
 def _basis(own: WorkSample, group: WorkSample) -> Basis:
     if own.count:
         return Basis.HISTORY
     return Basis.AGENT if group.count else Basis.DEFAULT
-
-
-def _cost(own: WorkSample, group: WorkSample) -> Spread | None:
-    """Returns the cost of an agent's execution; None if the price is unknown, which is not the same as nothing."""
-    for sample in (own, group):
-        if sample.is_priced:
-            return sample.cost.shrunk(group.cost) if sample.cost.count else Spread(0.0)
-    return None
 
 
 def _fail(written: Estimate, own: WorkSample, group: WorkSample, whole: Estimate | None, parts: int) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from weft.engine.messages.internal_steps import is_internal
-from weft.forecast.spread import LogSample, Spread
+from weft.forecast.spread import LogSample, Noise, Spread
 
 
 class WorkSample(Struct, frozen=True, kw_only=True):
@@ -49,6 +49,10 @@ class History(Struct, frozen=True, kw_only=True):
     """By the name of the agent."""
     kinds: Mapping[str, WorkSample] = {}
     """By the name of the internal step: workspaces, merges, verifies."""
+    noises: Mapping[str, Noise] = {}
+    """How much durations of the same step differ: by the name of the agent or internal step; empty: commands."""
+    cost_noises: Mapping[str, Noise] = {}
+    """The same for costs, by the name of the agent."""
     limits: Mapping[str, LimitSample] = {}
     """By the name of the agent."""
     runs: int = 0

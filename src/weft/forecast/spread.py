@@ -1,6 +1,6 @@
 """Lognormal distributions: durations and costs are positive, and now and then much larger than usual."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import exp, log, sqrt
 from statistics import NormalDist
 
@@ -44,6 +44,19 @@ def between(low: float, high: float) -> Spread:
     return Spread(exp((log(low) + log(high)) / 2), (log(high) - log(low)) / (2 * P90))
 
 
+class Noise(Struct, frozen=True):
+    """How much executions of the same step differ, as far as repeated executions show it."""
+
+    squares: float = 0.0
+    """The sum of the squared differences from the mean of each step, of logarithms."""
+    freedom: int = 0
+    """The executions beyond the first of each step."""
+
+    def variance(self, assumed: float) -> float:
+        """Returns the variance; `assumed` counts as a few observations."""
+        return (_WEIGHT * assumed + self.squares) / (_WEIGHT + self.freedom)
+
+
 class LogSample(Struct, frozen=True):
     """The count, mean and variance of the logarithms of observations."""
 
@@ -51,28 +64,38 @@ class LogSample(Struct, frozen=True):
     mean: float = 0.0
     variance: float = 0.0
 
-    def shrunk(self, towards: "LogSample | None") -> Spread:
-        """Returns the distribution of the next value, drawn towards a wider group as long as there are few.
+    def next_value(self, noise: float, group: "LogSample | None" = None) -> Spread:
+        """Returns the distribution of the next value of a step, drawn towards a wider group of steps.
 
-        The group counts as `_WEIGHT` observations.
+        `noise` is the variance of executions of the same step that is expected before its own are seen. The means
+        of the steps of a group differ by what is left of the group's variance. So a step is drawn towards its
+        group by as much as its own observations may be chance.
         """
-        if towards is None or not towards.count:
-            if self.count == 1:
-                # Its variance is assumed. The observation is then the mean, not the median: otherwise the
-                # assumption would make every step longer.
-                return Spread(exp(self.mean - self.variance / 2), sqrt(self.variance))
-            return self._spread(self.mean, self.variance)
-        share = self.count / (self.count + _WEIGHT)
-        mean = share * self.mean + (1.0 - share) * towards.mean
-        variance = share * self.variance + (1.0 - share) * towards.variance
-        return self._spread(mean, variance)
+        within = self.noise.variance(noise)
+        if group is None or group.count <= self.count:
+            # With the mean of the logarithms as the median, every uncertain step would be longer on average than
+            # it was: chance lengthens it by more than it shortens it. This keeps sums of steps as they were.
+            return Spread(exp(self.mean - within / self.count), sqrt(within * (1.0 + 1.0 / self.count)))
+        between = max(group.variance - within, 0.0)
+        certain = self.count * between
+        share = certain / (certain + within) if within else 1.0
+        mean = share * self.mean + (1.0 - share) * group.mean
+        return Spread(exp(mean), sqrt(within + between * (1.0 - share)))
 
-    def _spread(self, mean: float, variance: float) -> Spread:
-        # A mean of few observations is itself uncertain.
-        return Spread(exp(mean), sqrt(variance * (1.0 + 1.0 / max(self.count, 1))))
+    def any_value(self, assumed: float) -> Spread:
+        """Returns the distribution of a value of a new step of this group; `assumed` is the expected variance."""
+        variance = self.noise.variance(assumed)
+        return Spread(exp(self.mean), sqrt(variance * (1.0 + 1.0 / self.count)))
+
+    @property
+    def noise(self) -> Noise:
+        """The differences of these observations, if they are of one step."""
+        freedom = max(self.count - 1, 0)
+        return Noise(self.variance * freedom, freedom)
 
 
-_WEIGHT = 2.0
+_WEIGHT = 3.0
+"""So many observations count as much as the assumption about a variance."""
 
 
 def log_sample(values: Sequence[float]) -> LogSample:
@@ -81,9 +104,11 @@ def log_sample(values: Sequence[float]) -> LogSample:
     if not logs:
         return LogSample()
     mean = sum(logs) / len(logs)
-    variance = sum((value - mean) ** 2 for value in logs) / (len(logs) - 1) if len(logs) > 1 else _ALONE
-    return LogSample(len(logs), mean, variance)
+    squares = sum((value - mean) ** 2 for value in logs)
+    return LogSample(len(logs), mean, squares / max(len(logs) - 1, 1))
 
 
-_ALONE = 0.04
-"""The variance that is assumed for a single observation: a standard deviation of 20 %."""
+def pooled(samples: Iterable[LogSample]) -> Noise:
+    """Returns the noise of several steps together."""
+    noises = [sample.noise for sample in samples]
+    return Noise(sum(noise.squares for noise in noises), sum(noise.freedom for noise in noises))

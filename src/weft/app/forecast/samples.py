@@ -18,13 +18,16 @@ from weft.engine.messages.internal_steps import InternalStep, is_internal
 from weft.engine.messages.landing_events import VerifyOutcome
 from weft.engine.messages.step_events import StepEnd
 from weft.forecast.history import History, LimitSample, WorkSample
-from weft.forecast.spread import log_sample
+from weft.forecast.spread import log_sample, pooled
 from weft.ports.journal import JournalReader
 
 _ENDED = frozenset({StepEnd.DONE, StepEnd.REJECTED, StepEnd.FAILED, StepEnd.TIMEOUT})
 """The ends of executions that took as long as they take. Others were cut off."""
 _RUNS = 3
 """So many runs are needed to see how much they differ, with as many steps in common."""
+
+_WAITS = 0.5**2
+"""The variance, of logarithms, that is assumed for the lengths of usage limits."""
 
 StepKey = tuple[str, str]
 
@@ -37,6 +40,8 @@ class _Observations(Struct):
     free: int = 0
     unpriced: int = 0
     failures: int = 0
+    group: str = ""
+    """Of a step: the name of its agent or of the internal step that it is; empty for a command."""
 
     def sample(self) -> WorkSample:
         return WorkSample(
@@ -99,7 +104,9 @@ class Samples:
         observations = self._groups_of(start)
         if durations is not None:
             key = (start.subplan, start.step)
-            observations.append(self._steps[key])
+            own = self._steps[key]
+            own.group = start.agent or (start.step if is_internal(start.step) else "")
+            observations.append(own)
             durations[key].append(end.seconds)
         for each in observations:
             each.seconds.append(end.seconds)
@@ -117,14 +124,20 @@ class Samples:
         limits = {
             agent: LimitSample(
                 share=min(len(waits) / max(self._calls[agent], len(waits)), 0.9),
-                wait=log_sample(waits).shrunk(None),
+                wait=log_sample(waits).any_value(_WAITS),
             )
             for agent, waits in self._waits.items()
         }
+        steps = {key: each.sample() for key, each in self._steps.items()}
+        groups: defaultdict[str, list[WorkSample]] = defaultdict(list)
+        for key, each in self._steps.items():
+            groups[each.group].append(steps[key])
         return History(
-            steps={key: each.sample() for key, each in self._steps.items()},
+            steps=steps,
             agents={name: each.sample() for name, each in self._agents.items()},
             kinds={name: each.sample() for name, each in self._kinds.items()},
+            noises={name: pooled(each.seconds for each in group) for name, group in groups.items()},
+            cost_noises={name: pooled(each.cost for each in group) for name, group in groups.items()},
             limits=limits,
             runs=len(self._runs),
             sigma=_difference_of_runs(self._runs),
