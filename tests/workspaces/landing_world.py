@@ -125,7 +125,7 @@ class LandingWorld(World):
             host=host,
             jobs=jobs,
             lineage=lineage,
-            rules=VerifyRules(plan, tracker),
+            rules=VerifyRules(plan, tracker, self.top),
             inbox=inbox,
             now=lambda: 0.0,
         )

@@ -70,7 +70,7 @@ class JobFactory:
         """
         self._run = run
         self._plan = plan
-        self._plan_dir = plan_dir
+        self.plan_dir = plan_dir
         self._logs = logs
         self._records = records
         self._adapter_of = adapter_of
@@ -200,7 +200,7 @@ class JobFactory:
             session=task.session,
             fork=task.fork,
             read_only=task.read_only,
-            plan_dir=str(self._plan_dir),
+            plan_dir=str(self.plan_dir),
             cwd=str(cwd),
             result_file=self._result_file(launch),
         )
@@ -215,7 +215,7 @@ class JobFactory:
             attempt=launch.attempt,
             job=job,
             result_file=self._result_file(launch),
-            plan_dir=str(self._plan_dir),
+            plan_dir=str(self.plan_dir),
         )
         extra = launch.env
         if launch.agent is not None and launch.agent.env:

@@ -303,6 +303,13 @@ async def test_a_command_that_names_the_subplan_runs_for_each_of_them(tmp_path: 
     assert [job.env["WEFT_SUBPLAN"] for job in scene.jobs] == ["a", "b"]
 
 
+async def test_a_command_whose_script_names_the_subplan_runs_for_each_of_them(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, plan("[sh ./check.sh]", ids="ab", merge="{mode: confirm}"), "land a", "land b")
+    (scene.theatre.root / "check.sh").write_text("test -d parts/$WEFT_SUBPLAN\n")
+    assert await scene.theatre.run(waits=False) == "waiting"
+    assert [job.env["WEFT_SUBPLAN"] for job in scene.jobs] == ["a", "b"]
+
+
 async def test_a_command_that_several_subplans_share_runs_once(tmp_path: Path) -> None:
     scene = Scene(tmp_path, plan("[say shared]", ids="ab", merge="{mode: confirm}"), "land a", "land b")
     assert await scene.theatre.run(waits=False) == "waiting"

@@ -39,7 +39,7 @@ class LandingAssembly:
             host=host,
             jobs=jobs,
             lineage=lineage,
-            rules=VerifyRules(plan, engine.tracker),
+            rules=VerifyRules(plan, engine.tracker, jobs.plan_dir),
             inbox=inbox,
             now=now,
             verified=engine.landing_record.verified,

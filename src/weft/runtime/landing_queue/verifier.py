@@ -160,6 +160,7 @@ class Verifier:
         rows = [self._lineage.row(path) for path in entries]
         whole = [self._lineage.row(path) for path in entries if path not in chain.parts]
         parts = [row for path in entries for row in self._lineage.slices(chain.parts.get(path, ()))]
+        await self._rules.read_scripts()
         works = self._rules.of(whole, on_target, parts)
         if not again:
             works = await self._unproven(chain, works)

@@ -5,23 +5,23 @@ the plan. Slices that have landed before count as well: a later result may break
 subplans share is run once.
 
 Commands run with the settings of the subplan that they come from (set-up, sandbox, time limit), so those of
-subplans with the same settings make one job. A command that names `WEFT_SUBPLAN` means another thing for each
-subplan, so it runs for each of them.
+subplans with the same settings make one job. A command that reads `WEFT_SUBPLAN`, itself or in its script, means
+another thing for each subplan, so it runs for each of them.
 """
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from weft.engine.rules.step_result import shown
 from weft.engine.states import SubplanExecutionState, SubplanTracker
 from weft.plan.model import AgentWork, Ask, Command, Join, Plan, Step, Verify
 from weft.plan.order.outline import ROOT
 from weft.plan.settings import Settings
-
-_NAME = "WEFT_SUBPLAN"
+from weft.runtime.landing_queue.subplan_scripts import read_subplan
+from weft.threads import run_sync
 
 
 class VerifyWork(Struct, frozen=True, kw_only=True):
@@ -39,22 +39,33 @@ class VerifyWork(Struct, frozen=True, kw_only=True):
 
 
 class VerifyRules:
-    def __init__(self, plan: Plan, tracker: SubplanTracker) -> None:
+    def __init__(self, plan: Plan, tracker: SubplanTracker, folder: Path) -> None:
+        """`folder` is the directory of the plan."""
         self._plan = plan
+        self._folder = folder
+        self._personal: frozenset[Command] | None = None
+        """The commands that read the name of their subplan; None before `read_scripts`."""
         self._outline = plan.outline
         self._tracker = tracker
+
+    async def read_scripts(self) -> None:
+        """Reads the scripts of the verifies, once in a run. Must be awaited before `of`."""
+        if self._personal is None:
+            commands = {command for subplan in self._plan.subplans for command in subplan.verify}
+            self._personal = await run_sync(read_subplan, commands, self._folder)
 
     def of(
         self, entries: Iterable[int], on_target: AbstractSet[int], parts: Iterable[int] = ()
     ) -> list[VerifyWork]:
         """Returns the verifies of a tree with the entries, everything that has landed, and the slices `parts`."""
+        assert self._personal is not None
         slices = self._slices_in({*entries, *on_target}) | set(parts)
         works: dict[int, VerifyWork] = {}
         covered: set[Command] = set()
         personal: list[VerifyWork] = []
         for row in self._owners(slices):
             commands = self._plan.subplans[row].verify
-            if any(_NAME in shown(command) for command in commands):
+            if not self._personal.isdisjoint(commands):
                 work = self._with(None, row, list(commands))
                 personal.append(replace(work, path=str(self._outline.paths[row])))
                 continue
