@@ -12,6 +12,7 @@ from weft.agents.shared.text import strip_control_codes
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
 from weft.plan.agent_program import ANY_KEY, Access, AgentProgram, Login
 from weft.plan.prices import Usage
+from weft.ports.activity import Activity, LineDescription, Verb
 from weft.ports.agent import AgentAdapter, AgentCall, AgentEnded, Invocation, Verdict
 
 AGENT = AgentProgram(
@@ -117,4 +118,13 @@ def _parse_tokens(text: str | None) -> int:
     return round(float(text.removesuffix("k")) * (1000 if text.endswith("k") else 1))
 
 
-ADAPTER = AgentAdapter(program=AGENT, invoke=invoke, judge=judge)
+_EDITED = re.compile(r"^Applied edit to (\S.{0,500})$")
+
+
+def _describe(line: str) -> LineDescription | None:
+    """Describes the lines about edits. Aider writes prose, so all other lines stay as they are."""
+    match = _EDITED.match(line)
+    return None if match is None else (Activity(verb=Verb.EDITS, object=match[1]),)
+
+
+ADAPTER = AgentAdapter(program=AGENT, invoke=invoke, judge=judge, describe=_describe)

@@ -3,13 +3,16 @@
 A failed call may also report `subtype: success`; `is_error` decides.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from weft.agents.shared.call_results import command_result
+from weft.agents.shared.event_activities import describe_events, join_content, report, say, think
 from weft.agents.shared.failures import ReportedFailure
 from weft.agents.shared.streams import (
     as_text,
     has_gap,
+    list_objects,
     list_values,
     parse_events,
     read_cost,
@@ -18,9 +21,11 @@ from weft.agents.shared.streams import (
     value_at,
 )
 from weft.agents.shared.token_totals import sum_usage
+from weft.agents.shared.tool_activities import describe_tool
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
 from weft.plan.agent_program import Access, AgentProgram, Login
 from weft.plan.prices import Usage
+from weft.ports.activity import Activity, CallResult
 from weft.ports.agent import (
     AgentAdapter,
     AgentCall,
@@ -179,6 +184,45 @@ def progress(_call: AgentCall, text: str) -> Progress | None:
     return Progress(tokens=usage.total, usage=usage) if usage is not None and usage.total else None
 
 
+# --- activities ---
+
+
+def _describe(event: Mapping[str, Any]) -> Iterator[Activity | CallResult]:
+    match event.get("type"):
+        case "assistant" | "user" as kind:
+            for block in list_objects(value_at(event, "message", "content")):
+                yield from _describe_block(block, is_agent=kind == "assistant")
+        case "system" if event.get("subtype") == "api_retry":
+            yield from report(f"error {as_text(event.get('error_status'))} of the model, asks again")
+        case "result" if event.get("is_error") is True:
+            yield from report(event.get("result") or _join_errors(event.get("errors")))
+        case _:
+            pass
+
+
+def _describe_block(block: Mapping[str, Any], *, is_agent: bool) -> Iterator[Activity | CallResult]:
+    match block.get("type"):
+        case "text" if is_agent:
+            yield from say(block.get("text"))
+        case "thinking":
+            yield from think(block.get("thinking"))
+        case "tool_use":
+            yield describe_tool(as_text(block.get("name")), block.get("input"), call=as_text(block.get("id")))
+        case "tool_result":
+            yield command_result(
+                as_text(block.get("tool_use_id")),
+                join_content(block.get("content")),
+                is_bad=block.get("is_error") is True,
+            )
+        case _:
+            pass
+
+
 ADAPTER = AgentAdapter(
-    program=AGENT, invoke=invoke, judge=judge, progress=progress, progress_in=ProgressSource.STDOUT
+    program=AGENT,
+    invoke=invoke,
+    judge=judge,
+    progress=progress,
+    progress_in=ProgressSource.STDOUT,
+    describe=describe_events(_describe),
 )

@@ -4,15 +4,26 @@ Events and items called `error` also occur in successful runs: for requests that
 does not know. Codex reports its usage as the total of the conversation; see `token_totals`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from weft.agents.shared.call_results import summarize
+from weft.agents.shared.event_activities import describe_events, report, say, think
 from weft.agents.shared.failures import ReportedFailure
-from weft.agents.shared.streams import as_text, parse_events, read_count, read_session, value_at
+from weft.agents.shared.streams import (
+    as_text,
+    list_objects,
+    parse_events,
+    read_count,
+    read_session,
+    value_at,
+)
 from weft.agents.shared.token_totals import append_usage_mark, split_usage_mark, usage_since
+from weft.agents.shared.tool_activities import describe_tool, shell_command
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
 from weft.plan.agent_program import Access, AgentProgram, Login
 from weft.plan.prices import Usage
+from weft.ports.activity import Activity, Verb
 from weft.ports.agent import AgentAdapter, AgentCall, AgentEnded, Invocation, Verdict
 
 AGENT = AgentProgram(
@@ -117,4 +128,83 @@ def _parse_total(usage: object) -> Usage | None:
     return Usage(input=input_tokens - cached, output=output_tokens, cached_input=cached)
 
 
-ADAPTER = AgentAdapter(program=AGENT, invoke=invoke, judge=judge)
+# --- activities ---
+
+_CHANGES = {"add": Verb.WRITES, "delete": Verb.DELETES}
+
+
+def _describe(event: Mapping[str, Any]) -> Iterator[Activity]:
+    match event.get("type"):
+        case "item.started" | "item.updated":
+            yield from _describe_item(event.get("item"), is_open=True)
+        case "item.completed":
+            yield from _describe_item(event.get("item"), is_open=False)
+        case "turn.failed":
+            yield from report(value_at(event, "error", "message"))
+        case "error":
+            yield from report(event.get("message"))
+        case _:
+            pass
+
+
+def _describe_item(item: object, *, is_open: bool) -> Iterator[Activity]:
+    call = as_text(value_at(item, "id"))
+    match value_at(item, "type"):
+        case "command_execution":
+            yield _describe_command(item, call, is_open=is_open)
+        case "web_search":
+            yield Activity(
+                verb=Verb.SEARCHES, object=as_text(value_at(item, "query")), call=call, is_open=is_open
+            )
+        case "mcp_tool_call":
+            name = f"mcp__{as_text(value_at(item, 'server'))}__{as_text(value_at(item, 'tool'))}"
+            yield describe_tool(name, value_at(item, "arguments"), call=call, is_open=is_open)
+        case _ if not is_open:
+            yield from _describe_ended(item, call)
+        case _:
+            pass
+
+
+def _describe_command(item: object, call: str, *, is_open: bool) -> Activity:
+    command = shell_command(value_at(item, "command"))
+    outcome, is_bad = "", False
+    if not is_open:
+        exit_code = value_at(item, "exit_code")
+        outcome, is_bad = summarize(
+            as_text(value_at(item, "aggregated_output")),
+            exit_code=exit_code if isinstance(exit_code, int) else None,
+            is_bad=value_at(item, "status") == "failed",
+        )
+    return Activity(
+        verb=Verb.RUNS, object=command, call=call, is_open=is_open, outcome=outcome, is_bad=is_bad
+    )
+
+
+def _describe_ended(item: object, call: str) -> Iterator[Activity]:
+    match value_at(item, "type"):
+        case "agent_message":
+            yield from say(value_at(item, "text"))
+        case "reasoning":
+            yield from think(value_at(item, "text"))
+        case "file_change":
+            for number, change in enumerate(list_objects(value_at(item, "changes"))):
+                verb = _CHANGES.get(as_text(change.get("kind")), Verb.EDITS)
+                is_bad = value_at(item, "status") == "failed"
+                yield Activity(
+                    verb=verb,
+                    object=as_text(change.get("path")),
+                    call=f"{call}.{number}",
+                    is_bad=is_bad,
+                    outcome="failed" if is_bad else "",
+                )
+        case "todo_list":
+            steps = list_objects(value_at(item, "items"))
+            done = sum(step.get("completed") is True for step in steps)
+            yield Activity(verb=Verb.PLANS, object=f"{done} of {len(steps)} steps done")
+        case "error":
+            yield from report(value_at(item, "message"))
+        case _:
+            pass
+
+
+ADAPTER = AgentAdapter(program=AGENT, invoke=invoke, judge=judge, describe=describe_events(_describe))

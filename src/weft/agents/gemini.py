@@ -4,14 +4,18 @@ An `error` event may concern a problem that Gemini CLI has overcome. If a `resul
 directly, Gemini CLI has given up: it detected a loop, or used up its turns.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from weft.agents.shared.call_results import command_result
+from weft.agents.shared.event_activities import describe_events, report, say
 from weft.agents.shared.failures import ReportedFailure
 from weft.agents.shared.streams import as_text, parse_events, read_count, read_session, value_at
+from weft.agents.shared.tool_activities import describe_tool
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
 from weft.plan.agent_program import Access, AgentProgram, Login
 from weft.plan.prices import Usage
+from weft.ports.activity import Activity, CallResult
 from weft.ports.agent import AgentAdapter, AgentCall, AgentEnded, Invocation, Verdict
 
 AGENT = AgentProgram(
@@ -101,4 +105,28 @@ def _usage(stats: object) -> Usage | None:
     return Usage(input=input_tokens - cached, output=total - input_tokens, cached_input=cached)
 
 
-ADAPTER = AgentAdapter(program=AGENT, invoke=invoke, judge=judge)
+def _describe(event: Mapping[str, Any]) -> Iterator[Activity | CallResult]:
+    match event.get("type"):
+        case "message" if event.get("role") == "assistant":
+            yield from say(event.get("content"), is_part=True)
+        case "tool_use":
+            yield describe_tool(
+                as_text(event.get("tool_name")),
+                event.get("parameters"),
+                call=as_text(event.get("tool_id")),
+            )
+        case "tool_result":
+            yield command_result(
+                as_text(event.get("tool_id")),
+                as_text(event.get("output")) or as_text(value_at(event, "error", "message")),
+                is_bad=event.get("status") == "error",
+            )
+        case "error":
+            yield from report(event.get("message"))
+        case "result":
+            yield from report(value_at(event, "error", "message"))
+        case _:
+            pass
+
+
+ADAPTER = AgentAdapter(program=AGENT, invoke=invoke, judge=judge, describe=describe_events(_describe))

@@ -6,16 +6,20 @@ of the conversation; see `token_totals`. Weft chooses the names of conversations
 has a message, so a conversation can be resumed even if its process was killed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
 
+from weft.agents.shared.call_results import command_result
+from weft.agents.shared.event_activities import describe_events, join_content, report, say, think
 from weft.agents.shared.failures import ReportedFailure
 from weft.agents.shared.streams import as_text, list_objects, parse_events, read_count, value_at
 from weft.agents.shared.token_totals import append_usage_mark, split_usage_mark, usage_since
+from weft.agents.shared.tool_activities import describe_tool
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
 from weft.plan.agent_program import ANY_KEY, Access, AgentProgram, Login
 from weft.plan.prices import Usage
+from weft.ports.activity import Activity, CallResult
 from weft.ports.agent import AgentAdapter, AgentCall, AgentEnded, Invocation, Verdict
 
 AGENT = AgentProgram(
@@ -130,4 +134,53 @@ def _parse_total(complete_event: Mapping[str, Any]) -> Usage | None:
     )
 
 
-ADAPTER = AgentAdapter(program=AGENT, invoke=invoke, judge=judge)
+# --- activities ---
+
+
+def _describe(event: Mapping[str, Any]) -> Iterator[Activity | CallResult]:
+    match event.get("type"):
+        case "message":
+            message = event.get("message")
+            is_agent = value_at(message, "role") == "assistant"
+            for block in list_objects(value_at(message, "content")):
+                yield from _describe_block(block, as_text(value_at(message, "id")), is_agent=is_agent)
+        case "error":
+            yield from report(event.get("error"))
+        case _:
+            pass
+
+
+def _describe_block(
+    block: Mapping[str, Any], message: str, *, is_agent: bool
+) -> Iterator[Activity | CallResult]:
+    match block.get("type"):
+        case "text" if is_agent:
+            yield from say(block.get("text"), call=message, is_part=True)
+        case "thinking" | "reasoning":
+            yield from think(block.get("thinking") or block.get("text"))
+        case "toolRequest":
+            value = value_at(block, "toolCall", "value")
+            yield describe_tool(
+                as_text(value_at(value, "name")) or "a tool",
+                value_at(value, "arguments"),
+                call=as_text(block.get("id")),
+            )
+        case "toolResponse":
+            yield _describe_response(block)
+        case _:
+            pass
+
+
+def _describe_response(block: Mapping[str, Any]) -> CallResult:
+    result = block.get("toolResult")
+    value = value_at(result, "value")
+    exit_code = value_at(value, "structuredContent", "exit_code")
+    return command_result(
+        as_text(block.get("id")),
+        join_content(value_at(value, "content")) or as_text(value_at(result, "error")),
+        exit_code=exit_code if isinstance(exit_code, int) else None,
+        is_bad=value_at(value, "isError") is True or value_at(result, "status") == "error",
+    )
+
+
+ADAPTER = AgentAdapter(program=AGENT, invoke=invoke, judge=judge, describe=describe_events(_describe))

@@ -1,8 +1,12 @@
 """OpenCode: `opencode run --format json`. It has no end event: the last step ends with `reason: stop`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
+from weft.agents.shared.call_results import summarize
+from weft.agents.shared.event_activities import describe_events, report, say, think
 from weft.agents.shared.failures import ReportedFailure
 from weft.agents.shared.streams import (
     as_text,
@@ -14,9 +18,11 @@ from weft.agents.shared.streams import (
     value_at,
 )
 from weft.agents.shared.token_totals import sum_usage
+from weft.agents.shared.tool_activities import describe_tool
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
 from weft.plan.agent_program import ANY_KEY, Access, AgentProgram, Login
 from weft.plan.prices import Usage
+from weft.ports.activity import Activity
 from weft.ports.agent import (
     AgentAdapter,
     AgentCall,
@@ -142,6 +148,45 @@ def _usage(usage: object) -> Usage | None:
     )
 
 
+# --- activities ---
+
+
+def _describe(event: Mapping[str, Any]) -> Iterator[Activity]:
+    part, timestamp = event.get("part"), event.get("timestamp")
+    # In milliseconds.
+    at = timestamp / 1000 if isinstance(timestamp, int | float) else None
+    match event.get("type"):
+        case "text":
+            yield from say(value_at(part, "text"), at=at)
+        case "reasoning":
+            yield from think(value_at(part, "text"))
+        case "tool_use":
+            yield replace(_describe_tool(part), at=at)
+        case "error":
+            data = value_at(event, "error", "data", "message")
+            yield from report(data or value_at(event, "error", "name"))
+        case _:
+            pass
+
+
+def _describe_tool(part: object) -> Activity:
+    """Returns the activity of a tool call. OpenCode reports a call only when it has ended."""
+    state = value_at(part, "state")
+    exit_code = value_at(state, "metadata", "exit")
+    outcome, is_bad = summarize(
+        as_text(value_at(state, "output") or value_at(state, "error")),
+        exit_code=exit_code if isinstance(exit_code, int) else None,
+        is_bad=value_at(state, "status") == "error",
+    )
+    activity = describe_tool(as_text(value_at(part, "tool")), value_at(state, "input"), is_open=False)
+    return replace(activity, outcome=outcome, is_bad=is_bad)
+
+
 ADAPTER = AgentAdapter(
-    program=AGENT, invoke=invoke, judge=judge, progress=progress, progress_in=ProgressSource.STDOUT
+    program=AGENT,
+    invoke=invoke,
+    judge=judge,
+    progress=progress,
+    progress_in=ProgressSource.STDOUT,
+    describe=describe_events(_describe),
 )

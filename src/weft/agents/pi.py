@@ -5,11 +5,12 @@ Weft keeps only the beginning and the end of a long output, so the repetitions w
 count. A shell filter removes them, and appends pi's exit code as an event, because a pipe does not pass it on.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
+from weft.agents.shared.event_activities import describe_events, report, say, think
 from weft.agents.shared.failures import ReportedFailure
 from weft.agents.shared.streams import (
     as_text,
@@ -22,9 +23,11 @@ from weft.agents.shared.streams import (
     value_at,
 )
 from weft.agents.shared.token_totals import sum_usage
+from weft.agents.shared.tool_activities import describe_tool
 from weft.agents.verdicts import AgentOutput, build_environment, build_verdict, model_option
 from weft.plan.agent_program import ANY_KEY, Access, AgentProgram, Login
 from weft.plan.prices import Usage
+from weft.ports.activity import Activity
 from weft.ports.agent import (
     AgentAdapter,
     AgentCall,
@@ -161,6 +164,30 @@ def _usage(usage: object) -> Usage | None:
     )
 
 
+# --- activities ---
+
+
+def _describe(event: Mapping[str, Any]) -> Iterator[Activity]:
+    match event.get("type"):
+        case "message_end" if value_at(event, "message", "role") == "assistant":
+            for block in list_objects(value_at(event, "message", "content")):
+                if block.get("type") == "text":
+                    yield from say(block.get("text"))
+                elif block.get("type") == "thinking":
+                    yield from think(block.get("thinking"))
+            yield from report(value_at(event, "message", "errorMessage"))
+        case "tool_execution_start":
+            # Without an id: the filter drops the results of tools, so nothing would close the call.
+            yield describe_tool(as_text(event.get("toolName")), event.get("args"), is_open=False)
+        case _:
+            pass
+
+
 ADAPTER = AgentAdapter(
-    program=AGENT, invoke=invoke, judge=judge, progress=progress, progress_in=ProgressSource.STDOUT
+    program=AGENT,
+    invoke=invoke,
+    judge=judge,
+    progress=progress,
+    progress_in=ProgressSource.STDOUT,
+    describe=describe_events(_describe),
 )

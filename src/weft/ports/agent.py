@@ -12,6 +12,7 @@ from weft.engine.messages.facts import StepOutcome
 from weft.plan.agent_program import AgentProgram
 from weft.plan.model import Agent
 from weft.plan.prices import Usage
+from weft.ports.activity import DescribeLine
 
 
 class AgentCall(Struct, frozen=True, kw_only=True):
@@ -97,3 +98,7 @@ class AgentAdapter(Struct, frozen=True, kw_only=True):
     None if the agent reports its spending only at its end.
     """
     progress_in: ProgressSource = ProgressSource.RESULT_FILE
+    describe: DescribeLine | None = None
+    """Describes a line of standard output for people; None if the output is text that people can read."""
+    describe_errors: DescribeLine | None = None
+    """The same for standard error."""

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from weft.agents.acp.client import Client, Log, Out, Send, TurnBrief
+from weft.agents.acp.client import Client, Log, Out, Send, Show, TurnBrief
+from weft.ports.activity import Activity, CallResult
 
 CAN = {"loadSession": True, "sessionCapabilities": {"fork": {}, "resume": {}}}
 HELLO = {"protocolVersion": 1, "agentCapabilities": CAN, "agentInfo": {"name": "fake", "title": "Fake"}}
@@ -15,7 +16,20 @@ def sent(outs: list[Out]) -> list[Mapping[str, Any]]:
 
 
 def logged(outs: list[Out]) -> list[str]:
-    return [out.line for out in outs if isinstance(out, Log)]
+    """The lines for the log; activities as `verb object`, results as `→ outcome`."""
+    return [line for out in outs if (line := _logged(out))]
+
+
+def _logged(out: Out) -> str:
+    match out:
+        case Log(line):
+            return line
+        case Show(Activity() as activity):
+            return f"{activity.verb} {activity.object}"
+        case Show(CallResult() as result):
+            return f"→ {result.outcome}"
+        case Send():
+            return ""
 
 
 class Played:

@@ -151,7 +151,7 @@ def test_the_result_is_what_was_said_last() -> None:
     talk = prompted().say("I will look.").update("tool_call", toolCallId="t", kind="read", title="a.txt")
     talk.say("It is ").update("usage_update", used=5, size=10).say("done.").answer({"stopReason": "end_turn"})
     assert talk.client.end == TurnCompletion("It is done.")
-    assert talk.logs == ["read: a.txt"]
+    assert talk.logs == ["says I will look.", "reads a.txt"]
 
 
 def test_what_is_said_after_a_permission_is_another_message() -> None:
@@ -210,13 +210,25 @@ def test_what_it_costs_is_known_while_it_works() -> None:
 def test_all_is_allowed_once() -> None:
     talk = prompted()
     assert talk.permission(kind="execute", title="make") == "ALLOW_ONCE"
-    assert talk.logs == ["allowed: execute: make"]
+    assert talk.logs == ["runs make"]
+
+
+def test_the_course_of_a_tool_call_is_in_the_log() -> None:
+    talk = prompted().update("tool_call", toolCallId="t", kind="execute", title="bash")
+    talk.update("tool_call_update", toolCallId="t", title="make")
+    content = [{"type": "content", "content": {"type": "text", "text": "no rule"}}]
+    talk.update("tool_call_update", toolCallId="t", status="failed", content=content)
+    diff = {"type": "diff", "path": "/w/a.py", "oldText": "a", "newText": "b\nc"}
+    talk.update("tool_call", toolCallId="u", kind="edit", locations=[{"path": "/w/a.py"}], content=[diff])
+    talk.update("tool_call", toolCallId="v", kind="execute", title="run", rawInput={"command": ["make", "x"]})
+    assert talk.logs == ["runs bash", "runs make", "→ failed: no rule", "edits /w/a.py", "runs make x"]
 
 
 @pytest.mark.parametrize("kind", ["edit", "execute", "other", None])
 def test_a_read_only_step_gets_no_permission_to_write(kind: str | None) -> None:
     talk = prompted(read_only=True)
     assert talk.permission(kind=kind, title="x") == "REJECT_ONCE"
+    assert talk.logs[-1] == "not allowed: x"
     assert talk.permission(kind="read") == "ALLOW_ONCE"
 
 

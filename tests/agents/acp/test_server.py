@@ -94,7 +94,8 @@ def test_what_it_says_to_people_is_in_the_log(held: Held, capfd: pytest.CaptureF
     call = {"sessionUpdate": "tool_call", "toolCallId": "t", "kind": "execute", "title": "make"}
     ended = {"result": {"stopReason": "end_turn"}}
     held.hold(session_prompt=[{"complain": "hm\n"}, {"update": call}, ended])
-    assert sorted(capfd.readouterr().err.splitlines()) == ["execute: make", "hm"]
+    line = '{"type":"activity","verb":"runs","object":"make","is_open":true,"call":"t"}'
+    assert sorted(capfd.readouterr().err.splitlines()) == ["hm", line]
 
 
 def test_what_it_asks_is_answered(held: Held) -> None:

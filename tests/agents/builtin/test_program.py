@@ -170,7 +170,9 @@ def test_the_model_receives_the_output(bench: Bench) -> None:
 
 
 def test_the_log_reports_what_it_does(bench: Bench) -> None:
-    assert 'shell {"command": "cat a.txt"}\n' in bench.run("tools").stderr
+    log = bench.run("tools").stderr
+    assert '{"type":"activity","verb":"runs","object":"cat a.txt","is_open":true,"call":' in log
+    assert '"outcome":"ok"}\n' in log
 
 
 def test_what_the_model_says_without_a_call_is_the_result(bench: Bench) -> None:

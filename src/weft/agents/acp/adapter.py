@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from weft.agents import command
 from weft.agents.command import progress
 from weft.agents.own_agents import judge
+from weft.agents.shared.activity_lines import describe_activity_line
 from weft.errors import InputError
 from weft.interpreter import isolated_python
 from weft.plan.agent_program import AgentProgram
@@ -27,4 +28,10 @@ def invoke(call: AgentCall) -> Invocation:
     return replace(invocation, argv=(*isolated_python("weft.agents.acp"), *invocation.argv))
 
 
-ADAPTER = AgentAdapter(program=AGENT, invoke=invoke, judge=judge, progress=progress)
+ADAPTER = AgentAdapter(
+    program=AGENT,
+    invoke=invoke,
+    judge=judge,
+    progress=progress,
+    describe_errors=describe_activity_line,
+)

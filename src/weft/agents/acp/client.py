@@ -23,9 +23,11 @@ from weft.agents.acp.outcomes import (
     interpret_turn_end,
 )
 from weft.agents.acp.permissions import CANCELLED, choose_option, is_allowed
+from weft.agents.acp.tool_calls import describe_call, describe_result
 from weft.agents.acp.usage import Spending, split_cost_mark
 from weft.agents.shared.streams import as_text, value_at
 from weft.agents.shared.text import one_line
+from weft.ports.activity import Activity, CallResult, Verb
 
 VERSION = 1
 _MOST_KINDS = 10_000
@@ -58,7 +60,13 @@ class Log(NamedTuple):
     line: str
 
 
-Out = Send | Log
+class Show(NamedTuple):
+    """An activity for the log of the step."""
+
+    activity: Activity | CallResult
+
+
+Out = Send | Log | Show
 
 
 class Client:
@@ -236,7 +244,6 @@ class Client:
         if method != "session/request_permission":
             # An answer is needed even so: a server that waits for one would hang until the time limit of the step.
             return [Send(method_not_found(number, method))]
-        self._last_message.pause()
         self._used_tools = True
         tool = value_at(params, "toolCall")
         if self._is_stopping:
@@ -244,8 +251,9 @@ class Client:
         # A request for permission may omit the kind that the tool call has announced before.
         kind = value_at(tool, "kind") or self._kinds.get(as_text(value_at(tool, "toolCallId")))
         allowed = is_allowed(kind, read_only=self._brief.read_only)
-        log = Log(f"{'allowed' if allowed else 'not allowed'}: {_describe_tool_call(kind, tool)}")
-        return [log, Send(response(number, choose_option(params, allowed=allowed)))]
+        outs: list[Out] = [*self._end_message(), Show(describe_call(kind, tool))]
+        outs += [] if allowed else [Log(f"not allowed: {one_line(as_text(value_at(tool, 'title')))}")]
+        return [*outs, Send(response(number, choose_option(params, allowed=allowed)))]
 
     def _handle_notification(self, method: str, params: object) -> list[Out]:
         # Updates before the prompt replay the history of a resumed conversation.
@@ -268,18 +276,22 @@ class Client:
         return []
 
     def _handle_tool(self, call: object, *, is_new: bool) -> list[Out]:
-        self._last_message.pause()
+        outs = self._end_message()
         self._used_tools = True
         name, kind = as_text(value_at(call, "toolCallId")), value_at(call, "kind")
         # Bounded, because a server may invent any number of ids.
         if isinstance(kind, str) and (name in self._kinds or len(self._kinds) < _MOST_KINDS):
             self._kinds[name] = kind
-        return [Log(_describe_tool_call(kind, call))] if is_new else []
+        result = describe_result(call)
+        # An update may complete what the call announced: a server may first know only the name of the tool.
+        if is_new or (result is None and value_at(call, "title")):
+            outs.append(Show(describe_call(kind or self._kinds.get(name), call)))
+        return outs if result is None else [*outs, Show(result)]
 
-
-def _describe_tool_call(kind: object, call: object) -> str:
-    """Returns a line about a tool call for the log."""
-    return one_line(": ".join(filter(None, (as_text(kind), as_text(value_at(call, "title"))))))
+    def _end_message(self) -> list[Out]:
+        """Shows the message that a tool call ends. The last message is the result of the step instead."""
+        text = self._last_message.pause()
+        return [Show(Activity(verb=Verb.SAYS, object=text))] if text.strip() else []
 
 
 _OTHER_VERSION = (

@@ -26,9 +26,10 @@ class LastMessage:
         self._pieces.append(clean_text(text)[: LONGEST - self._length])
         self._length += len(self._pieces[-1])
 
-    def pause(self) -> None:
-        """Ends the current message: the next chunk starts a new one."""
-        self._is_over = True
+    def pause(self) -> str:
+        """Ends the current message and returns it; empty if there is none. The next chunk starts a new one."""
+        was_over, self._is_over = self._is_over, True
+        return "" if was_over else self.text
 
     @property
     def text(self) -> str:

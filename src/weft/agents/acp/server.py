@@ -14,10 +14,11 @@ from contextlib import suppress
 from time import monotonic
 from typing import IO
 
-from weft.agents.acp.client import Client, Log, Out
+from weft.agents.acp.client import Client, Log, Out, Show
 from weft.agents.acp.messages import LONGEST_LINE, LineDecoder, Noise, TooLong, encode
 from weft.agents.acp.outcomes import End, ServerError, TurnCancellation, TurnFailure, Unavailable
 from weft.agents.command import signal_name
+from weft.agents.shared.activity_lines import activity_line
 from weft.agents.shared.text import one_line, strip_control_codes
 
 PATIENCE = 1.0
@@ -196,6 +197,8 @@ class Exchange:
         for out in outs:
             if isinstance(out, Log):
                 log_line(out.line)
+            elif isinstance(out, Show):
+                _write(f"{activity_line(out.activity)}\n".encode(errors="replace"))
             else:
                 self._to_send += encode(out.message)
         self._send()

@@ -4,6 +4,7 @@ from weft.agents.builtin import chat, messages
 from weft.agents.builtin.settings import parse_options
 from weft.agents.command import environment, progress
 from weft.agents.own_agents import judge
+from weft.agents.shared.activity_lines import describe_activity_line
 from weft.errors import InputError
 from weft.interpreter import isolated_python
 from weft.plan.agent_program import Access, AgentProgram
@@ -32,4 +33,10 @@ def invoke(call: AgentCall) -> Invocation:
     return Invocation(argv=argv, stdin=call.prompt, env=environment(call))
 
 
-ADAPTER = AgentAdapter(program=AGENT, invoke=invoke, judge=judge, progress=progress)
+ADAPTER = AgentAdapter(
+    program=AGENT,
+    invoke=invoke,
+    judge=judge,
+    progress=progress,
+    describe_errors=describe_activity_line,
+)

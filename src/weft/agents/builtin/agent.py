@@ -23,6 +23,7 @@ from weft.agents.builtin.failures import (
     retry_delay,
 )
 from weft.agents.builtin.loop import (
+    DONE,
     SKIPPED,
     AskModel,
     End,
@@ -37,7 +38,11 @@ from weft.agents.builtin.settings import AgentSettings
 from weft.agents.builtin.tools import Toolbox, list_tools
 from weft.agents.builtin.transport import ConnectionFailedError, post
 from weft.agents.builtin.values import as_object
+from weft.agents.shared.activity_lines import activity_line
+from weft.agents.shared.call_results import command_result
 from weft.agents.shared.text import one_line
+from weft.agents.shared.tool_activities import describe_tool
+from weft.ports.activity import Activity, CallResult, Verb
 
 _MOST_REMEMBERED = 300_000
 """Characters of tool output that are sent again. Most models can read as much, with room for the rest."""
@@ -109,6 +114,8 @@ class Work:
                     if answer.refused:
                         return End(failed=f"the model refused: {one_line(answer.refused)}")
                     conversation = add_answer(conversation, answer)
+                    if answer.said.calls and answer.said.text:  # the last answer goes to standard output
+                        _show(Activity(verb=Verb.SAYS, object=answer.said.text))
                 case UseTools(calls):
                     conversation = add_results(conversation, self._use(calls))
                 case End() as end:
@@ -119,9 +126,12 @@ class Work:
         results: list[tuple[str, str]] = []
         is_over = False
         for call in calls:
-            _log(f"{call.name} {json.dumps(call.arguments)}")
+            if call.name != DONE:  # its text is the result of the step
+                _show(describe_tool(call.name, call.arguments, call=call.id))
             # Every call needs a result, or the provider rejects the next request of a resumed conversation.
-            results.append((call.id, SKIPPED if is_over else self._tools.use(call)))
+            result = SKIPPED if is_over else self._tools.use(call)
+            results.append((call.id, result))
+            _show(command_result(call.id, result, is_bad=result.startswith("error: ")))
             is_over = is_over or is_done(call)
         return tuple(results)
 
@@ -162,7 +172,16 @@ class Work:
             return malformed_answer(self._target, response.status, one_line(str(error)))
 
 
+def _show(activity: Activity | CallResult) -> None:
+    """Reports an activity to the readers of the log."""
+    _write(activity_line(activity))
+
+
 def _log(line: str) -> None:
     """Writes a line to the log of the step."""
-    sys.stderr.buffer.write(f"{one_line(line)}\n".encode(errors="replace"))
+    _write(one_line(line))
+
+
+def _write(line: str) -> None:
+    sys.stderr.buffer.write(f"{line}\n".encode(errors="replace"))
     sys.stderr.buffer.flush()

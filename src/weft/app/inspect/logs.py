@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from weft.app.project.hosts import records_of
+from weft.app.record.activity import workspace_roots
 from weft.app.record.journal import Alone, RecordedRun, ignore_absence
 from weft.app.record.output import chunks, size
 from weft.app.record.run_plan import plan_of
@@ -59,6 +60,10 @@ class StepLog(Struct, kw_only=True, eq=False):
     """The name of its output in the records."""
     is_announced: bool = False
     """Whether its start has been reported."""
+    use: str = ""
+    """The adapter of its agent; empty if the step has none."""
+    roots: tuple[str, ...] = ()
+    """Directories to which the paths of an agent's activities are shown relative."""
     round: int = 0
     """The number of this verify among those of the same merge; 0 for other steps."""
     read: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STREAMS, 0))
@@ -89,6 +94,8 @@ class Piece(Struct, frozen=True, kw_only=True):
     stream: str = ""
     """`out` or `err`."""
     data: bytes = b""
+    offset: int = 0
+    """The offset of `data` in its part of the output."""
     left_out: int = 0
     """Bytes of the stream at this point that were not kept."""
 
@@ -145,7 +152,7 @@ def _apply(
         case kinds.StepStartedEvent():
             command = steps.command(event)
             if command:
-                log = _new_log(event, command, recorded_run)
+                log = _new_log(event, command, steps, recorded_run)
                 under_way[execution_of(event)] = _Rounds(log) if event.step in VERIFIED else _Execution(log)
         case kinds.StepFinishedEvent():
             key = execution_of(event)
@@ -155,15 +162,21 @@ def _apply(
             kinds.overlook(event)
 
 
-def _new_log(event: StepStartedEvent, command: str, recorded_run: RecordedRun) -> StepLog:
+def _new_log(
+    event: StepStartedEvent, command: str, steps: StepSelection, recorded_run: RecordedRun
+) -> StepLog:
     is_internal = event.step == InternalStep.WORKSPACE or event.step in VERIFIED
     # Weft's own steps are not retried as attempts, and the name of their output says 1.
     attempt = 1 if is_internal else event.attempt
+    run, agent = recorded_run.run, steps.plan.agents.get(event.agent or "")
+    settings = steps.plan.scopes[steps.rows[event.subplan]].settings
     return StepLog(
         subplan=event.subplan,
         step=event.step,
         attempt=attempt,
         command=command,
+        use="" if agent is None else agent.use,
+        roots=workspace_roots(recorded_run.places, run.plan, event.subplan, settings.worktrees),
         records=records_of(recorded_run.places, recorded_run.run.run),
         output=output_name(StepRef(event.subplan, event.step, attempt, execution_of(event))),
     )
@@ -298,8 +311,9 @@ def _new_pieces(log: StepLog) -> Iterator[Piece]:
         yield Piece(what=LogStreams.STARTED, log=log)
     for stream in STREAMS:
         for data in chunks(log.records, log.output, OutputPart(stream), log.read[stream]):
+            offset = log.read[stream]
             log.read[stream] += len(data)
-            yield Piece(what=LogStreams.OUTPUT, log=log, stream=stream, data=data)
+            yield Piece(what=LogStreams.OUTPUT, log=log, stream=stream, data=data, offset=offset)
         if log.end is not None:
             yield from _rest(log, stream)
     if log.end is not None:

@@ -13,10 +13,10 @@ from functools import partial
 from math import inf
 from typing import TextIO
 
-from weft.app.record.output import last_line
 from weft.app.run.session import LEFT, RunSetup
 from weft.app.views.event_json import event_json
 from weft.app.views.run_view import RunView
+from weft.app.views.running_activities import RunningActivities
 from weft.app.views.wording.style import Style
 from weft.app.views.wording.words import few
 from weft.cli.output import forget_broken_outputs, note, note_lines, write_text
@@ -24,10 +24,8 @@ from weft.cli.text.landing import NOTHING
 from weft.cli.text.run_lines import lines_of
 from weft.cli.text.run_summary import next_lines, summary_lines
 from weft.engine.messages.events import Recorded, RecoveredEvent
-from weft.engine.messages.step_refs import ExecutionKey, StepRef
 from weft.engine.states import FailureReason
 from weft.engine.states import SubplanExecutionState as State
-from weft.runtime.jobs import output_name
 
 _STOPPING = {
     1: "stopping: running steps are ended gracefully; Ctrl-C again ends them at once",
@@ -242,6 +240,7 @@ class Watcher(Observer):
         from weft.cli.live.screen import Screen  # only on a terminal
 
         self._screen = Screen(stream, style)
+        self._activities: RunningActivities | None = None
 
     def display(self) -> AbstractContextManager[object]:
         return self._screen
@@ -249,11 +248,11 @@ class Watcher(Observer):
     def refresh(self) -> None:
         if self._history is not None or self._view is None:
             return  # nothing has happened yet that could be shown
-        for path, step in self._view.under_way():
-            ref = StepRef(path, step.step, step.attempt, ExecutionKey(step.firing, step.execution))
-            # From the host's records, as output is not an event: a chatty step would fill the journal.
-            self._view.note_output(path, step.step, last_line(self.setup.host, output_name(ref)))
-        self._screen.show(self._view, self._clock())
+        now, setup = self._clock(), self.setup
+        if self._activities is None:
+            self._activities = RunningActivities(setup.plan, setup.places, setup.host)
+        self._activities.update(self._view, now)
+        self._screen.show(self._view, now)
 
     def _lines(self, recorded: Recorded, view: RunView) -> Sequence[str]:
         return (

@@ -1,21 +1,22 @@
 """Output of `weft logs`: a page with headings, the raw bytes of each stream, or JSON.
 
 Headings are part of the page, so that they reach a pager, a file or a search together with the output. The page
-has all output of a step, from both streams.
+has all output of a step, from both streams. The stream of an agent is shown as its activities, one per line.
 """
 
 import json
 import sys
 from codecs import IncrementalDecoder, getincrementaldecoder
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
 
-from weft.app.inspect.logs import LogStreams, Piece, StepLog
+from weft.app.inspect.logs import STREAMS, LogStreams, Piece, StepLog
 from weft.cells import clean
 from weft.cli.output import note, show_lines, write_bytes, write_text
 from weft.cli.terminal import takes_colours
+from weft.cli.text.activity_log import ActivityLog, LogText
 from weft.engine.messages.events import StepFinishedEvent
 
 _RULE = "──"
@@ -30,6 +31,7 @@ class LogPage:
         self._speaker: StepLog | None = None
         self._is_within_line = False
         self._colours = takes_colours(sys.stdout)
+        self._activities = ActivityLog(colours=self._colours)
 
     def show(self, piece: Piece) -> None:
         log = piece.log
@@ -40,17 +42,43 @@ class LogPage:
             self._print_heading(_name(log))
         self._speaker = log
         if piece.what is LogStreams.OUTPUT:
-            write_bytes(piece.data)
-            self._is_within_line = not piece.data.endswith(b"\n")
+            self._print_output(piece)
         elif piece.what is LogStreams.LEFT_OUT:
+            self._print_texts(self._activities.end(log, piece.stream))
             self._print_heading(f"{_name(log)}: {_left_out(piece)}")
         elif piece.what is LogStreams.ENDED:
+            for stream in STREAMS:
+                self._print_texts(self._activities.end(log, stream))
             self._print_heading(f"{_name(log)} {_ending(log)}")
 
-    def _print_heading(self, text: str) -> None:
+    def _print_output(self, piece: Piece) -> None:
+        if self._activities.shows(piece.log, piece.stream):
+            self._print_texts(self._activities.add(piece))
+            return
+        self._end_activity()
+        write_bytes(piece.data)
+        self._is_within_line = not piece.data.endswith(b"\n")
+
+    def _print_texts(self, texts: Iterable[LogText]) -> None:
+        for text in texts:
+            if not text.continues:
+                self._end_line()
+            write_text(text.text)
+            self._is_within_line = not text.text.endswith("\n")
+
+    def _end_activity(self) -> None:
+        """Ends the line of a tool call, before text that does not belong to it."""
+        if self._activities.interrupt():
+            self._end_line()
+
+    def _end_line(self) -> None:
         if self._is_within_line:
             write_text("\n")
             self._is_within_line = False
+
+    def _print_heading(self, text: str) -> None:
+        self._end_activity()
+        self._end_line()
         line = f"{_RULE} {text}"
         if self._colours:
             write_text(f"{click.style(clean(line), bold=True)}\n")

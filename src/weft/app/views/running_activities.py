@@ -1,0 +1,55 @@
+"""What the running steps of a run do, for views that are redrawn several times a second.
+
+Output is not an event, because a chatty step would fill the journal. So it is read from the host's records.
+"""
+
+from weft.app.project.places import Places
+from weft.app.record.activity import AgentOutput, LastActivity, workspace_roots
+from weft.app.record.output import last_line
+from weft.app.views.rows import RunningStep
+from weft.app.views.run_view import RunView
+from weft.app.views.wording.activities import current_activity
+from weft.engine.messages.step_refs import ExecutionKey, StepRef
+from weft.plan.model import Plan
+from weft.ports.host import JobRecords
+from weft.runtime.jobs import output_name
+
+
+class RunningActivities:
+    """The last activity of each running step. An update reads only what is new."""
+
+    def __init__(self, plan: Plan, places: Places, records: JobRecords) -> None:
+        self._plan = plan
+        self._places = places
+        self._records = records
+        self._rows: dict[str, int] = {path: row for row, path in enumerate(plan.outline.paths)}
+        self._agents: dict[str, LastActivity] = {}
+
+    def update(self, view: RunView, now: float) -> None:
+        """Notes in the view what its running steps do."""
+        outputs: set[str] = set()
+        for path, step in view.under_way():
+            ref = StepRef(path, step.step, step.attempt, ExecutionKey(step.firing, step.execution))
+            output = output_name(ref)
+            outputs.add(output)
+            view.note_output(path, step.step, self._words(path, step, output, now))
+        for output in self._agents.keys() - outputs:
+            del self._agents[output]
+
+    def _words(self, path: str, step: RunningStep, output: str, now: float) -> str:
+        if not step.agent:
+            return last_line(self._records, output)
+        if output not in self._agents:
+            self._agents[output] = LastActivity(self._output(path, step.agent, output))
+        glimpse = self._agents[output].update()
+        return current_activity(glimpse.activity, glimpse.line, glimpse.silence(step.started_at, now))
+
+    def _output(self, path: str, agent: str, output: str) -> AgentOutput:
+        plan = self._plan
+        worktrees = plan.scopes[self._rows[path]].settings.worktrees
+        return AgentOutput(
+            records=self._records,
+            output=output,
+            use=plan.agents[agent].use if agent in plan.agents else "",
+            roots=workspace_roots(self._places, plan.id, path, worktrees),
+        )
