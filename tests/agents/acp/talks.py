@@ -28,7 +28,7 @@ def _logged(out: Out) -> str:
             return f"{activity.verb} {activity.object}"
         case Show(CallResult() as result):
             return f"→ {result.outcome}"
-        case Send():
+        case _:
             return ""
 
 

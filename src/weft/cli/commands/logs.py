@@ -20,7 +20,7 @@ from weft.cli.run_options import follow_option, note_inactive_run, run_option
 @click.argument("name", metavar="[ID[:STEP]]", required=False, shell_complete=subplans_and_steps)
 @follow_option
 @run_option
-@click.option("--raw", is_flag=True, help="Print the output alone, with standard error on standard error.")
+@click.option("--raw", is_flag=True, help="Print the output as it was written, each stream to its own.")
 @click.option("--json", "as_json", is_flag=True, help="Print lines of JSON for programs.")
 def logs(*, name: str | None, follow: bool, run_id: str | None, raw: bool, as_json: bool) -> int:
     """Print the output of the steps of the subplan ID, in the order in which they started.
@@ -29,13 +29,14 @@ def logs(*, name: str | None, follow: bool, run_id: str | None, raw: bool, as_js
     in it, and / the whole plan. The verify of a merge or a landing is included (STEP is @merge or @land). Without
     ID, it prints the failed and the running steps, and with -f also those that start later.
 
-    All output goes to standard output, with a line before and after each step.
+    All output goes to standard output, with a line before and after each step. The activities of an agent are
+    shown in short lines, such as `runs pytest -q → 2 failed`; --raw prints the stream that it wrote.
 
     Exit code: 0; 2 if there is no such subplan, step or run, or none of its processes has been started.
     """
     from weft.app.inspect.logs import pieces
     from weft.app.record.journal import open_book
-    from weft.cli.text.logs import ForPrograms, LogPage, Raw
+    from weft.cli.logs.pages import ForPrograms, LogPage, Raw
 
     printer = ForPrograms() if as_json else Raw() if raw else LogPage()
     is_empty = True

@@ -14,9 +14,9 @@ import click
 
 from weft.app.inspect.logs import STREAMS, LogStreams, Piece, StepLog
 from weft.cells import clean
+from weft.cli.logs.activity_log import ActivityLog, LogText
 from weft.cli.output import note, show_lines, write_bytes, write_text
 from weft.cli.terminal import takes_colours
-from weft.cli.text.activity_log import ActivityLog, LogText
 from weft.engine.messages.events import StepFinishedEvent
 
 _RULE = "──"

@@ -1,0 +1,1 @@
+"""`weft logs`: pages of output and the activities of agents."""
