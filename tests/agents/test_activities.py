@@ -23,7 +23,7 @@ from weft.app.views.wording.activities import activity_line as words
 from weft.app.views.wording.activities import activity_lines
 from weft.ports.activity import Activity, CallResult, DescribeLine, Verb
 
-ROOT = "/home/ada/project/.weft/worktrees/notes/store"
+ROOT = "/srv/project/.weft/worktrees/notes/store"
 STREAMS = tuple(use for use in ADAPTERS if adapter_of(use).describe is not None)
 DESCRIBERS = [
     describe
@@ -34,7 +34,7 @@ DESCRIBERS = [
 
 
 def read(describe: DescribeLine, data: bytes, *, piece: int = 0) -> list[Activity]:
-    reader = ActivityReader(describe, (ROOT, "/home/ada/project"))
+    reader = ActivityReader(describe, (ROOT, "/srv/project"))
     pieces = [data[at : at + piece] for at in range(0, len(data), piece)] if piece else [data]
     updates = [activity for part in pieces for activity in reader.feed(part)]
     return last_states([*updates, *reader.flush()])
