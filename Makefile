@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 ORACLE := .venv-oracle
 RIVALS := .venv-rivals
+BROWSER := .venv-ui
 BIN := $(VENV)/bin
 LOCK := --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --quiet
 COMPILE := $(BIN)/uv pip compile pyproject.toml --all-extras $(LOCK)
@@ -12,19 +13,26 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --all-extras $(LOCK)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-oracle test-agents prefetch soak soak-clones format bench compare lock clean
-.PHONY: check check-ruff check-mypy check-basedpyright check-structure
+.PHONY: help setup page demo test test-ui test-oracle test-agents prefetch soak soak-clones format bench compare lock clean
+.PHONY: check check-ruff check-mypy check-basedpyright check-structure check-ui
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(VENV)/ready ## a .venv with all that is needed; nothing to do when it is there
+setup: $(VENV)/ready page ## a .venv with all that is needed, and the page of weft ui; nothing to do when they are there
 	@echo "ready: $(BIN)/weft"
 
-demo: $(VENV)/ready ## two agents and a plan, from YAML to what landed on main; no key, no network
+# Without node and npm, or without a network, all but `weft ui` and the HTML files works.
+page: $(VENV)/ready
+	@if $(BIN)/python ui/bundle.py --needs-node; then \
+		$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/node.lock || true; \
+	fi
+	@$(BIN)/python ui/bundle.py --optional
+
+demo: $(VENV)/ready page ## two agents and a plan, from YAML to what landed on main; no key, no network
 	@$(BIN)/python examples/demo/demo.py
 
-test: $(VENV)/ready ## all tests that need no other tool, with coverage
+test: $(VENV)/ready page ## all tests that need no other tool, with coverage
 	@code=0; \
 	$(BIN)/pytest -n auto --dist worksteal -m "not thorough" --cov --cov-report=term || code=1; \
 	$(BIN)/pytest -n auto --dist worksteal -m thorough || code=1; \
@@ -37,6 +45,10 @@ test-agents: $(VENV)/ready ## real coding agents, installed first, with a script
 	@$(BIN)/python tests/real_agents/installing.py $(AGENTS)
 	@WEFT_AGENTS="$(AGENTS)" $(BIN)/pytest -c tests/real_agents/pytest.ini -n 2 --dist loadgroup tests/real_agents
 
+test-ui: $(VENV)/ready $(BROWSER)/ready page ## the page of weft ui in a real Chromium, against real runs
+	@$(BIN)/python ui/bundle.py --develop --optional
+	@$(BROWSER)/bin/python -m pytest -c tests/ui/pytest.ini tests/ui
+
 prefetch: $(VENV)/ready $(ORACLE)/ready ## all that test-oracle and test-agents install
 	@$(BIN)/python tests/real_agents/installing.py $(AGENTS)
 
@@ -48,7 +60,7 @@ soak-clones: $(VENV)/ready ## clones that are killed at every call of git, and t
 		tests/workspaces/test_clones_crashes.py tests/workspaces/test_worktrees_machine.py
 
 check: $(VENV)/ready ## format, lint, types, layers, dependencies, dead code
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-basedpyright check-mypy check-ruff check-structure
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-basedpyright check-mypy check-ruff check-structure check-ui
 
 check-ruff: $(VENV)/ready
 	@$(BIN)/ruff format --check --quiet || { echo "run: make format"; exit 1; }
@@ -65,11 +77,15 @@ check-structure: $(VENV)/ready
 	@$(BIN)/deptry src
 	@$(BIN)/vulture
 
+check-ui: $(VENV)/ready page
+	@$(BIN)/python ui/bundle.py --check --optional
+
 format: $(VENV)/ready ## put the code in its standard form, and the generated files
 	@PYTHONPATH=tests $(BIN)/python -m agents.agent_table
 	@PYTHONPATH=tests $(BIN)/python -m web.api_types
 	@$(BIN)/ruff format --quiet
 	@$(BIN)/ruff check --fix --quiet || true
+	@$(BIN)/python ui/bundle.py --format --optional
 
 bench: $(VENV)/ready ## the asv suites, on this interpreter
 	@cd benchmarks && ../$(BIN)/asv machine --yes >/dev/null && ../$(BIN)/asv run --python=same --quick --show-stderr
@@ -81,9 +97,11 @@ lock: $(VENV)/ready ## newest versions into requirements/*.lock
 	@$(COMPILE) --upgrade --group dev -o requirements/dev.lock
 	@$(COMPILE) --upgrade --group oracle -o requirements/oracle.lock
 	@$(BIN)/uv pip compile --group rivals $(LOCK) --upgrade -o requirements/rivals.lock
+	@$(BIN)/uv pip compile --group ui $(LOCK) --upgrade -o requirements/ui.lock
+	@$(BIN)/uv pip compile --group node $(LOCK) --upgrade -o requirements/node.lock
 
 clean: ## remove what the targets above made
-	rm -rf $(VENV) $(ORACLE) $(RIVALS) .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis htmlcov
+	rm -rf $(VENV) $(ORACLE) $(RIVALS) $(BROWSER) ui/node_modules src/weft/web/static .coverage* .mypy_cache .pytest_cache .ruff_cache .hypothesis htmlcov
 
 # A stamp, so that a second `make setup` costs nothing. The package is editable and its own build
 # tools are locked too, so nothing is fetched that has no hash. A lock file names everything, so pip has nothing to
@@ -99,8 +117,10 @@ $(VENV)/ready $(ORACLE)/ready:
 	@$(@D)/bin/pip check >$(@D)/missing || { cat $(@D)/missing; exit 1; }
 	@touch $@
 
-# The rivals know nothing of the package.
+# These know nothing of the package.
 $(RIVALS)/ready: requirements/rivals.lock
+$(BROWSER)/ready: requirements/ui.lock
+$(RIVALS)/ready $(BROWSER)/ready:
 	@echo "setting up $(@D) from $< ..."
 	@$(PYTHON) -m venv $(@D)
 	@$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<

@@ -1,0 +1,62 @@
+/** Pairs of subplans that change the same files. */
+import { runPath } from "../api/client";
+import type { ConflictPair, Conflicts } from "../api/types";
+import { href } from "../live/navigation";
+import { run } from "../live/store";
+import { subplanAddress } from "../logic/routes";
+import { visible } from "../logic/words";
+import { Load, useAnswer } from "../parts/load";
+
+export function ConflictsPage() {
+  const answer = useAnswer<Conflicts>(runPath(run.value, "conflicts"), {}, 3);
+  return (
+    <div class="page">
+      <h1>Conflicts</h1>
+      <Load of={answer}>
+        {({ pairs }) =>
+          pairs.length ? (
+            pairs.map(pair => <Pair key={`${pair.first} ${pair.second}`} pair={pair} />)
+          ) : (
+            <p class="soft none card">
+              No two subplans conflict, and none are going to as far as their changes show.
+            </p>
+          )
+        }
+      </Load>
+    </div>
+  );
+}
+
+function Pair({ pair }: { pair: ConflictPair }) {
+  const isHeld = pair.state === "conflict";
+  return (
+    <article class={`card need tone-${isHeld ? "bad" : "warn"}`}>
+      <header>
+        <span class="symbol" aria-hidden="true">
+          !
+        </span>
+        <h3>{isHeld ? "In conflict" : "Will conflict"}</h3>
+      </header>
+      <ul class="plain-list">
+        <Side path={pair.first} title={pair.first_title} isFirst={pair.lands_first === pair.first} />
+        <Side path={pair.second} title={pair.second_title} isFirst={pair.lands_first === pair.second} />
+      </ul>
+      <p class="files">
+        {pair.files.map(file => (
+          <code key={file}>{visible(file)}</code>
+        ))}
+      </p>
+    </article>
+  );
+}
+
+function Side({ path, title, isFirst }: { path: string; title: string; isFirst: boolean }) {
+  return (
+    <li>
+      <a class="mono" href={href(subplanAddress(run.value, path, { tab: "diff" }))}>
+        {visible(path)}
+      </a>{" "}
+      {title && <span>{visible(title)}</span>} {isFirst && <span class="tag">lands first</span>}
+    </li>
+  );
+}

@@ -1,0 +1,284 @@
+/** The changes of a slice, one file at a time, with comments that go back to the agent. */
+import { useEffect, useState } from "preact/hooks";
+import { runPath } from "../api/client";
+import type { ChangeSet, FileRow, SubplanDetail } from "../api/types";
+import { canAct, perform, plainAction } from "../live/operations";
+import { run } from "../live/store";
+import { type Comment, feedbackText, withComment } from "../logic/comments";
+import { hunksOf } from "../logic/diff";
+import { count, grouped, visible } from "../logic/words";
+import { Load, useAnswer } from "../parts/load";
+import { useMedia } from "../parts/media";
+import { HunkView } from "./hunk";
+
+export function DiffTab({ detail }: { detail: SubplanDetail }) {
+  const [against, setAgainst] = useState<"base" | "attempt">("base");
+  const [isForced, setForced] = useState(false);
+  const [file, setFile] = useState("");
+  const changes = useAnswer<ChangeSet>(
+    runPath(run.value, "diff"),
+    { path: detail.path, against, force: isForced },
+    4,
+  );
+  const first = changes.data?.files[0]?.path ?? "";
+  const isThere = changes.data?.files.some(row => row.path === file);
+  return (
+    <Load of={changes}>
+      {set => (
+        <Changes
+          detail={detail}
+          set={set}
+          file={isThere ? file : set.is_large && !isForced ? "" : first}
+          onFile={setFile}
+          against={against}
+          onAgainst={setAgainst}
+          isForced={isForced}
+          onForce={() => setForced(true)}
+        />
+      )}
+    </Load>
+  );
+}
+
+interface Properties {
+  detail: SubplanDetail;
+  set: ChangeSet;
+  file: string;
+  onFile: (file: string) => void;
+  against: "base" | "attempt";
+  onAgainst: (against: "base" | "attempt") => void;
+  isForced: boolean;
+  onForce: () => void;
+}
+
+function Changes({ detail, set, file, onFile, against, onAgainst, isForced, onForce }: Properties) {
+  const isNarrow = useMedia("(max-width: 900px)");
+  const [isSplit, setSplit] = useState(false);
+  const [comments, setComments] = useState<readonly Comment[]>([]);
+  const isShown = set.files.length > 0;
+  return (
+    <section class="diff" aria-label="Changes">
+      <div class="tools">
+        <Choice
+          label="Compared with"
+          value={against}
+          choices={[
+            ["base", "Whole change"],
+            ["attempt", "Last attempt"],
+          ]}
+          onChoose={onAgainst}
+        />
+        {!isNarrow && (
+          <Choice
+            label="Layout"
+            value={isSplit ? "split" : "unified"}
+            choices={[
+              ["unified", "Unified"],
+              ["split", "Split"],
+            ]}
+            onChoose={layout => setSplit(layout === "split")}
+          />
+        )}
+        <span class="spring" />
+        <span class="soft">
+          {count(set.files.length + set.more, "file")} <span class="good">+{grouped(set.added)}</span>{" "}
+          <span class="bad">−{grouped(set.removed)}</span>
+        </span>
+      </div>
+      {!isShown && (
+        <p class="soft none card">
+          Nothing has changed{against === "attempt" ? " since the last attempt" : ""}.
+        </p>
+      )}
+      {isShown && (
+        <div class="diff-body">
+          <FileList set={set} file={file} comments={comments} onFile={onFile} />
+          <div class="diff-file">
+            {file ? (
+              <FileDiff
+                key={`${file} ${against} ${set.head}`}
+                path={detail.path}
+                file={file}
+                against={against}
+                isSplit={isSplit && !isNarrow}
+                comments={comments}
+                onComment={comment => setComments(withComment(comments, comment))}
+              />
+            ) : (
+              <p class="soft none card">This is a large change. Choose a file.</p>
+            )}
+          </div>
+        </div>
+      )}
+      {set.more > 0 && !isForced && (
+        <p class="below">
+          {grouped(set.more)} more files.{" "}
+          <button type="button" class="link" onClick={onForce}>
+            List them all
+          </button>
+        </p>
+      )}
+      {comments.length > 0 && canAct() && (
+        <SendBack detail={detail} comments={comments} onSent={() => setComments([])} />
+      )}
+    </section>
+  );
+}
+
+interface ChoiceProperties<T extends string> {
+  label: string;
+  value: T;
+  choices: ReadonlyArray<readonly [T, string]>;
+  onChoose: (value: T) => void;
+}
+
+export function Choice<T extends string>({ label, value, choices, onChoose }: ChoiceProperties<T>) {
+  return (
+    <fieldset class="choice">
+      <legend class="hidden">{label}</legend>
+      {choices.map(([name, text]) => (
+        <button key={name} type="button" aria-pressed={value === name} onClick={() => onChoose(name)}>
+          {text}
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
+const STATUS = { added: ["+", "good"], changed: ["~", "soft"], deleted: ["−", "bad"] } as const;
+
+interface FileListProperties {
+  set: ChangeSet;
+  file: string;
+  comments: readonly Comment[];
+  onFile: (file: string) => void;
+}
+
+function FileList({ set, file, comments, onFile }: FileListProperties) {
+  return (
+    <ul class="file-list card" aria-label="Changed files">
+      {set.files.map(row => (
+        <li key={row.path}>
+          <button type="button" aria-pressed={row.path === file} onClick={() => onFile(row.path)}>
+            <span class={`symbol tone-${STATUS[row.status][1]}`} aria-hidden="true">
+              {STATUS[row.status][0]}
+            </span>
+            <span class="mono file-name" title={visible(row.path)}>
+              <bdi>{visible(row.path)}</bdi>
+            </span>
+            <Lines row={row} />
+            <span class="hidden">
+              {row.status}
+              {row.is_committed ? "" : ", not committed"}
+            </span>
+            {comments.some(comment => comment.file === row.path) && <span aria-label="has comments">💬</span>}
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Lines({ row }: { row: FileRow }) {
+  if (row.added === null) return <span class="soft">binary</span>;
+  return (
+    <span class="nowrap small">
+      <span class="good">+{grouped(row.added)}</span> <span class="bad">−{grouped(row.removed ?? 0)}</span>
+    </span>
+  );
+}
+
+interface FileProperties {
+  path: string;
+  file: string;
+  against: string;
+  isSplit: boolean;
+  comments: readonly Comment[];
+  onComment: (comment: Comment) => void;
+}
+
+function FileDiff({ path, file, against, isSplit, comments, onComment }: FileProperties) {
+  const [isForced, setForced] = useState(false);
+  const [writing, setWriting] = useState("");
+  const answer = useAnswer<ChangeSet>(runPath(run.value, "diff"), { path, file, against, force: isForced });
+  useEffect(() => setWriting(""), [file]);
+  return (
+    <Load of={answer}>
+      {({ file: shown }) => {
+        if (!shown) return <p class="soft none card">This file has not changed.</p>;
+        if (shown.is_binary) return <p class="soft none card">A binary file; its contents are not shown.</p>;
+        if (shown.is_too_large && !shown.text) {
+          return (
+            <p class="soft none card">
+              More than 3,000 lines have changed.{" "}
+              <button type="button" class="link" onClick={() => setForced(true)}>
+                Show them anyway
+              </button>
+            </p>
+          );
+        }
+        return (
+          <div class="card diff-text">
+            <h3 class="mono">{visible(file)}</h3>
+            {hunksOf(shown.text).map(hunk => (
+              <HunkView
+                key={hunk.header}
+                hunk={hunk}
+                file={file}
+                isSplit={isSplit}
+                comments={comments}
+                writing={writing}
+                onWrite={setWriting}
+                onComment={comment => {
+                  onComment(comment);
+                  setWriting("");
+                }}
+              />
+            ))}
+            {canAct() && (
+              <p class="soft hint">Click a line number to comment; comments go back to the agent together.</p>
+            )}
+          </div>
+        );
+      }}
+    </Load>
+  );
+}
+
+function SendBack({
+  detail,
+  comments,
+  onSent,
+}: {
+  detail: SubplanDetail;
+  comments: readonly Comment[];
+  onSent: () => void;
+}) {
+  const [note, setNote] = useState("");
+  const text = feedbackText(comments, note);
+  const send = async (): Promise<void> => {
+    if (await perform(plainAction("retry", [detail.path]), text)) onSent();
+  };
+  return (
+    <section class="send-back card" aria-label="Send back">
+      <h2>{count(comments.length, "comment")} to send back</h2>
+      <label>
+        Anything else (optional)
+        <textarea class="field" value={note} onInput={event => setNote(event.currentTarget.value)} />
+      </label>
+      <div class="buttons">
+        <button type="button" class="button primary" onClick={() => void send()}>
+          Send back
+        </button>
+        <details>
+          <summary>What the agent reads</summary>
+          <pre class="lines">{visible(text)}</pre>
+        </details>
+      </div>
+      <p class="soft">
+        A new attempt starts with this as its feedback, as{" "}
+        <code>weft retry {visible(detail.path)} --file …</code> does.
+      </p>
+    </section>
+  );
+}
