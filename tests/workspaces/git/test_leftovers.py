@@ -380,7 +380,7 @@ def test_killed_before_any_call_of_git_nothing_is_lost_and_the_next_time_finishe
     deaths = 0
     while dies(Place(tmp_path / str(deaths)), deaths):
         deaths += 1
-    assert deaths > 4
+    assert deaths > 3
 
 
 def dies(place: Place, calls: int) -> bool:

@@ -471,7 +471,7 @@ class RacingGit(Git):
         self, *command: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
     ) -> GitOutput:
         answer = super().ask(*command, stdin=stdin, env=env)
-        if "commit-tree" in command:
+        if "write-tree" in command:
             super().ask("commit", "-q", "--allow-empty", "-m", "faster")
         return answer
 

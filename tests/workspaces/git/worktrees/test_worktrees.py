@@ -313,7 +313,7 @@ def test_whenever_it_is_killed_it_is_made_by_the_next_try(
         assert sorted(path.name for path in place.parent.iterdir()) == ["a"]
         of(git).remove(place, force=True)
         calls += 1
-    assert calls >= 2
+    assert calls >= 1
 
 
 def is_killed(git: Git, calls: int, place: Path, head: str, left: str, branch: str | None) -> bool:
@@ -340,7 +340,7 @@ def test_a_worktree_whose_checkout_was_cut_off_is_not_used_and_made_again(
     git: Git, worktrees: Worktrees, place: Path, head: str
 ) -> None:
     with pytest.raises(KilledError):
-        of(DyingGit(git, 2)).make(place, branch=BRANCH, commit=head)
+        of(DyingGit(git, 1)).make(place, branch=BRANCH, commit=head)
     write(place, {"README": "hel"})
     (entry(git) / "index.lock").touch()
     with pytest.raises(WorkspaceError, match="was not created completely; run the plan again"):
@@ -356,12 +356,31 @@ def test_an_entry_that_git_was_killed_at_is_no_trouble(
     git: Git, worktrees: Worktrees, place: Path, head: str, file: str, link: str | None
 ) -> None:
     with pytest.raises(KilledError):
-        of(DyingGit(git, 2)).make(place, branch=BRANCH, commit=head)
+        of(DyingGit(git, 1)).make(place, branch=BRANCH, commit=head)
     leave_link(place / ".git", link if file != "gitdir" else None)
     (entry(git) / file).write_text("")
     worktrees.make(place, branch=BRANCH, commit=head)
     assert files(place) == FILES
     worktrees.prove(place, BRANCH)
+
+
+@pytest.mark.parametrize("left", ["an entry", "a directory", "a draft"])
+def test_a_registration_that_was_cut_off_is_no_trouble(
+    git: Git, worktrees: Worktrees, place: Path, head: str, left: str
+) -> None:
+    with pytest.raises(KilledError):
+        of(DyingGit(git, 1)).make(place, branch=BRANCH, commit=head)
+    if left == "a draft":
+        draft = git.common / "weft" / "new-worktree"
+        shutil.copytree(entry(git), draft)
+        (draft / "gitdir").unlink()
+    (place / ".git").unlink()
+    if left != "a directory":
+        place.rmdir()
+    worktrees.make(place, branch=BRANCH, commit=head)
+    assert files(place) == FILES
+    worktrees.prove(place, BRANCH)
+    assert [worktree.branch for worktree in worktrees.listed()] == ["refs/heads/main", BRANCH]
 
 
 def leave_link(file: Path, text: str | None) -> None:
@@ -375,7 +394,7 @@ def test_a_git_that_is_still_at_work_there_is_waited_for(
     git: Git, worktrees: Worktrees, place: Path, head: str
 ) -> None:
     with pytest.raises(KilledError):
-        of(DyingGit(git, 2)).make(place, branch=BRANCH, commit=head)
+        of(DyingGit(git, 1)).make(place, branch=BRANCH, commit=head)
     lock = entry(git) / "index.lock"
     with lock.open("w"), pytest.raises(WorkspaceError, match="git is still running in"):
         worktrees.make(place, branch=BRANCH, commit=head)

@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from weft.ports.workspaces import HeldError
 from weft.safe_files import read_text, replace_file
+from weft.workspaces.git.base.commit_file import write_commit_file
 from weft.workspaces.git.base.program import Git, GitError
 
 SECONDS = 60.0
@@ -97,7 +98,8 @@ def signing_error(git: Git, env: Mapping[str, str], *, seconds: float = SECONDS)
 
 
 def _write(git: Git, draft: CommitDraft) -> str:
-    return os.fsdecode(git.do(*_command(draft), stdin=draft.message, env=draft.env)).strip()
+    commit = write_commit_file(git, draft.tree, draft.parents, draft.message, draft.env)
+    return commit or os.fsdecode(git.do(*_command(draft), stdin=draft.message, env=draft.env)).strip()
 
 
 def _write_signed(git: Git, draft: CommitDraft, seconds: float) -> str:

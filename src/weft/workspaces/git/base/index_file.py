@@ -1,10 +1,12 @@
-"""A reader of git's index file that finds the paths in conflict.
+"""A reader of git's index file that finds the paths in conflict, and whether there may be submodules.
 
-A step may have written the index, so Weft does not let git read it.
+A step with a clone may have written the index, so Weft does not let git read that.
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
+from weft.safe_files import UnsafeFileError, read_file
 from weft.workspaces.clone_files import UntrustedError
 
 _HEADER = 12
@@ -13,6 +15,10 @@ _FIXED = 40
 _EXTENDED = 0x4000
 _VERSIONS = (2, 3, 4)
 _COMPRESSED = 4
+_SUBMODULE = (0o160000).to_bytes(4, "big")
+_SPLIT, _COLLAPSED = b"link", b"sdir"
+"""The extensions of a split index and of a sparse one, which does not list all paths."""
+_LARGEST = 1 << 30
 
 
 def unmerged(index: bytes, *, digits: int = 40) -> frozenset[bytes]:
@@ -24,6 +30,20 @@ def unmerged(index: bytes, *, digits: int = 40) -> frozenset[bytes]:
         return frozenset(path for stage, path in _entries(index, digits // 2) if stage)
     except (IndexError, ValueError) as error:
         raise UntrustedError(f"the index is broken: {error}") from error
+
+
+def may_have_submodules(file: Path) -> bool:
+    """Returns whether an index may list a submodule; False only if it certainly does not.
+
+    The mode of a submodule is the same four bytes in all versions of the format. They may also be part of
+    something else, so their presence proves nothing, and neither does their absence if other files hold a part of
+    the index.
+    """
+    try:
+        index = read_file(file, most=_LARGEST)
+    except (OSError, UnsafeFileError):
+        return True
+    return index[:4] != b"DIRC" or _SUBMODULE in index or _SPLIT in index or _COLLAPSED in index
 
 
 def _entries(index: bytes, width: int) -> Iterator[tuple[int, bytes]]:

@@ -119,7 +119,10 @@ class Git:
         self.directory = directory
         self.signs = signs
         self.patience = patience
+        self.root: Git = self
+        """git in the checkout that this one was derived from, whose settings are read once."""
         self._works = works
+        self._twin: Git | None = None
         self._base_environ = clean(environ)
         self._clone_git_dir = place_of(directory)
         if self._clone_git_dir is not None:
@@ -127,7 +130,9 @@ class Git:
 
     def at(self, directory: Path) -> "Git":
         """Returns git with the same settings in another directory."""
-        return self._like(directory, signs=self.signs, works=self._works)
+        git = self._like(directory, signs=self.signs, works=self._works)
+        git.root = self.root
+        return git
 
     def at_top(self, directory: Path, *, signs: bool) -> "Git":
         """Returns git at the top of the same checkout, with or without signed commits."""
@@ -142,7 +147,9 @@ class Git:
 
     @cached_property
     def _at_work(self) -> "Git":
-        return self._like(self.directory, signs=self.signs, works=True)
+        git = self._like(self.directory, signs=self.signs, works=True)
+        git._twin = self  # noqa: SLF001 - the same class
+        return git
 
     def _like(self, directory: Path, *, signs: bool, works: bool) -> "Git":
         return Git(directory, environ=self._base_environ, signs=signs, works=works, patience=self.patience)
@@ -150,6 +157,8 @@ class Git:
     @cached_property
     def settings(self) -> GitSettings:
         """Git's configuration in this directory, as it was when it was first asked for."""
+        if self._twin is not None:
+            return self._twin.settings
         return settings_in(self.directory, self._base_environ)
 
     @property
@@ -261,6 +270,15 @@ class Git:
             )
             record.judge(answer.exit_code)
         return answer
+
+    @property
+    def is_of_clone(self) -> bool:
+        """Whether this is a workspace with a clone, in which git runs with a time limit."""
+        return self._clone_git_dir is not None
+
+    def variable(self, name: str) -> str | None:
+        """Returns a variable of git's environment."""
+        return self._base_environ.get(name)
 
     def has_variable(self, *names: str) -> bool:
         """Returns whether git's environment has one of these variables."""

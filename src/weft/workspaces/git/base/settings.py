@@ -32,6 +32,10 @@ class GitSettings:
         """Returns the value of a key, None without one. Section and name are lowercase, as git lists them."""
         return self._values.get(key)
 
+    def keys(self, prefix: str) -> list[str]:
+        """Returns the keys that start with a prefix."""
+        return [key for key in self._values if key.startswith(prefix)]
+
     def is_true(self, key: str) -> bool:
         """Returns whether git takes the value of a key for true."""
         # git's rule for booleans: a word, or any number except zero, with an optional unit.

@@ -89,6 +89,22 @@ def require_registered(directory: Path, git_dir: Path, common: Path) -> None:
         )
 
 
+def is_plainly_on(git_dir: Path, common: Path, branch: str) -> bool:
+    """Returns whether the files of a registered worktree leave no doubt that git sees it there, on this branch.
+
+    git takes the place of a linked worktree from its own settings only, and those are in `config.worktree`.
+    """
+    return (
+        text_of(git_dir / "HEAD") == f"ref: {branch}"
+        and _is_in(git_dir, text_of(git_dir / "commondir"), common)
+        and not os.path.lexists(git_dir / "config.worktree")
+    )
+
+
+def _is_in(git_dir: Path, shared: str | None, common: Path) -> bool:
+    return shared is not None and (git_dir / shared).resolve() == common.resolve()
+
+
 def is_unfinished(git_dir: Path) -> bool:
     """Returns whether the creation of the worktree was interrupted."""
     return text_of(git_dir / "locked") == MAKING

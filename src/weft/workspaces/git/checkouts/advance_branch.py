@@ -25,7 +25,7 @@ from weft.workspaces.errors import shown
 from weft.workspaces.git.base.child_records import LeftoverLocks, checkout_at
 from weft.workspaces.git.base.lock_files import about_lock, lock_in_the_way
 from weft.workspaces.git.base.program import Git, GitError, GitOutput
-from weft.workspaces.git.base.refs import is_ancestor, move, tip
+from weft.workspaces.git.base.refs import checked_out, is_ancestor, move, tip
 from weft.workspaces.git.base.worktree_links import git_dir_at
 from weft.workspaces.git.checkouts.branch_checkouts import checkouts_of
 from weft.workspaces.git.checkouts.forward import (
@@ -124,7 +124,7 @@ def _advance_checkout(checkout: _Checkout, git_dir: Path, forward: Forward) -> b
     current = tip(checkout.git, ref)
     if current != before:
         return current == after
-    head = checkout.git.ask("symbolic-ref", "--quiet", "HEAD").text
+    head = checked_out(checkout.git)
     _refuse_unfinished(checkout, git_dir)
     if head != ref:  # the person has switched to another branch meanwhile
         return False
@@ -266,11 +266,13 @@ def _refuse_changes(checkout: _Checkout, before: str, after: str) -> tuple[bytes
 
     Returns the files that the person has already staged as the new commit has them.
     """
+    changes = [*_changes(checkout)]
+    if not changes:
+        return ()
     new_versions = {
         change.path: (change.after.mode, change.after.oid)
         for change in changes_of(checkout.git, before, after)
     }
-    changes = [*_changes(checkout)]
     files = [
         path
         for path, staged in changes

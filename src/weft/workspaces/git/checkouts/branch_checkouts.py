@@ -10,6 +10,7 @@ from pathlib import Path
 
 from weft.safe_files import UnsafeFileError, read_file
 from weft.workspaces.git.base.program import Git
+from weft.workspaces.git.base.ref_files import UnusualRefError, read_head
 from weft.workspaces.git.checkouts.registrations import Registrations
 
 _HEADS = "refs/heads/"
@@ -28,21 +29,38 @@ def checkout_of(git: Git, ref: str) -> Path | None:
 
 def checkouts_of(git: Git, ref: str) -> list[Path]:
     """Returns the worktrees that have the branch. A missing directory counts only if its worktree is locked."""
-    if not _may_be_checked_out(git.common, ref):
+    holders = _possible_holders(git.common, ref)
+    if not holders:
         return []
+    # Most often only the user's own checkout has the branch, and its place follows from the git directory.
+    if holders == [git.common] and git.common.name == ".git" and _is_plainly_at(git.common, ref):
+        return [git.common.parent]
     worktrees = Registrations(git, git.common).listed()
     # A worktree that git would prune is gone, and its branch is free again.
     paths = [worktree.path for worktree in worktrees if worktree.branch == ref and worktree.prunable is None]
     return paths or list(_claiming_worktrees(git.common, ref, worktrees[0].path))
 
 
-def _may_be_checked_out(common: Path, ref: str) -> bool:
-    """Returns whether a checkout may have the branch.
+def _possible_holders(common: Path, ref: str) -> list[Path]:
+    """Returns the git directories of checkouts that may have the branch.
 
     It reads files, because most branches are checked out nowhere, and starting git would dominate the cost.
     """
     folders = (common, *common.glob("worktrees/*"))
-    return any(_may_lead_to(common, folder / "HEAD", ref) or _claims(folder, ref) for folder in folders)
+    return [
+        folder for folder in folders if _may_lead_to(common, folder / "HEAD", ref) or _claims(folder, ref)
+    ]
+
+
+def _is_plainly_at(common: Path, ref: str) -> bool:
+    """Returns whether the main checkout has the branch and no unfinished operation that concerns it."""
+    try:
+        head = read_head(common, common)
+    except UnusualRefError:
+        return False
+    config = _lines(common / "config")
+    is_bare = any(line.split("=")[0].strip().lower() == "bare" and "false" not in line for line in config)
+    return head == ref and not is_bare and not _claims(common, ref)
 
 
 def _may_lead_to(common: Path, head: Path, ref: str) -> bool:

@@ -22,6 +22,7 @@ from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.base.lock_files import Pause
 from weft.workspaces.git.base.program import Git, GitError, GitOutput
 from weft.workspaces.git.base.worktree_links import MAKING, text_of
+from weft.workspaces.git.checkouts.registration_files import write_registration
 
 _LOCK_FILE = "weft-worktrees.lock"
 _HALF_WRITTEN = re.compile(r"failed to read .*worktrees/([^/]+)/commondir")
@@ -63,7 +64,10 @@ class Registrations:
         """Registers a worktree without files, locked until it has them."""
         detached = () if branch is not None else ("--detach",)
         revision = commit if branch is None else branch.removeprefix("refs/heads/")
+        head = commit if branch is None else f"ref: {branch}"
         with self._lock():
+            if write_registration(self._git, self._common, directory, head, commit):
+                return
             self._do(
                 "add",
                 "--quiet",

@@ -108,6 +108,8 @@ class ConflictForecast:
             # A copy: `moved` and `gone` are called from the threads of other slices and must not wait for git.
             with self._state:
                 ends = dict(self._ends)
+            if ends.keys() <= {name}:
+                return []  # there is no other
             self._examine(ends)
             self._merge()
             results = sorted((other, files) for other, files in self._results(name) if files is not None)

@@ -77,13 +77,17 @@ class Integration:
         refs = tips_of(self._git, into.ref, head, start, self._names.tip(into.group))
         ours = refs.get(into.ref) or self._repository.head(into.group)
         theirs = refs.get(head) or self._repository.head(path)
+        merge_input = _merge_input(request, into)
         # The history decides, not a note: after a crash between the move and its notes, the branch has the work
-        # already.
-        if is_ancestor(self._git, theirs, ours):
+        # already. A merge of that work changes nothing, so git is asked only about a merge that changes nothing.
+        is_new = theirs != refs.get(start) and (
+            self._commits.tree(merge_input, ours, theirs) != tree_of(self._git, ours)
+        )
+        if not is_new and is_ancestor(self._git, theirs, ours):
             return self._finish_merged(into, path, theirs, ours)
         if theirs == refs.get(start):
             return MergeResult()  # it has changed nothing
-        merge = self._commits.make(_merge_input(request, into), ours, theirs)
+        merge = self._commits.make(merge_input, ours, theirs)
         if request.verifies and not self._has_passed(request, merge.tree):
             return self._prepare_verify(request, merge.commit)
         return self._advance(into, ours, merge.commit, path, refs)

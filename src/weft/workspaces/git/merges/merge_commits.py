@@ -55,19 +55,30 @@ class MergeCommits:
         self._worktrees = worktrees
         self._cache: dict[tuple[str, ...], MergeCommit] = {}
         """By subplan, subject and the two parents."""
+        self._trees: dict[tuple[str, ...], str] = {}
+        """Trees of merges that have no commit yet, by the same."""
 
     def make(
         self, merge: MergeInput, ours: str, theirs: str, ancestry: Ancestry | None = None
     ) -> MergeCommit:
         """Returns the merge of `theirs` into `ours`. Raises `HeldError` for a conflict."""
-        key = (merge.path, merge.subject, ours, theirs)
+        key = _key(merge, ours, theirs)
         if key not in self._cache:
-            tree = self._tree(merge, ours, theirs, ancestry)
+            tree = self._trees.pop(key, "") or self._merge_trees(merge, ours, theirs, ancestry)
             commit = self._repository.commit(tree, (ours, theirs), merge.subject, merge.path)
             self._cache[key] = MergeCommit(tree, commit)
         return self._cache[key]
 
-    def _tree(self, merge: MergeInput, ours: str, theirs: str, ancestry: Ancestry | None) -> str:
+    def tree(self, merge: MergeInput, ours: str, theirs: str) -> str:
+        """Returns the tree of the same merge, which `make` then uses."""
+        key = _key(merge, ours, theirs)
+        if key in self._cache:
+            return self._cache[key].tree
+        tree = self._merge_trees(merge, ours, theirs, None)
+        self._trees[key] = tree
+        return tree
+
+    def _merge_trees(self, merge: MergeInput, ours: str, theirs: str, ancestry: Ancestry | None) -> str:
         trial = try_merge(self._git, ours, theirs, take=merge.take_branch, ancestry=ancestry)
         if merge.files is not None:
             self._refuse_files(merge.path, merge.files, (ours, trial.tree))
@@ -137,3 +148,7 @@ class MergeCommits:
             return checkout
         self._worktrees.make(worktree, branch=head, commit=commit, sparse=merge.sparse)
         return worktree
+
+
+def _key(merge: MergeInput, ours: str, theirs: str) -> tuple[str, ...]:
+    return (merge.path, merge.subject, ours, theirs)

@@ -21,15 +21,17 @@ from weft.ports.workspaces import CLONE
 from weft.safe_files import Tree, touch
 from weft.workspaces.errors import WorkspaceError, listed, shown
 from weft.workspaces.git.base import sparse as sparsely
+from weft.workspaces.git.base.index_file import may_have_submodules
 from weft.workspaces.git.base.lock_files import Pause
 from weft.workspaces.git.base.locks import explain_lock_errors, remove_stale_locks
 from weft.workspaces.git.base.program import Git, GitError
-from weft.workspaces.git.base.refs import tip
+from weft.workspaces.git.base.refs import tip, tips_of
 from weft.workspaces.git.base.status import status
 from weft.workspaces.git.base.worktree_links import (
     MAKING,
     clone_of,
     git_dir_of,
+    is_plainly_on,
     is_unfinished,
     operation_in,
     refuse_operation,
@@ -53,8 +55,11 @@ _SCRATCH = "weft-scratch"
 """A file in the git directory of a worktree without a branch. No step works in such a worktree."""
 _OPENED = "weft-opened"
 """A file in the git directory of a worktree that a person asked for. Only `weft clean` removes that worktree."""
-_WORKERS = "checkout.workers=2"
-"""Two parallel checkout workers are much faster on disks that create files slowly, and no slower on others."""
+_WORKERS = ("-c", "checkout.workers=2", "-c", "checkout.thresholdForParallelism=500")
+"""Two parallel checkout workers are much faster on disks that create files slowly, and no slower on others.
+
+For few files their start costs more than they save.
+"""
 
 
 class WorktreeRequest(Struct, frozen=True, kw_only=True):
@@ -191,7 +196,7 @@ class Worktrees:
         git = self._git.at(directory)
         # read-tree instead of `git checkout`: it runs no post-checkout hook, and can be repeated on a
         # half-written tree.
-        git.do("-c", _WORKERS, "read-tree", "--reset", "-u", "HEAD", env=sparsely.settings(git_dir))
+        git.do(*_WORKERS, "read-tree", "--reset", "-u", "HEAD", env=sparsely.settings(git_dir))
         if request.clone is not None:
             hand_out(git, git_dir, request.branch or "refs/heads/none", pause=self._pause)
         (git_dir / "locked").unlink()  # the worktree is complete now; see the module docstring
@@ -206,11 +211,13 @@ class Worktrees:
             raise WorkspaceError(f"the worktree {directory} was not created completely; run the plan again")
         refuse_operation(directory, git_dir)
         git = self._git.at(directory)
-        # This runs before every step, so it is one process that answers both questions: which checkout git
-        # sees, and which branch. A step may have set core.worktree, for example.
-        answer = git.ask("rev-parse", "--show-toplevel", "--symbolic-full-name", "HEAD")
-        if answer.text != f"{os.path.realpath(directory)}\n{branch}":
-            raise wrong_branch_error(directory, branch, answer, git_dir)
+        # This runs before every step. Usually git's files answer both questions: which checkout git sees, and
+        # which branch. A step may have set core.worktree for this worktree, for example; git has to be asked
+        # then.
+        if not is_plainly_on(git_dir, self._common, branch) or tips_of(git, branch).keys() != {branch}:
+            answer = git.ask("rev-parse", "--show-toplevel", "--symbolic-full-name", "HEAD")
+            if answer.text != f"{os.path.realpath(directory)}\n{branch}":
+                raise wrong_branch_error(directory, branch, answer, git_dir)
         if _is_bare_of_work(directory, git_dir) and _should_have_files(git):
             remedy = f"type: git -C {directory} reset --hard"
             raise WorkspaceError(f"the worktree {directory} is empty, though its commit is not; {remedy}")
@@ -304,6 +311,8 @@ class Worktrees:
 
     def _refuse_repositories(self, directory: Path) -> None:
         """Raises `WorkspaceError` if the worktree holds submodules: their commits may exist nowhere else."""
+        if not may_have_submodules(git_dir_of(directory) / "index"):
+            return
         entries = self._git.at(directory).fields("ls-files", "--stage", "-z")
         links = (entry.split("\t", 1)[1] for entry in entries if entry.startswith("160000 "))
         repositories = [link for link in links if (directory / link / ".git").exists()]
