@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from weft.workspaces.git.base.commit_file import committer, write_commit_file
 from weft.workspaces.git.base.program import Git
-from workspaces.git.repositories import commit, empty_repository, repository
+from workspaces.git.repositories import commit, empty_repository, repository, surroundings
 
 DATE = "1700000000 +0130"
 DATES = {"GIT_AUTHOR_DATE": DATE, "GIT_COMMITTER_DATE": DATE}
@@ -164,7 +164,7 @@ def test_without_a_user_only_git_can_tell_the_committer(tmp_path: Path) -> None:
     git = empty_repository(tmp_path / "top")
     assert committer(git) is not None
     git.do("config", "--unset", "user.email")
-    assert committer(Git(git.directory, environ=git._environ)) is None
+    assert committer(Git(git.directory, environ=surroundings(tmp_path))) is None
 
 
 def test_a_directory_that_cannot_be_written_is_left_to_git(tmp_path: Path) -> None:
