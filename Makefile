@@ -33,10 +33,7 @@ demo: $(VENV)/ready page ## two agents and a plan, from YAML to what landed on m
 	@$(BIN)/python examples/demo/demo.py
 
 test: $(VENV)/ready page ## all tests that need no other tool, with coverage
-	@code=0; \
-	$(BIN)/pytest -n auto --dist worksteal -m "not thorough" --cov --cov-report=term || code=1; \
-	$(BIN)/pytest -n auto --dist worksteal -m thorough || code=1; \
-	exit $$code
+	@$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term
 
 test-oracle: $(ORACLE)/ready ## our verdicts against those of pm4py, SNAKES and SimPy
 	@$(ORACLE)/bin/python -m pytest -c tests/oracle/pytest.ini tests/oracle

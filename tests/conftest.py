@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from measurement import Measurement, import_all_modules, is_thorough
+
 # Modules that hold assertions and are no tests themselves: a failure in them is to say what it saw, too.
 pytest.register_assert_rewrite("contracts", "store.books")
+
+_TESTS = Path(__file__).parent
 
 # No test asserts a time, so no example has a deadline; a failure prints what repeats it. Whoever develops gets
 # other examples in each run, and more of them; a gate (`.ci/run`) judges the same change always in the same way.
@@ -18,20 +22,7 @@ settings.register_profile(
 settings.register_profile("gate", settings.get_profile("weft"), derandomize=True, max_examples=25)
 settings.load_profile(os.environ.get("WEFT_EXAMPLES", "weft"))
 
-
-_TESTS = Path(__file__).parent
-_THOROUGH = {
-    "e2e", "sim", "benchmarks", "plan/compile/test_soundness.py", "plan/compile/test_equal_plans.py",
-    "workspaces/test_worktrees_crashes.py", "workspaces/test_worktrees_machine.py", "hosts/test_faults.py",
-    "runtime/test_recovery.py", "net/test_soundness.py", "subplans/test_simulate.py",
-}  # fmt: skip
-# A process of ours takes twice the time while it is measured. So only these tests measure the processes that they
-# start: they cover the modules that run in no process of the tests themselves.
-_WITH_MEASURED_PROCESSES = {
-    "agents", "hosts", "testing", "app/run/test_background.py", "cli/commands/test_init_command.py",
-    "cli/test_steering_commands.py",
-}  # fmt: skip
-_MEASURES_PROCESSES = "COVERAGE_PROCESS_CONFIG"
+_MEASUREMENT = pytest.StashKey[Measurement]()
 
 
 @pytest.fixture(params=["asyncio", "trio"])
@@ -40,12 +31,22 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def pytest_sessionstart() -> None:
+@pytest.hookimpl(trylast=True)  # coverage is on by then
+def pytest_sessionstart(session: pytest.Session) -> None:
     """Tests find the same, wherever they are started from."""
     _heed_signals()
     _be_in_no_project()
     for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
         os.environ.pop(name, None)
+    if session.config.pluginmanager.hasplugin("_cov"):  # `pytest --cov`
+        if _runs_tests(session.config):
+            import_all_modules()
+        session.config.stash[_MEASUREMENT] = Measurement()
+
+
+def _runs_tests(config: pytest.Config) -> bool:
+    """Returns whether tests run in this process, and not in processes that it starts."""
+    return hasattr(config, "workerinput") or config.getoption("dist", "no") == "no"
 
 
 def _heed_signals() -> None:
@@ -60,7 +61,7 @@ def _heed_signals() -> None:
 
 
 def _be_in_no_project() -> None:
-    from weft.app.project.places import project_around  # noqa: PLC0415 - what is imported here is not measured
+    from weft.app.project.places import project_around  # noqa: PLC0415 - at the top it would not be measured
 
     around = project_around(Path(tempfile.gettempdir()))
     if around is not None:
@@ -73,20 +74,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks properties and whole runs as thorough; see the marker."""
     for item in items:
         is_property = hasattr(getattr(item, "obj", None), "hypothesis")
-        path = item.path.relative_to(_TESTS)
-        if is_property or _THOROUGH & {path.parts[0], path.as_posix()}:
+        if is_property or is_thorough(item.path.relative_to(_TESTS)):
             item.add_marker(pytest.mark.thorough)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Sets up, runs and tears down a test; its processes are measured where that adds to the coverage."""
-    path = item.path.relative_to(_TESTS)
-    if _WITH_MEASURED_PROCESSES & {path.parts[0], path.as_posix()}:
+    """Sets up, runs and tears down a test, which is measured unless it is thorough."""
+    measurement = item.config.stash.get(_MEASUREMENT, None)
+    if measurement is None:
         return (yield)
-    setting = os.environ.pop(_MEASURES_PROCESSES, None)
-    try:
+    thorough = item.get_closest_marker("thorough") is not None
+    with measurement.of_test(item.path.relative_to(_TESTS), thorough=thorough):
         return (yield)
-    finally:
-        if setting is not None:
-            os.environ[_MEASURES_PROCESSES] = setting
