@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from weft.ports.workspaces import Breach, ClosedConflict, MergeResult
 from weft.workspaces.git.base.child_records import can_lock
 from workspaces.cloned_world import ClonedWorld
 from workspaces.landing_world import LandingWorld
+from workspaces.snapshots import digest
 from workspaces.worlds import World
 
 _GIT = """#!/bin/sh
@@ -33,6 +35,7 @@ read -r number < {folder}/number
 number=$((number + 1))
 echo $number > {folder}/number
 printf '%s\0' "$@" > {folder}/command.$number
+{before_each}
 test $number = {before} && kill -9 $PPID && exit 1
 if test $number = {within}
 then
@@ -42,6 +45,7 @@ then
 fi
 {git} "$@"
 code=$?
+{after_each}
 test $number = {after} && kill -9 $PPID
 exit $code
 """
@@ -90,8 +94,9 @@ class Killer:
         self._process = process
         self._folder = folder
 
-    def do(self, wish: Wish, kill: Kill = NOT) -> Outcome:
-        _write_git(self._folder, kill)
+    def do(self, wish: Wish, kill: Kill = NOT, *, copies: Path | None = None) -> Outcome:
+        """`copies`: where each command leaves copies of the files as they are before and after it."""
+        _write_git(self._folder, kill, Path(wish.top).parent, copies)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(msgspec.json.encode((str(self._folder), wish)) + b"\n")
@@ -101,16 +106,49 @@ class Killer:
         locking = tuple(number for number in numbers if can_lock(self._command(number)))
         return msgspec.structs.replace(outcome, commands=len(numbers), locking=locking)
 
+    def kills_between_commands(self, wish: Wish) -> Iterator[Kill]:
+        """Yields the first kill for each state in which a kill leaves the files.
+
+        The process waits while a command runs, so a kill then leaves the files as they are. Most commands of git
+        only read, so these states are few.
+        """
+        copies = self._folder / "copies"
+        copies.mkdir()
+        seen: set[bytes] = set()
+        commands = self.do(wish, copies=copies).commands
+        for number, after in product(range(1, commands + 1), (False, True)):
+            left = digest(copies / _name_of(number, after=after))
+            if left not in seen:
+                seen.add(left)
+                yield Kill(number=number, after=after)
+
     def _command(self, number: int) -> list[str]:
         """The arguments of the n-th git."""
         return (self._folder / f"command.{number}").read_text(errors="replace").split("\0")[:-1]
 
 
-def _write_git(folder: Path, kill: Kill) -> None:
+def _name_of(number: object, *, after: bool) -> str:
+    """Returns the name of a copy of the files."""
+    return f"{number}.{'after' if after else 'before'}"
+
+
+def _write_git(folder: Path, kill: Kill, home: Path, copies: Path | None) -> None:
     when = "within" if kill.blocks is not None else "after" if kill.after else "before"
     numbers = {"before": "-", "within": "-", "after": "-", when: kill.number or "-"}
     script = folder / "git"
-    script.write_text(_GIT.format(folder=folder, git=shutil.which("git"), blocks=kill.blocks or 0, **numbers))
+    before_each, after_each = (
+        f"cp -a {home} {copies / _name_of('$number', after=after)}" if copies else ""
+        for after in (False, True)
+    )
+    text = _GIT.format(
+        folder=folder,
+        git=shutil.which("git"),
+        blocks=kill.blocks or 0,
+        before_each=before_each,
+        after_each=after_each,
+        **numbers,
+    )
+    script.write_text(text)
     script.chmod(0o755)
     (folder / "number").write_text("0\n")
 

@@ -18,7 +18,7 @@ from weft.workspaces.git.base.child_records import LeftoverLocks
 from workspaces.cloned_world import ClonedWorld
 from workspaces.faults import quick_folder
 from workspaces.git.repositories import commit
-from workspaces.killing import ALWAYS, NOT, WITHIN, Kill, Killer, Outcome, Wish, killer
+from workspaces.killing import ALWAYS, WITHIN, Kill, Killer, Outcome, Wish, killer
 from workspaces.snapshots import digest
 from workspaces.trees import put
 from workspaces.worlds import World, repository_in
@@ -230,10 +230,6 @@ def kills(folder: Path) -> Iterator[Killer]:
         yield made
 
 
-WAYS: dict[str, tuple[Kill, ...]] = {
-    "between commands": tuple(Kill(after=after) for after in (False, True)),
-    "within a command": tuple(Kill(blocks=blocks) for blocks in WITHIN),
-}
 WITH_CLONES = (
     "prepare anew",
     "record",
@@ -272,26 +268,25 @@ def test_killed_anywhere_and_done_again_all_is_as_if_nothing_had_happened(
 
     wish = structs.replace(wish, top=str(top), clones=clones)
 
-    def attempt(kill: Kill = NOT) -> Outcome:
+    def restore() -> None:
+        shutil.rmtree(top.parent, ignore_errors=True)
         shutil.copytree(template, top.parent, symlinks=True)
-        return kills.do(wish, kill)
 
     def state(outcome: Outcome) -> dict[str, object]:
-        found = {"answer": outcome.answer, **world.everything()}
-        shutil.rmtree(top.parent)
-        return found
+        return {"answer": outcome.answer, **world.everything()}
 
-    undisturbed = attempt()
+    restore()
+    undisturbed = kills.do(wish)
     expected = state(undisturbed)
     assert not undisturbed.killed
-    seen: set[bytes] = set()
     is_within = when == "within a command"
-    numbers = undisturbed.locking if is_within else range(1, undisturbed.commands + 1)
-    for number, way in product(numbers, WAYS[when]):
-        kill = structs.replace(way, number=number)
-        assert attempt(kill).killed
-        if (left := digest(top.parent)) in seen:  # most commands of git only read
-            shutil.rmtree(top.parent)
+    restore()
+    ways = kills_within(undisturbed) if is_within else list(kills.kills_between_commands(wish))
+    seen: set[bytes] = set()
+    for kill in ways:
+        restore()
+        assert kills.do(wish, kill).killed
+        if (left := digest(top.parent)) in seen:
             continue
         seen.add(left)
         again = kills.do(wish)
@@ -304,6 +299,11 @@ def test_killed_anywhere_and_done_again_all_is_as_if_nothing_had_happened(
         moves, expected_moves = (moves_of(each, is_within=is_within) for each in (again, undisturbed))
         assert set(moves) >= set(expected_moves), where
         assert moves[-1:] == expected_moves[-1:], where
+
+
+def kills_within(outcome: Outcome) -> list[Kill]:
+    """Returns a kill within each command that can take a lock, for each size that it may write."""
+    return [Kill(number=number, blocks=blocks) for number, blocks in product(outcome.locking, WITHIN)]
 
 
 def moves_of(outcome: Outcome, *, is_within: bool) -> list[RefMove]:
