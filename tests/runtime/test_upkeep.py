@@ -57,10 +57,11 @@ def test_at_rest_the_workspaces_go_that_the_plan_does_not_keep(workspaces: NoWor
     assert workspaces.removed == ["release g/merged", "release gone/merged", "put away gone/failed"]
 
 
-def test_a_workspace_that_is_gone_is_not_asked_for_again(workspaces: NoWorkspaces) -> None:
-    workspaces.place("g/merged").rmdir()
+def test_a_release_that_a_crash_may_have_interrupted_is_asked_for_again(workspaces: NoWorkspaces) -> None:
+    for path in ("g/merged", "gone/failed"):
+        workspaces.place(path).rmdir()
     anyio.run(upkeep(workspaces).sweep)
-    assert workspaces.removed == ["release gone/merged", "put away gone/failed"]
+    assert workspaces.removed == ["release g/merged", "release gone/merged"]
 
 
 def test_a_workspace_that_cannot_be_removed_stays_and_the_others_go(workspaces: NoWorkspaces) -> None:

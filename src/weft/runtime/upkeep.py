@@ -34,9 +34,14 @@ class Upkeep:
 
     def _remove_all(self, ended: Sequence[tuple[str, bool]]) -> None:
         for path, is_merged in ended:
-            if self._workspaces.has_history(path) and self._workspaces.place(path).is_dir():
-                with suppress(WeftError, OSError):
-                    (self._workspaces.release if is_merged else self._workspaces.archive)(path)
+            if not self._workspaces.has_history(path):
+                continue
+            with suppress(WeftError, OSError):
+                if is_merged:
+                    # Also if the directory is gone: a crash may have interrupted its removal.
+                    self._workspaces.release(path)
+                elif self._workspaces.place(path).is_dir():
+                    self._workspaces.archive(path)
 
     def _ended_slices(self) -> Iterator[tuple[str, bool]]:
         """Yields the slices with workspaces to remove, and whether each is merged."""

@@ -371,7 +371,7 @@ class WorktreeWorkspaces:
     def release(self, path: str) -> bool:
         worktree = self._repository.worktree(path)
         if not worktree.is_dir():
-            return False
+            return self._worktrees.finish_release(worktree)
         with self._at_workspace(path):  # what is in a clone enters the repository first
             # The reflog of the worktree goes with it, and may be the only thing that leads to undone commits.
             keep_logged(self._git, git_dir_of(worktree), path, self._names)

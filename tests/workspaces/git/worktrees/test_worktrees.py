@@ -735,6 +735,30 @@ def is_removing_killed(git: Git, calls: int, place: Path, head: str) -> bool:
 # Releasing
 
 
+@pytest.mark.parametrize("left", [(), ("HEAD", "commondir")])
+def test_a_release_that_was_interrupted_is_completed(
+    git: Git, worktrees: Worktrees, made: Path, left: tuple[str, ...]
+) -> None:
+    """A kill comes after the directory was renamed, or while its registration was removed."""
+    entry = worktrees.git_dir(made)
+    made.rename(made.with_name(f"_old.{made.name}"))
+    for name in left:
+        (entry / "locked").write_text("Weft is making it")
+        (entry / name).unlink()
+    assert worktrees.finish_release(made)
+    assert list(made.parent.iterdir()) == []
+    assert not entry.exists()
+    assert len(git.line("worktree", "list").splitlines()) == 1
+    assert not worktrees.finish_release(made)
+
+
+def test_a_worktree_that_a_person_removed_stays_registered(worktrees: Worktrees, made: Path) -> None:
+    entry = worktrees.git_dir(made)
+    shutil.rmtree(made)
+    assert not worktrees.finish_release(made)
+    assert entry.exists()
+
+
 def test_a_worktree_of_which_all_is_committed_is_released(git: Git, worktrees: Worktrees, made: Path) -> None:
     write(made, {"trace.log": "ignored"})
     assert worktrees.release(made, BRANCH)

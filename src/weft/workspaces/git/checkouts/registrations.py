@@ -98,7 +98,9 @@ class Registrations:
             # remove. `gitdir` and `HEAD` could vanish in any order without this mark, and git would fail on the
             # rest.
             replace_file(entry / "locked", MAKING.encode())
-            for name in sorted({file.name for file in entry.iterdir()} - {"locked"}):
+            names = {file.name for file in entry.iterdir()} - {"locked"}
+            # `gitdir` is the last one: by it the entry is found again after a kill.
+            for name in sorted(names, key=lambda name: (name == "gitdir", name)):
                 _remove(entry / name)
             shutil.rmtree(entry)
 

@@ -266,6 +266,18 @@ class Worktrees:
         _wipe_aside(directory)
         return True
 
+    def finish_release(self, directory: Path) -> bool:
+        """Completes the release of a worktree that a crash has interrupted; returns whether there was one."""
+        directory = directory.absolute()
+        # A directory that is missing without that trace was removed by a person, and is reported as lost.
+        if directory.is_dir() or not _aside(directory).is_dir():
+            return False
+        entry = self._registrations.entry_of(directory)
+        if entry is not None:
+            self._registrations.forget(entry)
+        _wipe_aside(directory)
+        return True
+
     def note_opened(self, directory: Path) -> None:
         """Records that a person uses the worktree, so that Weft does not remove it on its own."""
         touch(git_dir_of(directory) / _OPENED)
