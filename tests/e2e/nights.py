@@ -20,7 +20,7 @@ from typing import Any
 
 from msgspec import Struct, field, json
 
-from e2e.repositories import AS_ADA, Repository, Said
+from e2e.repositories import AS_ADA, REMOVES, Repository, Said
 from hosts.places import proc
 from weft.app.project.places import Places
 from weft.store.sqlite import open_reader
@@ -412,6 +412,8 @@ RARE = ["pause", "freeze", "pause all", "limits", "stop", "now"]
 def make_night(root: Path, seed: int, count: int) -> Night:
     choice = random.Random(seed)
     repository = Repository(root)
+    if seed % 2:
+        repository.head = REMOVES
     repository.commit(shared="nothing\n")
     slices = make_slices(choice, count)
     least = sum(one.cents * (1 + one.crashes) for one in slices)
