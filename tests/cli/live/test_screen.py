@@ -4,6 +4,7 @@ import io
 import os
 import pty
 import termios
+from datetime import datetime
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from inline_snapshot import snapshot
 
 from app.run_stories import Story, group, slices
 from cli.small_terminal import SmallTerminal
+from weft.app.views.finish_forecast import FinishForecast
 from weft.app.views.wording.style import Style
 from weft.cells import cells, strip_escapes
 from weft.cli.live.keyboard import no_echo
@@ -367,6 +369,30 @@ def test_the_time_that_is_left_is_reported_when_something_is_known_about_it() ->
         story.run(f"g0/s{number}", seconds=60)
     story.begin("g0/s3")
     assert picture(story).splitlines()[-1] == snapshot("3:00  cost of 3 unknown  about 7 min left")
+
+
+def _moment(at: float) -> str:
+    return f"{datetime.fromtimestamp(at).astimezone():%H:%M}"
+
+
+def test_a_forecast_replaces_the_time_that_is_left() -> None:
+    story = many(1, 10)
+    story.begin("g0")
+    now = story.at
+    finish = (now + 600.0, now + 1800.0)
+    early, late = map(_moment, finish)
+    story.view.forecast = FinishForecast(at=now, finish=finish, cost=(14_100_000, 18_800_000))
+    assert picture(story).splitlines()[-1] == f"0:00  finish {early}–{late}, cost $14.10–$18.80"  # noqa: RUF001
+    assert picture(story, style=ASCII).splitlines()[-1] == f"0:00  finish {early}-{late}, cost $14.10-$18.80"
+    story.view.forecast = FinishForecast(at=now, finish=(now + 600.0, now + 600.0), cost=(0, 0))
+    assert picture(story).splitlines()[-1] == f"0:00  finish {early}"
+
+
+def test_a_forecast_that_has_passed_is_not_shown() -> None:
+    story = many(1, 10)
+    story.begin("g0")
+    story.view.forecast = FinishForecast(at=story.at - 9.0, finish=(story.at - 5.0, story.at), cost=(1, 1))
+    assert picture(story).splitlines()[-1] == "0:00"
 
 
 def test_a_run_that_stops_says_how_to_hurry_it() -> None:

@@ -1,15 +1,18 @@
 """Forecasts of earlier runs beside what happened.
 
-The forecast of a run is a function of its plan, of where it started, of the runs before it and of a seed, and all
-of that is in the journal. So it is computed when it is asked for, from what was known when the run started.
+A run of more than a minute stores the forecast with which it started. For the others, and for runs of earlier
+versions, it is computed now: the forecast of a run is a function of its plan, of where it started, of the runs
+before it and of a seed, and all of that is in the journal.
 """
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from weft.app.forecast.forecast_files import StartForecast, read_start_forecast
 from weft.app.forecast.samples import Samples
 from weft.app.forecast.start import recorded_start
 from weft.app.forecast.workers import play
@@ -44,6 +47,8 @@ class RunBacktest(Struct, frozen=True, kw_only=True):
     cost: int
     level: float
     """The share of replications that were shorter than the run."""
+    is_stored: bool
+    """Whether the forecast is the one that was made during the run; otherwise it was computed now."""
 
 
 class Backtest(Struct, frozen=True, kw_only=True):
@@ -53,6 +58,8 @@ class Backtest(Struct, frozen=True, kw_only=True):
     """The newest first."""
     left_out: int
     """Completed runs that cannot be compared, because they were interrupted or their plan cannot be read."""
+    older: int = 0
+    """Older runs without a stored forecast, which are not compared."""
 
     def below(self, level: float) -> float | None:
         """Returns the share of runs that took less than a quantile of their forecast; None without any."""
@@ -69,17 +76,25 @@ def backtest(
     environ: Mapping[str, str] = os.environ,
     progress: Callable[[int], None] = lambda _done: None,
 ) -> Backtest:
-    """Returns the forecasts of the last completed runs of a project beside what happened."""
+    """Returns the forecasts of the completed runs of a project beside what happened.
+
+    Of the runs without a stored forecast, only the last `most` are compared.
+    """
     with open_book(directory, environ=environ) as book:
         records = book.journal.runs()
-        completed = [place for place, record in enumerate(records) if record.state == "completed"][:most]
+        completed = [place for place, record in enumerate(records) if record.state == "completed"]
         results: list[RunBacktest] = []
+        computed = left_out = 0
         for place in completed:
             recorded_run = RecordedRun(book.places, book.journal, records[place])
-            result = _compare(recorded_run, records[place + 1 :], seed)
-            results += [] if result is None else [result]
-            progress(len(results))
-        return Backtest(runs=tuple(results), left_out=len(completed) - len(results))
+            stored = read_start_forecast(book.places, recorded_run.run.run)
+            computed += stored is None
+            if stored is not None or computed <= most:
+                result = _compare(recorded_run, stored, records[place + 1 :], seed)
+                results += [] if result is None else [result]
+                left_out += result is None
+                progress(len(results))
+        return Backtest(runs=tuple(results), left_out=left_out, older=max(0, computed - most))
 
 
 def _history(journal: JournalReader, plan: str, records: Sequence[RunRecord]) -> History:
@@ -90,7 +105,9 @@ def _history(journal: JournalReader, plan: str, records: Sequence[RunRecord]) ->
     return samples.history()
 
 
-def _compare(recorded_run: RecordedRun, before: Sequence[RunRecord], seed: int) -> RunBacktest | None:
+def _compare(
+    recorded_run: RecordedRun, stored: StartForecast | None, before: Sequence[RunRecord], seed: int
+) -> RunBacktest | None:
     run = recorded_run.run.run
     finished: RunFinishedEvent | None = None
     for recorded in recorded_run.journal.events(run):
@@ -98,19 +115,15 @@ def _compare(recorded_run: RecordedRun, before: Sequence[RunRecord], seed: int) 
             return None  # its coordinator was away for a time that no forecast contains
         if isinstance(recorded.event, RunFinishedEvent):
             finished = recorded.event
-    started = first_fact(recorded_run.journal, run)
-    if finished is None or started is None:
+    if finished is None:
         return None
-    try:
-        plan = plan_of(recorded_run)
-    except WeftError:  # a plan of another version
+    forecast = stored or _computed(recorded_run, before, seed)
+    if forecast is None:
         return None
-    history = _history(recorded_run.journal, plan.id, before)
-    tally = play(Rehearsal(plan, history, seed=seed, start=recorded_start(started)), _RUNS, least=_RUNS)
-    seconds, costs = sorted(tally.seconds.values()), sorted(map(float, tally.costs))
+    seconds, costs = forecast.seconds, forecast.costs
     return RunBacktest(
         run=run,
-        plan=plan.id,
+        plan=recorded_run.run.plan,
         p10=quantile(seconds, 0.1),
         p50=quantile(seconds, 0.5),
         p90=quantile(seconds, 0.9),
@@ -119,4 +132,33 @@ def _compare(recorded_run: RecordedRun, before: Sequence[RunRecord], seed: int) 
         cost_p90=quantile(costs, 0.9),
         cost=finished.cost or 0,
         level=sum(each < finished.seconds for each in seconds) / len(seconds),
+        is_stored=stored is not None,
+    )
+
+
+def start_forecast(recorded_run: RecordedRun, *, seconds: float) -> StartForecast | None:
+    """Returns the forecast of a run from what was known when it started; None if its plan cannot be read."""
+    records = recorded_run.journal.runs()
+    place = next(place for place, record in enumerate(records) if record.run == recorded_run.run.run)
+    return _computed(recorded_run, records[place + 1 :], seed=1, seconds=seconds)
+
+
+def _computed(
+    recorded_run: RecordedRun, before: Sequence[RunRecord], seed: int, *, seconds: float | None = None
+) -> StartForecast | None:
+    started = first_fact(recorded_run.journal, recorded_run.run.run)
+    if started is None:
+        return None
+    try:
+        plan = plan_of(recorded_run)
+    except WeftError:  # a plan of another version
+        return None
+    history = _history(recorded_run.journal, plan.id, before)
+    rehearsal = Rehearsal(plan, history, seed=seed, start=recorded_start(started))
+    tally = play(rehearsal, _RUNS, seconds=seconds, least=_RUNS if seconds is None else 1)
+    return StartForecast(
+        at=time.time(),
+        seed=seed,
+        seconds=sorted(tally.seconds.values()),
+        costs=sorted(map(float, tally.costs)),
     )

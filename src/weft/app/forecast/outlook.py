@@ -17,6 +17,7 @@ _AFTER = 60.0
 _SLICES = 500
 """The most slices of a plan that is forecast. One replication of a larger plan takes longer than people wait."""
 _SECONDS = 0.5
+"""The time for a person who waits for the answer."""
 _RUNS = 200
 
 
@@ -29,23 +30,28 @@ class Outlook(Struct, frozen=True):
     """Micro-dollars from now on; zeros if nothing costs anything, or its price is unknown."""
 
 
-def outlook_of(recorded_run: RecordedRun) -> Outlook | None:
-    """Returns the outlook of a run; None if it is not under way, has just started, or is too large."""
+def outlook_of(
+    recorded_run: RecordedRun, *, after: float = _AFTER, seconds: float = _SECONDS
+) -> Outlook | None:
+    """Returns the outlook of a run; None if it is not under way, is younger than `after`, or is too large.
+
+    The computation ends after `seconds`, with as many replications as were played.
+    """
     record = recorded_run.run
-    if recorded_run.state() != "running" or time.time() - record.created_at < _AFTER:
+    if recorded_run.state() != "running" or time.time() - record.created_at < after:
         return None
     plan = plan_of(recorded_run)
     if sum(plan.outline.leaves) > _SLICES:
         return None
     journal = recorded_run.journal
     rehearsal = Rehearsal(plan, read_samples(journal, plan.id), start=start_of(plan, journal))
-    tally, until = Tally(), time.monotonic() + _SECONDS
+    tally, until = Tally(), time.monotonic() + seconds
     for number in range(_RUNS):
         rehearsal.add_to(tally, number, watches_pools=False)
         if time.monotonic() >= until:
             break
-    seconds, costs = sorted(tally.seconds.values()), sorted(map(float, tally.costs))
+    spans, costs = sorted(tally.seconds.values()), sorted(map(float, tally.costs))
     return Outlook(
-        (quantile(seconds, 0.5), quantile(seconds, 0.9)),
+        (quantile(spans, 0.5), quantile(spans, 0.9)),
         (round(quantile(costs, 0.5)), round(quantile(costs, 0.9))),
     )

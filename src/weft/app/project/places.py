@@ -73,6 +73,14 @@ class Places(Struct, frozen=True):
         """The marker file that exists once the results of the run have been gathered."""
         return self.weft / "runs" / run / "gathered"
 
+    def start_forecast(self, run: str) -> Path:
+        """The forecast with which the run started."""
+        return self.weft / "runs" / run / "start-forecast.json"
+
+    def outlook(self, run: str) -> Path:
+        """The newest forecast of the run."""
+        return self.weft / "runs" / run / "forecast.json"
+
     def work(self, plan: str) -> Path:
         return self.weft / "workspaces" / plan
 

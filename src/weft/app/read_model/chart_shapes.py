@@ -6,7 +6,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from weft.app.read_model.run_shapes import Forecast
-from weft.app.views.snapshot_model import FinishForecast, ShownState
+from weft.app.views.finish_forecast import FinishForecast
+from weft.app.views.snapshot_model import ShownState
 
 Tone = Literal["dependency", "pool", "person", "running", "landing"]
 """The use of a time: waiting for others, a pool or a person; a step that runs; the way to the target."""

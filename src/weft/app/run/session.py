@@ -16,6 +16,7 @@ from weft.app.notify.hook import make_hook
 from weft.app.preflight.imports import python_imports
 from weft.app.project.files import failure
 from weft.app.project.places import Places
+from weft.app.run.forecast_task import ForecastTask
 from weft.app.run.status_files import StatusMirror
 from weft.engine.engine import Engine
 from weft.engine.messages.events import Recorded
@@ -146,6 +147,7 @@ class RunSession:
         self._scope: anyio.CancelScope | None = None
         self._isolation = isolation_of(setup.plan, setup.places, setup.run, setup.directory, environ)
         self._mirror = StatusMirror(StatusFiles(setup.places.status), setup.run, setup.plan)
+        self._forecasts = ForecastTask(setup.places.project, setup.run, environ)
         self._notified = make_hook(
             setup.plan, setup.run, places=setup.places, journal=journal, observer=observer, environ=environ
         )
@@ -191,8 +193,9 @@ class RunSession:
             self._scope = tasks.cancel_scope
             tasks.start_soon(self._handle_signals, coordinator)
             tasks.start_soon(self._show)
+            tasks.start_soon(self._forecasts.run)
             try:
-                # The two helper tasks never end by themselves; the cancellation after this block ends them.
+                # The helper tasks never end by themselves; the cancellation after this block ends them.
                 await coordinator.run(first, listener=self._receive, waits=waits)
             finally:
                 self._mirror.close()
@@ -221,6 +224,7 @@ class RunSession:
         self._observer.receive(events)
         self._mirror.receive(events)
         self._notified.receive(events)
+        self._forecasts.note_events()
         if self._enough():
             in_flight = self._engine.in_flight
             stands_still = self._engine.state == RunState.PAUSED

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import convert, to_builtins
 
 from weft.app.views.estimates import Attempts, Pace
+from weft.app.views.finish_forecast import FinishForecast
 from weft.app.views.landing_view import LandingCourse, LandingView
 from weft.app.views.row_index import RowIndex
 from weft.app.views.rows import BECAUSE_OF_OTHERS, RowView, RunningStep, StepFailure
@@ -37,6 +38,8 @@ class RunView(RunFold):
         self._row_index = RowIndex(self.outline, self.rows)
         self.landings = LandingView(plan, self.landings_by_path, self.holds.open, self.rows)
         self.ended_at: float | None = None
+        self.forecast: FinishForecast | None = None
+        """When it will be over and what it will have cost; the owner of the view sets it."""
         self._since: float | None = None
         self._seconds_before = 0.0
         self._numbers: dict[str, int] = {path: row for row, path in enumerate(self.outline.paths)}

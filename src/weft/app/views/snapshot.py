@@ -8,12 +8,12 @@ increments to a snapshot gives the later snapshot; a test compares the two after
 from collections.abc import Iterable, Iterator, Mapping
 
 from weft.app.views.costs import costs_of
+from weft.app.views.finish_forecast import FinishForecast
 from weft.app.views.needs_model import Need
 from weft.app.views.rows import RowView, RunningStep
 from weft.app.views.run_view import RunView
 from weft.app.views.snapshot_model import (
     Activity,
-    FinishForecast,
     RowChange,
     RunCosts,
     ShownState,

@@ -10,6 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from weft.app.views.finish_forecast import FinishForecast
 from weft.app.views.needs_model import Need
 from weft.app.views.wording.signs import Sign
 
@@ -32,16 +33,6 @@ class RunCosts(Struct, frozen=True, kw_only=True):
     tokens: int
     reserved_tokens: int
     token_ceiling: int | None
-
-
-class FinishForecast(Struct, frozen=True, kw_only=True):
-    """When a run will be over and what it will have cost, as P50 and P90."""
-
-    at: float
-    """When it was computed."""
-    finish: tuple[float, float]
-    cost: tuple[int, int]
-    """The spending of the whole run by then; zeros if nothing costs anything, or its price is unknown."""
 
 
 class Strip(Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ def backtest_lines(backtest: Backtest) -> Iterator[str]:
     if not backtest.runs:
         yield "no completed run can be compared with its forecast yet"
         return
-    rows = [("run", "plan", "P50", "P90", "actual", "cost P50", "P90", "actual")]
+    rows = [("run", "plan", "P50", "P90", "actual", "cost P50", "P90", "actual", "forecast")]
     rows += [
         (
             run.run,
@@ -27,6 +27,7 @@ def backtest_lines(backtest: Backtest) -> Iterator[str]:
             dollars(round(run.cost_p50)),
             dollars(round(run.cost_p90)),
             dollars(run.cost),
+            "stored" if run.is_stored else "computed now",
         )
         for run in backtest.runs
     ]
@@ -36,6 +37,10 @@ def backtest_lines(backtest: Backtest) -> Iterator[str]:
         yield Row("  ".join(cells).rstrip(), hang=4)
     shares = [f"{100 * (backtest.below(level) or 0.0):.0f} % below P{100 * level:.0f}" for level in _LEVELS]
     yield f"of {count(len(backtest.runs), 'run')}: {', '.join(shares)}"
+    if not all(run.is_stored for run in backtest.runs):
+        yield "computed now: as the forecast would have been, with the history of that time"
+    if backtest.older:
+        yield f"not compared: {count(backtest.older, 'older run')} without a stored forecast"
     if backtest.left_out:
         yield f"left out: {count(backtest.left_out, 'run')} that were interrupted or whose plan cannot be read"
 
@@ -53,10 +58,12 @@ def backtest_json(backtest: Backtest) -> dict[str, object]:
                     "actual": run.cost / MICRO,
                 },
                 "level": run.level,
+                "stored": run.is_stored,
             }
             for run in backtest.runs
         ],
         "below_p50": backtest.below(_LEVELS[0]),
         "below_p90": backtest.below(_LEVELS[1]),
         "left_out": backtest.left_out,
+        "older": backtest.older,
     }

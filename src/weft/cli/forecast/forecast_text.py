@@ -1,10 +1,11 @@
 """Output of `weft simulate`: when a plan will be done, what it will cost, what holds it up."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from weft.app.forecast.forecast import PlanForecast
 from weft.app.forecast.outlook import Outlook
+from weft.app.views.wording.forecasts import moment
 from weft.app.views.wording.words import span
 from weft.cli.terminal import Paragraph
 from weft.cli.text.sections import count, few
@@ -15,10 +16,6 @@ from weft.forecast.summary import PoolReport
 from weft.plan.prices import dollars
 
 LABEL = 12
-_DAY = 24 * 3600
-_WEEK = 7
-_FAR = 1_000 * 365 * _DAY
-"""Calendars do not go much further."""
 _VISIBLE = 60.0
 """A saving of less than a minute is not worth a sentence, unless the whole run is short."""
 _UNSURE = 0.05
@@ -54,7 +51,7 @@ def _section(label: str, sentences: Iterable[str]) -> Iterator[str]:
 
 def outlook_line(outlook: Outlook, now: datetime) -> str:
     """Returns the forecast of a run in one line."""
-    early, late = (_moment(now, seconds) for seconds in outlook.seconds)
+    early, late = (moment(now, seconds) for seconds in outlook.seconds)
     line = f"Forecast: done at {early}" if early == late else f"Forecast: done between {early} and {late}"
     low, high = map(dollars, outlook.cost)
     return f"{line}, for {low} to {high} more" if outlook.cost[1] else line
@@ -67,25 +64,15 @@ def _share(value: float) -> str:
     return "over 99 %" if 99 < percent < 100 else f"{percent:.0f} %"  # noqa: PLR2004 - percent
 
 
-def _moment(now: datetime, seconds: float) -> str:
-    if seconds > _FAR:
-        return f"after {span(seconds)}"
-    moment = now + timedelta(seconds=seconds)
-    days = (moment.date() - now.date()).days
-    if days == 0 or seconds < _DAY / 2:
-        return f"{moment:%H:%M}"
-    return f"{moment:%a %H:%M}" if days < _WEEK else f"{moment:%Y-%m-%d %H:%M}"
-
-
 def _finish(forecast: PlanForecast, now: datetime) -> Iterator[str]:
     summary = forecast.summary
     parts = [
-        f"{name} {_moment(now, quantile.value)} ({span(quantile.value)}{_doubt(quantile, span)})"
+        f"{name} {moment(now, quantile.value)} ({span(quantile.value)}{_doubt(quantile, span)})"
         for name, quantile in (("P50", summary.p50), ("P90", summary.p90))
     ]
     sentence = ", ".join(parts)
     if forecast.by is not None and forecast.in_time is not None:
-        sentence += f"; by {_moment(now, forecast.by)} in {_share(forecast.in_time.value)} of runs"
+        sentence += f"; by {moment(now, forecast.by)} in {_share(forecast.in_time.value)} of runs"
     yield sentence
     if forecast.done:
         yield f"{count(forecast.done, 'slice')} done by earlier runs, {count(forecast.slices, 'slice')} left"

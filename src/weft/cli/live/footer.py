@@ -5,6 +5,7 @@ from itertools import islice
 
 from weft.app.views.run_view import RunView
 from weft.app.views.wording.costs import cost_words
+from weft.app.views.wording.forecasts import forecast_words
 from weft.app.views.wording.outside_changes import outside_lines
 from weft.app.views.wording.pushes import push_lines
 from weft.app.views.wording.row_words import tally_words
@@ -112,9 +113,20 @@ def _state(view: RunView, now: float, width: int, style: Style) -> str:
         words.append("stopping; Ctrl-C again ends the running steps at once")
     words += cost_words(view)
     remaining = view.remaining(now)
-    if remaining is not None:
+    forecast = _forecast(view, now, style)
+    if forecast:
+        words.append(forecast)
+    elif remaining is not None:
         words.append(time_left(remaining))
     return style.paint(_as_fits(words, "  ", width), "dim" if view.state != "stopping" else "yellow")
+
+
+def _forecast(view: RunView, now: float, style: Style) -> str:
+    if view.forecast is None or view.state == "stopping":
+        return ""
+    return (
+        forecast_words(view.forecast, now) if style.unicode else forecast_words(view.forecast, now, dash="-")
+    )
 
 
 def _as_fits(words: list[str], between: str, width: int) -> str:

@@ -13,6 +13,7 @@ from functools import partial
 from math import inf
 from typing import TextIO
 
+from weft.app.forecast.forecast_files import read_outlook
 from weft.app.run.session import LEFT, RunSetup
 from weft.app.views.event_json import event_json
 from weft.app.views.run_view import RunView
@@ -35,6 +36,8 @@ _STOPPING = {
 
 EXITS = {"completed": 0, "failed": 1, "waiting": 4, "stopped": 130, "left": 130}
 EXIT_BUDGET = 3
+_FORECAST_INTERVAL = 5.0
+"""Seconds between two looks for a new forecast."""
 
 Clock = Callable[[], float]
 
@@ -241,6 +244,8 @@ class Watcher(Observer):
 
         self._screen = Screen(stream, style)
         self._activities: RunningActivities | None = None
+        self._looked_at = -inf
+        """When it last looked for a forecast."""
 
     def display(self) -> AbstractContextManager[object]:
         return self._screen
@@ -252,7 +257,15 @@ class Watcher(Observer):
         if self._activities is None:
             self._activities = RunningActivities(setup.plan, setup.places, setup.host)
         self._activities.update(self._view, now)
+        self._note_forecast(self._view)
         self._screen.show(self._view, now)
+
+    def _note_forecast(self, view: RunView) -> None:
+        """Reads the newest forecast now and then; another process writes it."""
+        now = self._clock()
+        if not 0 <= now - self._looked_at < _FORECAST_INTERVAL:
+            self._looked_at = now
+            view.forecast = read_outlook(self.setup.places, self.setup.run)
 
     def _lines(self, recorded: Recorded, view: RunView) -> Sequence[str]:
         return (
