@@ -1,5 +1,5 @@
 /** A log as it is shown: the lines that were loaded, with the results of tool calls folded below the calls. */
-import type { LogLine, LogPage } from "../api/types";
+import type { LogLine, LogPage, LogPart } from "../api/types";
 
 export interface LogText {
   lines: LogLine[];
@@ -113,4 +113,18 @@ export function rowAt(lines: readonly LogLine[], rows: readonly LogRow[], at: nu
     else high = middle;
   }
   return low - 1;
+}
+
+/**
+ * Returns the output that a page shows first: that of the step and attempt in its address, else the newest one of a step of the
+ * plan, as Weft's own steps (merging, landing) rarely say what a person looks for. Undefined if the newest of all is right.
+ */
+export function preferredPart(
+  parts: readonly LogPart[],
+  step: string | null,
+  attempt: number,
+): string | undefined {
+  const fitting = parts.filter(part => (step === null ? !part.step.startsWith("@") : part.step === step));
+  const exact = fitting.findLast(part => part.attempt === attempt);
+  return (exact ?? fitting.at(-1))?.part;
 }

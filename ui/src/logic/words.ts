@@ -55,6 +55,11 @@ export function grouped(number: number): string {
   return number.toLocaleString("en-US");
 }
 
+/** Returns a phrase as the start of a sentence. */
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** Returns `1 slice` or `12 slices`. */
 export function count(number: number, noun: string): string {
   return `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;

@@ -60,14 +60,20 @@ function AttemptCard({ attempt, path }: { attempt: Attempt; path: string }) {
       )}
       {attempt.tail.length > 0 && <Lines lines={attempt.tail} />}
       {attempt.has_output && !currentReport() && (
-        <a href={href(subplanAddress(run.value, path, { tab: "log", part: partOf(attempt) }))}>Its log</a>
+        <a
+          href={href(
+            subplanAddress(run.value, path, {
+              tab: "log",
+              step: attempt.step,
+              attempt: String(attempt.attempt),
+            }),
+          )}
+        >
+          Its log
+        </a>
       )}
     </article>
   );
-}
-
-function partOf(attempt: Attempt): string {
-  return `${attempt.firing}.${attempt.execution}`;
 }
 
 function costText(attempt: Attempt): string {

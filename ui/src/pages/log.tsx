@@ -14,6 +14,7 @@ import {
   type LogText,
   logOf,
   logRows,
+  preferredPart,
   prepended,
   rowAt,
 } from "../logic/log";
@@ -66,6 +67,13 @@ export function LogTab({ detail }: { detail: SubplanDetail }) {
         ...request,
         ...(isFirst ? place : { from: end.current }),
       });
+      const preferred = choice.part
+        ? undefined
+        : preferredPart(answer.parts, query.get("step"), Number(query.get("attempt")));
+      if (preferred && preferred !== answer.part) {
+        setChoice({ ...choice, part: preferred });
+        return true;
+      }
       end.current = answer.end;
       setPage(answer);
       setProblem("");
@@ -167,6 +175,7 @@ export function LogTab({ detail }: { detail: SubplanDetail }) {
         onTop={() => void loadOlder()}
         onToggle={at => setOpen(toggled(open, at))}
         hasOlder={log.start > 0}
+        isEnded={log.isEnded}
       />
       <p class="soft below">
         {count(log.lines.length, "line")} of {bytes(log.size)}
@@ -212,6 +221,7 @@ interface ViewProperties {
   chosen: number;
   isFollowed: boolean;
   hasOlder: boolean;
+  isEnded: boolean;
   onChoose: (at: number) => void;
   onLeaveEnd: () => void;
   onTop: () => void;
@@ -253,6 +263,7 @@ function LogView(properties: ViewProperties) {
           Older lines
         </button>
       )}
+      {rows.length === 0 && <p class="soft none">No output{properties.isEnded ? "" : " yet"}.</p>}
       <div class="log-lines" style={{ height: `${rows.length * LINE_HEIGHT}px` }}>
         <div style={{ transform: `translateY(${first * LINE_HEIGHT}px)` }}>
           {rows.slice(first, last).map(row => {

@@ -138,10 +138,12 @@ function Head({ detail }: { detail: SubplanDetail }) {
         <h1 class="mono">{visible(detail.path)}</h1>
         <State state={state} />
         {isPaused(detail) && <span class="tag">paused</span>}
-        {detail.landing && <span class="tag">{landingWord(detail.landing)}</span>}
+        {["merged", "unmerged"].includes(detail.landing) && (
+          <span class="tag">{landingWord(detail.landing)}</span>
+        )}
       </div>
       {detail.title && <p class="goal">{visible(detail.title)}</p>}
-      {detail.message && <p class="reason">{visible(detail.message)}</p>}
+      {detail.message && detail.needs.length === 0 && <p class="reason">{visible(detail.message)}</p>}
       <dl class="facts">
         {detail.started_at !== null && (
           <div>

@@ -2,6 +2,8 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { theme } from "../live/theme";
+import { exactTime, timeOfDay } from "../logic/words";
+import { colourReader } from "./colours";
 
 export interface Series {
   label: string;
@@ -48,8 +50,8 @@ function optionsOf(
   height: number,
   format: (value: number) => string,
 ): uPlot.Options {
-  const style = getComputedStyle(element);
-  const colour = (name: string): string => style.getPropertyValue(`--${name}`);
+  const read = colourReader(element);
+  const colour = (name: string): string => read(`--${name}`);
   const axis = {
     stroke: colour("ink-soft"),
     grid: { stroke: colour("line"), width: 1 },
@@ -62,9 +64,16 @@ function optionsOf(
     cursor: { drag: { x: false, y: false }, points: { size: 6 } },
     legend: { show: true, live: true },
     scales: { y: { range: (_plot, _least, most) => [0, Math.max(most * 1.08, 1e-9)] } },
-    axes: [axis, { ...axis, size: 64, values: (_plot, values) => values.map(format) }],
+    axes: [
+      {
+        ...axis,
+        values: (_plot, times, _index, _space, step) =>
+          times.map(at => (step < 60 ? exactTime(at) : timeOfDay(at, at))),
+      },
+      { ...axis, size: 64, values: (_plot, values) => values.map(format) },
+    ],
     series: [
-      { value: (_plot, at) => (at ? new Date(at * 1000).toLocaleTimeString() : "–") },
+      { label: "Time", value: (_plot, at) => (at ? exactTime(at) : "–") },
       ...series.map(line => ({
         label: line.label,
         stroke: colour(line.colour),

@@ -9,7 +9,7 @@ import { currentReport } from "../live/report";
 import { connection, heardAt, needs, run, strip } from "../live/store";
 import { nextTheme, setTheme, theme } from "../live/theme";
 import { RUN_PAGES, type RunPage, runAddress } from "../logic/routes";
-import { exactTime, span, visible } from "../logic/words";
+import { capital, exactTime, span, visible } from "../logic/words";
 import { ActionDialog, MessageBar } from "./actions";
 import { Dialog } from "./dialog";
 import { Palette } from "./palette";
@@ -51,7 +51,12 @@ export function Frame({ children }: { children: ComponentChildren }) {
         >
           {THEME_NAMES[theme.value]}
         </button>
-        <button type="button" class="button plain small" aria-label="Keys" onClick={() => setShown("help")}>
+        <button
+          type="button"
+          class="button plain small keys-button"
+          aria-label="Keys"
+          onClick={() => setShown("help")}
+        >
           <kbd>?</kbd>
         </button>
       </header>
@@ -116,12 +121,7 @@ function PageTabs() {
         badge={needs.value.filter(need => need.is_urgent).length}
       />
       {pages.map(name => (
-        <Tab
-          key={name}
-          to={runAddress(run.value, name)}
-          label={name.charAt(0).toUpperCase() + name.slice(1)}
-          isCurrent={page === name}
-        />
+        <Tab key={name} to={runAddress(run.value, name)} label={capital(name)} isCurrent={page === name} />
       ))}
     </nav>
   );

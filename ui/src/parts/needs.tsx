@@ -5,7 +5,7 @@ import { href } from "../live/navigation";
 import { needs, run } from "../live/store";
 import { ansiPieces } from "../logic/ansi";
 import { subplanAddress } from "../logic/routes";
-import { span, visible } from "../logic/words";
+import { capital, span, visible } from "../logic/words";
 import { Actions } from "./actions";
 
 const SYMBOLS: Record<Need["kind"], [string, string]> = {
@@ -56,7 +56,7 @@ export function NeedCard({ need, isAlone = false }: { need: Need; isAlone?: bool
           {symbol}
         </span>
         <h3>
-          {visible(need.title)}
+          {capital(visible(need.title))}
           {name && !isAlone && (
             <a class="mono" href={href(subplanAddress(run.value, need.path))}>
               {visible(name)}
@@ -65,7 +65,7 @@ export function NeedCard({ need, isAlone = false }: { need: Need; isAlone?: bool
         </h3>
         {need.since !== null && <span class="soft since">{span(Math.max(0, now.value - need.since))}</span>}
       </header>
-      {need.reason && <p class="reason">{visible(need.reason)}</p>}
+      {need.reason && <p class="reason">{capital(visible(need.reason))}</p>}
       {need.files.length > 0 && (
         <p class="files">
           {need.files.slice(0, 6).map(file => (

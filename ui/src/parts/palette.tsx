@@ -6,7 +6,7 @@ import { run, strip, table } from "../live/store";
 import { nextTheme, setTheme, theme } from "../live/theme";
 import { bestEntries, type Entry } from "../logic/palette";
 import { RUN_PAGES, runAddress, subplanAddress, TABS } from "../logic/routes";
-import { visible } from "../logic/words";
+import { capital, visible } from "../logic/words";
 import { Dialog } from "./dialog";
 
 export function Palette({ onClose }: { onClose: () => void }) {
@@ -81,7 +81,7 @@ function* runEntries(name: string, typed: string): Generator<Entry> {
   yield { label: "Overview", kind: "page", run: () => go(runAddress(name)) };
   for (const page of RUN_PAGES) {
     yield {
-      label: page.charAt(0).toUpperCase() + page.slice(1),
+      label: capital(page),
       kind: "page",
       run: () => go(runAddress(name, page)),
     };

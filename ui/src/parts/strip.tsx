@@ -29,7 +29,9 @@ export function Strip() {
         <h1>{visible(shown.plan)}</h1>
         <State state={shown.state} />
         {shown.is_paused && <span class="tag">paused</span>}
-        {!shown.is_active && !isOver(shown) && <span class="tag warn">no coordinator runs it</span>}
+        {!shown.is_active && ["running", "stopping"].includes(shown.state) && (
+          <span class="tag warn">no coordinator runs it</span>
+        )}
         <span class="spring" />
         <PauseButton shown={shown} />
       </div>

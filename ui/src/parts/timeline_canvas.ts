@@ -2,6 +2,7 @@
 import type { Timeline, Tone } from "../api/types";
 import { type Drawn, drawnBars, type TimelineRow, ticks, type View, xOf } from "../logic/timeline";
 import { stopwatch, visible } from "../logic/words";
+import { colourReader } from "./colours";
 
 export const ROW = 26;
 export const AXIS = 28;
@@ -37,9 +38,10 @@ export function drawTimeline(canvas: HTMLCanvasElement, picture: Picture): void 
   const context = canvas.getContext("2d");
   if (!context) return;
   const style = getComputedStyle(canvas);
+  const read = colourReader(canvas);
   const pen: Pen = {
     context,
-    colour: name => style.getPropertyValue(`--t-${name}`),
+    colour: name => read(`--t-${name}`),
     bars: width - picture.labels,
   };
   context.scale(scale, scale);
