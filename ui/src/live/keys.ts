@@ -1,5 +1,5 @@
 /** Keys. The page that is shown registers its keys last, so they come before those of the frame. */
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 
 export interface KeyBinding {
   key: string;
@@ -8,24 +8,32 @@ export interface KeyBinding {
   run: () => void;
 }
 
-const layers: KeyBinding[][] = [];
+interface Layer {
+  bindings: readonly KeyBinding[];
+}
 
-/** Registers keys while a component is shown. */
-export function useKeys(bindings: readonly KeyBinding[]): void {
+const layers: Layer[] = [];
+
+/** Registers keys while a component is shown. Those of the frame are below all others. */
+export function useKeys(bindings: readonly KeyBinding[], isFrame = false): void {
+  const layer = useRef<Layer>({ bindings });
+  // A key that is pressed right after a change already finds the new bindings.
+  layer.current.bindings = bindings;
   useEffect(() => {
-    const layer = [...bindings];
-    layers.push(layer);
+    const own = layer.current;
+    if (isFrame) layers.unshift(own);
+    else layers.push(own);
     return () => {
-      layers.splice(layers.indexOf(layer), 1);
+      layers.splice(layers.indexOf(own), 1);
     };
-  });
+  }, []);
 }
 
 /** Returns the keys that work now, each once. */
 export function activeKeys(): KeyBinding[] {
   const shown = new Map<string, KeyBinding>();
   for (const layer of layers.toReversed()) {
-    for (const binding of layer) if (!shown.has(binding.key)) shown.set(binding.key, binding);
+    for (const binding of layer.bindings) if (!shown.has(binding.key)) shown.set(binding.key, binding);
   }
   return [...shown.values()];
 }
@@ -61,7 +69,7 @@ function onKey(event: KeyboardEvent): void {
 
 function run(key: string, event: KeyboardEvent): boolean {
   for (const layer of layers.toReversed()) {
-    const binding = layer.find(candidate => candidate.key === key);
+    const binding = layer.bindings.find(candidate => candidate.key === key);
     if (!binding) continue;
     event.preventDefault();
     binding.run();

@@ -2,6 +2,8 @@
 
 export const RUN_PAGES = ["timeline", "graph", "cost", "pools", "conflicts", "events"] as const;
 export type RunPage = (typeof RUN_PAGES)[number];
+/** The pages that the navigation offers. */
+export const OFFERED_PAGES: readonly RunPage[] = ["timeline", "cost", "pools", "conflicts", "events"];
 export const TABS = ["log", "diff", "attempts", "why", "prompt"] as const;
 export type Tab = (typeof TABS)[number];
 

@@ -18,7 +18,8 @@ export function PlanPage() {
         {plan => (
           <>
             <div class="strip-head">
-              <h1>{visible(plan.plan) || "The plan"}</h1>
+              <h1>Plan</h1>
+              {plan.plan && <strong>{visible(plan.plan)}</strong>}
               <code class="soft">{visible(plan.file)}</code>
               <span class="spring" />
               {!currentReport() && <Command text={plan.start_command} />}

@@ -95,7 +95,7 @@ function Subplan({ detail, tab }: { detail: SubplanDetail; tab: Tab }) {
           </a>
         ))}
       </nav>
-      <TabContent detail={detail} tab={tab} />
+      <TabContent detail={detail} tab={tabs.includes(tab) ? tab : "why"} />
     </div>
   );
 }

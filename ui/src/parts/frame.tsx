@@ -2,29 +2,24 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { now } from "../live/clock";
-import { activeKeys, useKeys } from "../live/keys";
+import { activeKeys, type KeyBinding, useKeys } from "../live/keys";
 import { go, href, route } from "../live/navigation";
 import { info } from "../live/operations";
 import { currentReport } from "../live/report";
 import { connection, heardAt, needs, run, strip } from "../live/store";
 import { nextTheme, setTheme, theme } from "../live/theme";
-import { RUN_PAGES, type RunPage, runAddress } from "../logic/routes";
+import { OFFERED_PAGES, type RunPage, runAddress } from "../logic/routes";
 import { capital, exactTime, span, visible } from "../logic/words";
 import { ActionDialog, MessageBar } from "./actions";
 import { Dialog } from "./dialog";
 import { Palette } from "./palette";
 
-const REPORT_PAGES: readonly RunPage[] = ["timeline", "graph", "cost", "pools", "conflicts"];
+const REPORT_PAGES: readonly RunPage[] = ["timeline", "cost", "pools", "conflicts"];
 const THEME_NAMES = { system: "◐ System", light: "○ Light", dark: "● Dark" };
 
 export function Frame({ children }: { children: ComponentChildren }) {
   const [shown, setShown] = useState<"" | "help" | "palette">("");
-  useKeys([
-    { key: "?", does: "show the keys", run: () => setShown("help") },
-    { key: "Ctrl-K", does: "find a page, a slice or an action", run: () => setShown("palette") },
-    { key: "Escape", does: "back to the run", run: back },
-    ...goKeys(),
-  ]);
+  useKeys(frameKeys(setShown), true);
   useTitle();
   return (
     <>
@@ -101,7 +96,7 @@ function RunName() {
 
 function PageTabs() {
   const page = route.value.page;
-  const pages = currentReport() ? REPORT_PAGES : RUN_PAGES;
+  const pages = currentReport() ? REPORT_PAGES : OFFERED_PAGES;
   if (!run.value) {
     if (currentReport()) return null;
     return (
@@ -200,14 +195,22 @@ function back(): void {
   if (run.value && route.value.page !== "run") go(runAddress(run.value));
 }
 
-function goKeys() {
+function frameKeys(show: (what: "help" | "palette") => void): KeyBinding[] {
+  return [
+    { key: "?", does: "show the keys", run: () => show("help") },
+    { key: "Ctrl-K", does: "find a page, a slice or an action", run: () => show("palette") },
+    { key: "Escape", does: "back to the run", run: back },
+    ...goKeys(),
+  ];
+}
+
+function goKeys(): KeyBinding[] {
   const name = run.value;
   const runs = [{ key: "g r", does: "go to the runs", run: () => go("/runs") }];
   if (!name) return runs;
   const pages: Array<[string, RunPage | undefined, string]> = [
     ["g o", undefined, "overview"],
     ["g t", "timeline", "timeline"],
-    ["g g", "graph", "graph"],
     ["g c", "cost", "cost"],
     ["g p", "pools", "pools"],
     ["g e", "events", "events"],
