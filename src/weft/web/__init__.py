@@ -1,1 +1,1 @@
-"""`weft ui`: runs in the browser, and the reports that are made of the same page."""
+"""`weft ui` and HTML reports: the JSON API over the read model, and the page that uses it."""

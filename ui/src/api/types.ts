@@ -365,7 +365,8 @@ export interface Forecast {
   replications: number;
   /** P10, P50 and P90. */
   seconds: [number, number, number];
-  cost: [number, number, number];
+  /** P50 and P90. */
+  cost: [number, number];
   /** What is left of the ceiling. */
   ceiling: number | null;
   /** The share of runs that the ceiling stops. */
@@ -805,6 +806,7 @@ export interface MergeRequest {
 export interface ControlBody {
   /** The subplans; empty for the whole run. */
   names?: ReadonlyArray<string>;
+  /** Of `…/stop`: without grace. Of `…/pause`: halts running processes. */
   now?: boolean;
   /** Of `…/resume`: ends the usage limits of agents instead. */
   limits?: boolean;

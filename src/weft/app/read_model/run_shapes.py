@@ -184,7 +184,8 @@ class Forecast(Struct, frozen=True, kw_only=True):
     replications: int
     seconds: tuple[float, float, float]
     """P10, P50 and P90."""
-    cost: tuple[int, int, int]
+    cost: tuple[int, int]
+    """P50 and P90."""
     ceiling: int | None
     """What is left of the ceiling."""
     ceiling_share: float

@@ -13,7 +13,7 @@ from weft.app.views.run_view import RunView
 from weft.app.views.signals import FailedVerify
 from weft.app.views.wording.words import count, first_line, some, span, step_name, why_held, why_not
 from weft.plan.order.outline import ROOT
-from weft.terms import FINISHED, NEEDS_COORDINATOR, UNFINISHED
+from weft.terms import FINISHED, NEEDS_COORDINATOR, UNFINISHED, RunState
 
 _LINES = 12
 """How many lines of output a need shows."""
@@ -220,7 +220,7 @@ class _Needs:
 
     def _retries(self, names: Sequence[str], *, fresh_budget: bool = False) -> list[Action]:
         """Returns the retry of failed subplans; none while the run is active, because it would be refused."""
-        if self._is_active or self._state in {"abandoned", "completed"}:
+        if self._is_active or self._state in FINISHED - {RunState.FAILED}:
             return []
         options = ["--fresh-budget"] if fresh_budget else []
         return [

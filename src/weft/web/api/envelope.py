@@ -55,6 +55,7 @@ class ControlBody(Struct, frozen=True, kw_only=True):
     names: tuple[str, ...] = ()
     """The subplans; empty for the whole run."""
     now: bool = False
+    """Of `…/stop`: without grace. Of `…/pause`: halts running processes."""
     limits: bool = False
     """Of `…/resume`: ends the usage limits of agents instead."""
 
@@ -89,3 +90,12 @@ class ServerInfo(Struct, frozen=True, kw_only=True):
     project: str
     read_only: bool
     last_run: str | None
+
+
+class RefusedError(Exception):
+    """A request is refused."""
+
+    def __init__(self, status: int, message: str, *, hint: str = "", nearest: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.status = status
+        self.problem = Problem(message=message, hint=hint, nearest=tuple(nearest))

@@ -1,0 +1,1 @@
+"""HTTP: who may ask, what is asked for, and how answers are sent."""
