@@ -10,7 +10,7 @@ import pytest
 
 from app.forecast.projects import PlayedProject, lasting, played_project
 from web.servers import Server, running_ui
-from weft.engine.messages.events import StepFinishedEvent
+from weft.engine.messages.events import StepEnd, StepFinishedEvent
 from weft.interpreter import isolated_python
 
 RUN = "20260101-000000-aaaa"
@@ -239,7 +239,7 @@ def test_an_event_of_the_journal_reaches_the_stream(tmp_path: Path) -> None:
                 attempt=1,
                 firing=6,
                 execution=1,
-                outcome="failed",
+                outcome=StepEnd.FAILED,
                 message=HOSTILE,
                 cost=5,
             )

@@ -97,7 +97,7 @@ def main(arguments: list[str]) -> None:
     with without_gc():
         answer: object
         if kind == "outlook":
-            answer = (_outlook(Path(directory), run[0]),)
+            answer = {"outlook": _outlook(Path(directory), run[0])}
         else:
             answer = _forecast(Path(directory), run[0] if run else None)
     sys.stdout.buffer.write(msgspec.json.encode(answer))

@@ -94,8 +94,8 @@ def pool_tables(live: LiveRun) -> Pools:
     records = [*live.history.executions.values()]
     for agent in plan.agents.values():
         if agent.pool is not None:
-            uses = [(record, ("",)) for record in records if record.agent == agent.name]
-            tables.append(_table(live, f"agents.{agent.name}", agent.pool, uses))
+            calls: Uses = [(record, ("",)) for record in records if record.agent == agent.name]
+            tables.append(_table(live, f"agents.{agent.name}", agent.pool, calls))
     for pool in plan.pools.values():
         uses = [(record, record.pools[pool.name]) for record in records if pool.name in record.pools]
         tables.append(_table(live, f"pools.{pool.name}", pool.size, uses))

@@ -8,6 +8,7 @@ import asyncio
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import assert_never
 
 import msgspec
 
@@ -44,6 +45,7 @@ def words_of(verb: str, body: Body, *, run: str, is_last: bool) -> list[str]:
     if not is_last and verb not in _OF_ANY_RUN:
         raise RefusedError(409, f"run {run} is not the last one, and `weft {verb}` is about the last one")
     options = [] if is_last else ["--run", run]
+    names: Sequence[str]
     match body:
         case AnswerRequest(name=name, reply=reply, text=text):
             names = [name, reply]
@@ -55,6 +57,8 @@ def words_of(verb: str, body: Body, *, run: str, is_last: bool) -> list[str]:
         case RetryRequest(names=names, text=text, fresh_budget=fresh_budget):
             options += [f"--text={text}"] if text else []
             options += ["--fresh-budget"] if fresh_budget else []
+        case _:
+            assert_never(body)
     # A name that begins with a dash is no option.
     separator = ["--"] if any(name.startswith("-") for name in names) else []
     return [verb, *options, *separator, *names]

@@ -24,7 +24,12 @@ _KEPT = 60.0
 """Seconds for which the answer to a question about a forecast stays valid."""
 _NICE = 10
 Shape = TypeVar("Shape")
-_Outlook = tuple[FinishForecast | None]
+
+
+class _Outlook(msgspec.Struct):
+    """What the process prints about a run."""
+
+    outlook: FinishForecast | None
 
 
 class Forecasts:
@@ -50,8 +55,8 @@ class Forecasts:
         with suppress(RefusedError):
             found, state = await self._runs.ask(run, lambda live: (live.id, live.state))
             if state == "running":
-                (outlook,) = await self._forecast(_Outlook, "outlook", str(self._directory), found)
-                await self._runs.ask(found, lambda live: _set_forecast(live, outlook))
+                made = await self._forecast(_Outlook, "outlook", str(self._directory), found)
+                await self._runs.ask(found, lambda live: _set_forecast(live, made.outlook))
 
     async def of_run(self, run: str) -> Forecast:
         """Returns a forecast of the rest of a run."""
