@@ -19,6 +19,7 @@ _THOROUGH = {
     "e2e", "sim", "benchmarks", "plan/compile/test_soundness.py", "plan/compile/test_equal_plans.py",
     "workspaces/test_worktrees_crashes.py", "workspaces/test_worktrees_machine.py", "hosts/test_faults.py",
     "runtime/test_recovery.py", "net/test_soundness.py", "subplans/test_simulate.py",
+    "test_architecture.py",
 }  # fmt: skip
 _WITH_PROCESSES = {
     "agents", "hosts", "testing", "app/run/test_background.py", "cli/commands/test_init_command.py",

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -33,10 +34,13 @@ def tracked_files() -> list[Path]:
     return [ROOT / name for name in listed.stdout.decode().split("\0") if name]
 
 
-def syntax_trees() -> Iterator[tuple[Path, ast.Module]]:
+@cache
+def syntax_trees() -> list[tuple[Path, ast.Module]]:
     """Each module of the package, by its path in it, as a syntax tree."""
-    for source in SOURCES:
-        yield source.relative_to(ROOT / "src" / "weft"), ast.parse(source.read_text(encoding="utf-8"))
+    return [
+        (source.relative_to(ROOT / "src" / "weft"), ast.parse(source.read_text(encoding="utf-8")))
+        for source in SOURCES
+    ]
 
 
 def test_a_module_is_small_enough_to_be_one_idea() -> None:
