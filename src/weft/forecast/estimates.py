@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.orders import Land, Launch, LaunchKind, Merge, Ordered, Prepare
 from weft.forecast.history import NO_HISTORY, History, LimitSample, WorkSample
-from weft.forecast.spread import Noise, Spread, between
+from weft.forecast.spread import P90, Noise, Spread, between
 from weft.forecast.streams import key_of
 from weft.plan.loader.slices_check import agent_of
 from weft.plan.model import AgentWork, Estimate, Nested, Plan, RunCommand, Step, Verify
@@ -74,6 +74,14 @@ class StepEstimate(Struct, frozen=True, kw_only=True):
     """Its address."""
     agent: str | None
     estimate: WorkEstimate
+    timeout: float
+    """Seconds after which the step is ended."""
+
+    @property
+    def may_time_out(self) -> bool:
+        """Whether its P90 exceeds its timeout. A default is no reason to expect that."""
+        is_known = self.estimate.basis in {Basis.PLAN, Basis.HISTORY}
+        return is_known and self.estimate.seconds.at(P90) > self.timeout
 
 
 class Estimates:
@@ -127,6 +135,7 @@ class Estimates:
                         step=address,
                         agent=self._agent(row, step),
                         estimate=self.of_step(row, address),
+                        timeout=plan.scopes[row].settings.timeout if step.timeout is None else step.timeout,
                     )
 
     def _agent_parts(self, row: int) -> Iterator[tuple[str, Step, int]]:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from inline_snapshot import snapshot
+from msgspec.structs import replace
 
 from weft.app.forecast.backtest import Backtest, RunBacktest
 from weft.app.forecast.outlook import Outlook
@@ -21,6 +22,7 @@ RUN = RunBacktest(
     cost_p90=3_500_000.0,
     cost=2_250_000,
     level=0.7,
+    is_stored=True,
 )
 
 
@@ -28,12 +30,22 @@ def test_each_run_is_a_row() -> None:
     lines = [str(line) for line in backtest_lines(Backtest(runs=[RUN], left_out=2))]
     assert lines == snapshot(
         [
-            "run                   plan   P50  P90         actual     cost P50  P90    actual",
-            "20261118-223000-1a2b  store  1 h  1 h 30 min  1 h 6 min  $2.00     $3.50  $2.25",
+            "run                   plan   P50  P90         actual     cost P50  P90    actual  forecast",
+            "20261118-223000-1a2b  store  1 h  1 h 30 min  1 h 6 min  $2.00     $3.50  $2.25   stored",
             "of 1 run: 0 % below P50, 100 % below P90",
             "left out: 2 runs that were interrupted or whose plan cannot be read",
         ]
     )
+
+
+def test_a_forecast_that_was_not_stored_is_marked_and_explained() -> None:
+    computed = replace(RUN, is_stored=False)
+    _, row, *rest = (str(line) for line in backtest_lines(Backtest(runs=[computed], left_out=0, older=3)))
+    assert row.endswith("  computed now")
+    assert rest[1:] == [
+        "computed now: as the forecast would have been, with the history of that time",
+        "not compared: 3 older runs without a stored forecast",
+    ]
 
 
 def test_without_runs_there_is_a_sentence() -> None:
@@ -52,11 +64,13 @@ def test_the_data_have_forecast_and_actual() -> None:
                     "makespan_s": {"p10": 3000.0, "p50": 3600.0, "p90": 5400.0, "actual": 4000.0},
                     "cost_usd": {"p50": 2.0, "p90": 3.5, "actual": 2.25},
                     "level": 0.7,
+                    "stored": True,
                 }
             ],
             "below_p50": 0.0,
             "below_p90": 1.0,
             "left_out": 0,
+            "older": 0,
         }
     )
 

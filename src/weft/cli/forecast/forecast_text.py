@@ -12,6 +12,7 @@ from weft.cli.text.sections import count, few
 from weft.forecast.advice import Saving, WidthReport
 from weft.forecast.estimates import AGENT_MINUTES, COMMAND_SECONDS, StepEstimate
 from weft.forecast.quantiles import Interval
+from weft.forecast.spread import P90
 from weft.forecast.summary import PoolReport
 from weft.plan.prices import dollars
 
@@ -78,6 +79,18 @@ def _finish(forecast: PlanForecast, now: datetime) -> Iterator[str]:
         yield f"{count(forecast.done, 'slice')} done by earlier runs, {count(forecast.slices, 'slice')} left"
     if summary.fails.value:
         yield f"{_share(summary.fails.value)} of runs do not complete everything"
+    yield from _timeouts([step for step in summary.steps if step.may_time_out])
+
+
+def _timeouts(steps: Sequence[StepEstimate]) -> Iterator[str]:
+    if steps:
+        step = steps[0]
+        late, timeout = span(step.estimate.seconds.at(P90)), span(step.timeout)
+        others = f", and {count(len(steps) - 1, 'more step')} like it" if len(steps) > 1 else ""
+        yield (
+            f"warning: {step.path}:{step.step} may take {late} (P90), and its timeout of {timeout} ends it"
+            f"{others}; a longer timeout avoids that"
+        )
 
 
 def _doubt(quantile: Interval, write: Callable[[float], str]) -> str:
@@ -250,6 +263,7 @@ def forecast_json(forecast: PlanForecast) -> dict[str, object]:
         ],
         "paths": [{"share": path.share, "subplans": list(path.subplans)} for path in summary.paths],
         "influences": [{"subplan": each.path, "share": each.share} for each in summary.influences],
+        "timeouts": [f"{step.path}:{step.step}" for step in summary.steps if step.may_time_out],
         "defaults": [f"{step.path}:{step.step}" for step in summary.defaults],
         "history": {"steps": forecast.history.executions, "runs": forecast.history.runs},
         "slices": {"left": forecast.slices, "done": forecast.done},
