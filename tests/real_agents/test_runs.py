@@ -5,13 +5,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from e2e.projects import Outcome
 from e2e.repositories import Repository
 from real_agents.benches import HELLO, environ_of
 from real_agents.programs import COSTS, NO_SESSIONS, TOKENS, plan_of, ten_at_once, writes
+from weft.cli.main import cli
 from weft.testing.models.server import ModelServer
 
+COMMANDS = frozenset({"claude", "codex", "gemini", "goose", "opencode", "pi", "aider"})
+"""Agents that report what they change."""
 TEN = [f"s{number}" for number in range(10)]
 
 
@@ -76,3 +80,16 @@ def test_ten_at_once_do_not_disturb_each_other(repository: Real, agent: str) -> 
     assert last == dict.fromkeys(TEN, "done")
     assert written(agent) <= repository.files().items()
     assert repository.is_whole()
+
+
+def test_what_an_agent_does_is_shown_in_lines_that_people_can_read(
+    repository: Real, agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repository.root)
+    with ModelServer(writes(agent)) as server:
+        repository.work(server, "[{id: a, prompt: Add a line to hello.txt}]")
+    shown = CliRunner().invoke(cli, ["logs", "a:work"], env=repository.environ).output.splitlines()
+    print(*shown, sep="\n")  # noqa: T201 - for people who look at what agents show
+    assert not any(line.startswith("{") for line in shown)
+    if agent in COMMANDS:
+        assert any(line.startswith(("runs ", "edits ", "writes ")) and "hello.txt" in line for line in shown)
