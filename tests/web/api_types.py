@@ -10,7 +10,7 @@ import msgspec.inspect as kinds
 from msgspec import Struct
 
 from weft.app.read_model import chart_shapes, report_shapes, run_shapes, subplan_shapes
-from weft.app.views import needs_model, snapshot_model
+from weft.app.views import finish_forecast, needs_model, snapshot_model
 from weft.app.views.wording import signs
 from weft.web.api import envelope
 
@@ -18,6 +18,7 @@ TYPES = Path(__file__).parents[2] / "ui" / "src" / "api" / "types.ts"
 MODULES = (
     signs,
     needs_model,
+    finish_forecast,
     snapshot_model,
     run_shapes,
     subplan_shapes,

@@ -55,6 +55,15 @@ export interface Need {
   actions: ReadonlyArray<Action>;
 }
 
+/** When a run will be over and what it will have cost, as P50 and P90. */
+export interface FinishForecast {
+  /** When it was computed. */
+  at: number;
+  finish: [number, number];
+  /** The spending of the whole run by then; zeros if nothing costs anything, or its price is unknown. */
+  cost: [number, number];
+}
+
 /** The money and tokens of a run. An amount in dollars is in millionths. */
 export interface RunCosts {
   /** What counts against the ceiling: the spending of this run, and of earlier runs since the last reset. */
@@ -69,15 +78,6 @@ export interface RunCosts {
   tokens: number;
   reserved_tokens: number;
   token_ceiling: number | null;
-}
-
-/** When a run will be over and what it will have cost, as P50 and P90. */
-export interface FinishForecast {
-  /** When it was computed. */
-  at: number;
-  finish: [number, number];
-  /** The spending of the whole run by then; zeros if nothing costs anything, or its price is unknown. */
-  cost: [number, number];
 }
 
 /** The line above everything. */

@@ -16,7 +16,7 @@ from weft.app.forecast.outlook import outlook_of
 from weft.app.project.plans import find_plan
 from weft.app.read_model.run_shapes import Forecast, PoolAnswer, WidthAnswer
 from weft.app.record.journal import open_book
-from weft.app.views.snapshot_model import FinishForecast
+from weft.app.views.finish_forecast import FinishForecast
 from weft.garbage import without_gc
 
 NICE = 10

@@ -13,13 +13,14 @@ from weft.app.project.hosts import records_of
 from weft.app.read_model.history import RunHistory
 from weft.app.record.journal import RecordedRun, open_book
 from weft.app.record.run_plan import plan_of
+from weft.app.views.finish_forecast import FinishForecast
 from weft.app.views.needs import needs_of
 from weft.app.views.needs_model import Need
 from weft.app.views.rows import RunningStep
 from weft.app.views.run_view import RunView
 from weft.app.views.running_activities import RunningActivities
 from weft.app.views.snapshot import RunContext, changed_rows, changes_of, strip_of, take_snapshot
-from weft.app.views.snapshot_model import Activity, FinishForecast, Increment, Snapshot
+from weft.app.views.snapshot_model import Activity, Increment, Snapshot
 from weft.engine.messages.step_refs import ExecutionKey, StepRef
 from weft.garbage import without_gc
 from weft.ports.host import JobRecords, OutputPart

@@ -83,7 +83,7 @@ def _cone(live: LiveRun) -> Iterator[tuple[float, int, int]]:
     if forecast is not None and any(forecast.cost):
         spent = run_costs(live.view).spent
         yield forecast.at, spent, spent
-        yield forecast.finish[0], spent + forecast.cost[0], spent + forecast.cost[1]
+        yield forecast.finish[0], *forecast.cost
 
 
 def pool_tables(live: LiveRun) -> Pools:

@@ -12,7 +12,7 @@ import msgspec
 from weft.app.read_model.chart_shapes import CheckSection, PlanAnswer
 from weft.app.read_model.live_run import LiveRun
 from weft.app.read_model.run_shapes import Forecast
-from weft.app.views.snapshot_model import FinishForecast
+from weft.app.views.finish_forecast import FinishForecast
 from weft.interpreter import isolated_python
 from weft.web.api.envelope import RefusedError
 from weft.web.server.live_runs import LiveRuns
@@ -123,6 +123,11 @@ class Forecasts:
 
 
 def _set_forecast(live: LiveRun, outlook: FinishForecast | None) -> None:
+    """Notes a forecast of the rest of a run as one of the whole run."""
+    spent = live.view.cost
+    if outlook is not None and any(outlook.cost):
+        cost = (spent + outlook.cost[0], spent + outlook.cost[1])
+        outlook = msgspec.structs.replace(outlook, cost=cost)
     live.forecast = outlook
 
 
