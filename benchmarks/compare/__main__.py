@@ -55,6 +55,7 @@ COMPARISONS: Mapping[str, Comparison] = {
     "agents": slices.agents,
     "worktrees": worktrees.ready,
     "worktrees-at-once": worktrees.at_once,
+    "many-worktrees": worktrees.many_at_once,
     "worktree-disk": worktrees.disk,
     "clones": clones.beside_worktrees,
     "landing": landing.landing,

@@ -5,7 +5,7 @@ so long, and varies so much, that little else could be told. TMPDIR names anothe
 """
 
 import gc
-import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -118,8 +118,9 @@ class Making:
         self._project.plain_git("worktree", "add", "-b", place.name, str(place), "main")
 
     def _remove(self, *places: Path) -> None:
-        for place in places:
-            shutil.rmtree(place)
+        # A program, and all at once: with hundreds of thousands of files, `shutil.rmtree` takes longer than what
+        # is measured.
+        subprocess.run(("rm", "-rf", "--", *map(str, places)), check=True)
         self._project.plain_git("worktree", "prune")
 
 
@@ -144,23 +145,33 @@ def ready(sizes: Sizes) -> list[Row]:
 
 def at_once(sizes: Sizes) -> list[Row]:
     count = sizes(15, 2)
-    most = sizes(32, 3)
     with project(files_of(sizes)) as one:
         made = Making(one)
         row, together = median_costs(
-            sizes(3, 1),
+            sizes(2, 1),
             lambda: made.several(count, at_once=False),
             lambda: made.several(count, at_once=True),
         )
-        many, plain = median_costs(
-            sizes(3, 1), lambda: made.several(most, at_once=True), lambda: made.several_plain(most)
-        )
     return [
-        Row(name=f"{most} worktrees of {len(one.paths):,} files beside `git worktree add` under a lock: wall",
-            figure=many.wall / plain.wall, bar=at_most(1.1),
-            ours=f"{many.wall:.2f} s", beside=f"{plain.wall:.2f} s"),
         Row(name=f"{count} worktrees of {len(one.paths):,} files at once beside one by one: wall", bar=None,
             figure=together.wall / row.wall, ours=f"{together.wall:.2f} s", beside=f"{row.wall:.2f} s"),
+    ]  # fmt: skip
+
+
+def many_at_once(sizes: Sizes) -> list[Row]:
+    """Beside git alone under one lock, in a repository of 5,000 files: each round makes 64 worktrees."""
+    count = sizes(32, 3)
+    with project(sizes(5_000, 40)) as one:
+        made = Making(one)
+        mine, plain = median_costs(
+            sizes(3, 1), lambda: made.several(count, at_once=True), lambda: made.several_plain(count)
+        )
+    return [
+        Row(name=f"{count} worktrees of {len(one.paths):,} files beside `git worktree add` under a lock: wall",
+            figure=mine.wall / plain.wall, bar=at_most(1.1),
+            ours=f"{mine.wall:.2f} s", beside=f"{plain.wall:.2f} s"),
+        Row(name="the same: CPU", figure=mine.cpu / plain.cpu, bar=None,
+            ours=f"{mine.cpu:.2f} s", beside=f"{plain.cpu:.2f} s"),
     ]  # fmt: skip
 
 

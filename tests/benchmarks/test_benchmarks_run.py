@@ -241,14 +241,15 @@ def test_runs_are_compared_with_what_is_installed(monkeypatch: pytest.MonkeyPatc
     ("comparison", "bars"),
     [
         (worktrees.ready, [at_most(1.2), None, at_most(1)]),
-        (worktrees.at_once, [at_most(1.1), None]),
+        (worktrees.at_once, [None]),
+        (worktrees.many_at_once, [at_most(1.1), None]),
         (worktrees.disk, [None, None]),
         (landing.landing, [at_most(0.1), None, at_most(0.2), None, None, None]),
         (landing.foresight, [at_most(1, "s"), None]),
         (slices.many, [at_most(1.3), at_most(16, "worktrees"), at_most(2)]),
         (slices.agents, [at_most(1.12)]),
     ],
-    ids=["ready", "at-once", "disk", "landing", "foresight", "slices", "agents"],
+    ids=["ready", "at-once", "many", "disk", "landing", "foresight", "slices", "agents"],
 )
 def test_worktrees_and_branches_are_compared_with_what_git_does(comparison, bars) -> None:
     assert [r.bar for r in comparison(Sizes(quick=True))] == bars

@@ -1,5 +1,7 @@
 """The target branch: chains of results built on it, and how it moves to their end."""
 
+import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -384,3 +386,35 @@ def _at_minute(world: World, number: int) -> World:
     """The same repository. All that is done in it by this has the same time."""
     date = f"@{10**9 + 60 * number} +0000"
     return World(world.top, environ={"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date})
+
+
+# Cost
+
+
+def counted_git(folder: Path) -> tuple[dict[str, str], Path]:
+    """An environment whose git adds a line to a file, and the file."""
+    folder.mkdir()
+    calls, program = folder / "calls", shutil.which("git")
+    calls.touch()
+    wrapper = folder / "git"
+    wrapper.write_text(f'#!/bin/sh\necho "$*" >> {calls}\nexec {program} "$@"\n')
+    wrapper.chmod(0o755)
+    return {"PATH": f"{folder}:{os.environ['PATH']}"}, calls
+
+
+@pytest.mark.parametrize("entries", [1, 8])
+def test_an_entry_takes_at_most_four_git_processes_to_land_on_a_branch_that_is_not_checked_out(
+    tmp_path: Path, entries: int
+) -> None:
+    repository_in(tmp_path / "repository", {"README": "hello\n"}).do("switch", "--quiet", "--create", "other")
+    environ, calls = counted_git(tmp_path / "programs")
+    world = World(tmp_path / "repository", environ=environ)
+    paths = [f"s{number}" for number in range(entries)]
+    for path in paths:
+        world.do(path, {path: path})
+    before = len(calls.read_text().splitlines())
+    chain = world.build(*paths)
+    assert world.workspaces.target.advance(chain)
+    processes = len(calls.read_text().splitlines()) - before
+    assert len(chain.links) == entries
+    assert 0 < processes <= 4 * entries, calls.read_text()
