@@ -199,8 +199,8 @@ def test_status_tells_what_is_under_way(project: Project) -> None:
     lines = project.told(weft(project, "status"))
     assert lines[0] == f"tried  running  run RUN  (process {now['coordinator']['pid']})"
     assert [line.split()[:4] for line in lines[3:5]] == [
-        ["*", "a", "running", "x"],
-        ["*", "g/b", "running", "x"],
+        ["▶", "a", "running", "x"],
+        ["▶", "g/b", "running", "x"],
     ]
 
 
