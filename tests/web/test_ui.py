@@ -249,3 +249,41 @@ def test_an_event_of_the_journal_reaches_the_stream(tmp_path: Path) -> None:
             connection.close()
             detail = server.get("runs/last/subplan?path=a").data
             assert detail["title"] == "<script>alert(1)</script>"
+
+
+# Logs
+
+
+@pytest.fixture(scope="module")
+def part(server: Server, project: PlayedProject) -> str:
+    """An output of 3,000 lines, the last of which is hostile."""
+    detail = server.get("runs/last/subplan?path=a").data
+    attempt = next(attempt for attempt in detail["attempts"] if attempt["step"] == "work")
+    name = f"{attempt['firing']}-{attempt['execution']}"
+    output = project.root / ".weft" / "runs" / RUN / "logs" / "a" / f"work.1.{name}.out"
+    output.parent.mkdir(parents=True)
+    output.write_text("".join(f"line {number}\n" for number in range(2_999)) + f"{HOSTILE}\n", "utf-8")
+    return name
+
+
+def test_the_end_of_a_log_is_as_it_was_written(server: Server, part: str) -> None:
+    page = server.get("runs/last/log?path=a&tail=2").data
+    assert [line["text"] for line in page["lines"]] == ["line 2998", HOSTILE]
+    assert (page["part"], page["end"]) == (part, page["size"])
+
+
+def test_a_log_is_read_forwards_and_backwards_without_gap_or_overlap(server: Server, part: str) -> None:
+    first = server.get("runs/last/log?path=a&from=0&tail=1000").data
+    second = server.get(f"runs/last/log?path=a&from={first['end']}&tail=1000").data
+    assert (first["lines"][0]["text"], second["lines"][0]["text"]) == ("line 0", "line 1000")
+    back = server.get(f"runs/last/log?path=a&before={second['start']}&tail=1000").data
+    assert back["lines"] == first["lines"]
+
+
+def test_a_search_counts_all_lines_and_finds_them_in_any_case(server: Server, part: str) -> None:
+    matches = server.get("runs/last/log/search?path=a&text=LINE").data
+    assert (matches["total"], len(matches["lines"]), matches["is_whole"]) == (2_999, 500, True)
+
+
+def test_an_output_that_is_not_there_is_refused(server: Server) -> None:
+    assert server.get("runs/last/log?path=a&part=99-1").status == 400

@@ -14,6 +14,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from weft import __version__
+from weft.app.project.places import absolute
 from weft.app.read_model.run_list import RunLister
 from weft.errors import InputError, WeftError
 from weft.threads import run_sync
@@ -37,7 +38,7 @@ class Site:
     """The state behind the routes of one server."""
 
     def __init__(self, directory: Path, *, read_only: bool = False) -> None:
-        self.directory = directory
+        self.directory = directory = absolute(directory)
         self.read_only = read_only
         self.runs = LiveRuns(directory)
         self.feeds = Feeds(self.runs)
