@@ -88,8 +88,8 @@ def _timeouts(steps: Sequence[StepEstimate]) -> Iterator[str]:
         late, timeout = span(step.estimate.seconds.at(P90)), span(step.timeout)
         others = f", and {count(len(steps) - 1, 'more step')} like it" if len(steps) > 1 else ""
         yield (
-            f"warning: {step.path}:{step.step} may take {late} (P90), and its timeout of {timeout} ends it"
-            f"{others}; a longer timeout avoids that"
+            f"warning: {step.path}:{step.step} takes {late} or more in one of ten runs, and its timeout of"
+            f" {timeout} ends it{others}"
         )
 
 
