@@ -42,7 +42,7 @@ def test_the_live_view_says_why_a_step_is_done_again() -> None:
     story.step("a", "check")
     story.end("a", "check", "rejected", message=RULE)
     story.step("a", "code", attempt=2)
-    picture = "\n".join(screen(story.view, story.at, 120, 20, Style(colours=False)))
+    picture = "\n".join(screen(story.view, story.at, (120, 20), Style(colours=False)))
     assert f"again, because check was rejected: {RULE}" in picture
 
 
@@ -51,7 +51,7 @@ def test_the_live_view_says_why_a_join_sends_the_work_back() -> None:
     story.begin("a")
     story.tell("step_finished", "a", "all", outcome="rejected", attempt=1, message=RULE)
     story.step("a", "code", attempt=2)
-    picture = "\n".join(screen(story.view, story.at, 120, 20, Style(colours=False)))
+    picture = "\n".join(screen(story.view, story.at, (120, 20), Style(colours=False)))
     assert f"again, because all was rejected: {RULE}" in picture
 
 
@@ -60,7 +60,7 @@ def test_the_live_view_and_the_summary_show_the_question_before_the_result() -> 
     story.start()
     story.begin("a")
     story.tell("ask", "a", "look", question="Good?\n(look: on_result: always)\nIts result:\n7", firing=9)
-    assert "Good?" in "\n".join(screen(story.view, story.at, 120, 20, Style(colours=False)))
+    assert "Good?" in "\n".join(screen(story.view, story.at, (120, 20), Style(colours=False)))
     lines = [line.strip() for line in summary_lines(story.view, story.at)]
     assert lines[2:6] == [
         "Question   a: Good?",

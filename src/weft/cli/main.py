@@ -34,9 +34,9 @@ EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141
 
 COMMANDS = (
-    "agents", "answer", "check", "clean", "config", "convert", "coordinate", "decompose", "diff", "doctor",
-    "events", "graph", "help", "init", "logs", "merge", "net", "open", "pause", "replay", "resume", "retry", "run",
-    "schema", "show", "simulate", "start", "status", "stop", "ui",
+    "agents", "answer", "attach", "check", "clean", "config", "convert", "coordinate", "decompose", "diff",
+    "doctor", "events", "graph", "help", "init", "logs", "merge", "net", "open", "pause", "replay", "resume",
+    "retry", "run", "schema", "show", "simulate", "start", "status", "stop", "top", "ui",
 )  # fmt: skip
 """Each command is in the module of its name. Only the module of the command that runs is imported."""
 

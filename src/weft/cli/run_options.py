@@ -29,6 +29,7 @@ run_option = click.option(
     "--run", "run_id", metavar="RUN", shell_complete=_complete_run,
     help="The run; default: the last one.",
 )  # fmt: skip
+run_argument = click.argument("run_id", metavar="[RUN]", required=False, shell_complete=_complete_run)
 follow_option = click.option(
     "-f", "--follow", is_flag=True, help="Continue with new output until the run is over."
 )

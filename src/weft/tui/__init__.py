@@ -1,1 +1,1 @@
-"""`weft top`: a run in the terminal, to look at and to steer."""
+"""`weft top`: a run on the whole terminal, on Textual. Only that command imports this room."""

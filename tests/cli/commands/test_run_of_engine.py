@@ -64,7 +64,7 @@ def test_the_view_agrees_with_the_engine_and_can_be_shown_at_any_time(mode, seed
     for at, event in run.events:
         view.apply(event, at)
         assert sum(view.counts.values()) == 9
-        assert len(screen(view, at, 79, 12, Style())) <= 12
+        assert len(screen(view, at, (79, 12), Style())) <= 12
         assert len(lines_of(event, at, view)) <= 1
     paths = view.outline.paths[1:]
     assert [view.row(path).state for path in paths] == [run.engine.tracker.state(path) for path in paths]

@@ -39,12 +39,12 @@ def many(groups: int, each: int, **plan) -> Story:
 
 
 def picture(story: Story, width: int = 79, height: int = 23, style: Style = NO_COLOURS) -> str:
-    return "\n".join(screen(story.view, story.at, width, height, style))
+    return "\n".join(screen(story.view, story.at, (width, height), style))
 
 
 def rows_of(story: Story, width: int = 79, height: int = 23) -> list[str]:
     """The table only."""
-    lines = screen(story.view, story.at, width, height, NO_COLOURS)
+    lines = screen(story.view, story.at, (width, height), NO_COLOURS)
     return lines[: lines.index("")] if "" in lines else lines[:-2]
 
 
@@ -516,7 +516,7 @@ def test_what_has_just_ended_is_shown_before_what_waits() -> None:
 def test_however_low_the_terminal_how_far_the_run_is_can_be_seen(height) -> None:
     story = many(2, 5)
     story.begin("g0", "g0/s0")
-    lines = screen(story.view, story.at, 60, height, NO_COLOURS)
+    lines = screen(story.view, story.at, (60, height), NO_COLOURS)
     assert len(lines) <= height
     assert "0/10 done" in "".join(lines)
 
@@ -573,7 +573,7 @@ def test_colours_tell_states_apart() -> None:
     story.complete("a")
     story.fail("b", message="no")
     story.tell("ask", "c", "gate", question="Go on?", firing=1)
-    lines = screen(story.view, story.at, 79, 23, Style())
+    lines = screen(story.view, story.at, (79, 23), Style())
     assert [line.partition(" ")[0] for line in lines[:4]] == snapshot(
         ["\x1b[32m✓\x1b[0m", "\x1b[31m✗\x1b[0m", "\x1b[33m?\x1b[0m", "\x1b[2m·\x1b[0m"]
     )
@@ -606,7 +606,7 @@ def test_a_picture_is_never_larger_than_the_terminal(happenings, width, height, 
                 story.step(path, "code")
             case _:
                 story.view.note_output(path, "code", text)
-    lines = screen(story.view, story.at, width, height, Style(unicode=unicode))
+    lines = screen(story.view, story.at, (width, height), Style(unicode=unicode))
     assert len(lines) <= height
     assert max(cells(strip_escapes(line)) for line in lines) <= width
     assert all(strip_escapes(line).isprintable() for line in lines)

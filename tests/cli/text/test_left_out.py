@@ -95,7 +95,7 @@ def test_where_no_terminal_is_a_line_tells_of_each_also_to_quiet_readers() -> No
 def test_on_a_terminal_they_stay_in_sight_when_the_group_has_ended() -> None:
     story = notes()
     story.complete("store")
-    lines = screen(story.view, story.at, 79, 23, Style(colours=False))
+    lines = screen(story.view, story.at, (79, 23), Style(colours=False))
     assert "\n".join(lines[: lines.index("")]) == snapshot("""\
 ✓ store    5/5  0:00  $?
 !   model       0:00  $?  left out: with it, `verify` of store fails

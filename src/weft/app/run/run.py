@@ -7,7 +7,7 @@ as completed.
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import anyio
 
@@ -27,8 +27,17 @@ from weft.plan.model import Plan
 from weft.store.sqlite import SqliteJournal, open_journal
 
 
-def run_plan(request: RunRequest, observer: RunObserver, *, environ: Mapping[str, str] = os.environ) -> str:
-    """Runs a plan; returns its final state: completed, failed, stopped, waiting, or left if the user detached."""
+def run_plan(
+    request: RunRequest,
+    observer: RunObserver,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    leaves: Callable[[], bool] = lambda: False,
+) -> str:
+    """Runs a plan; returns its final state: completed, failed, stopped, waiting, or left if the user detached.
+
+    `leaves` returns whether the user wants to leave the run to another coordinator; it is called regularly.
+    """
     refuse_inside_step(plans.folder_of(request.source), "weft run", environ)
     with without_gc():
         whole = plans.load(request.source, flags=request.flags, environ=environ)
@@ -63,7 +72,7 @@ def run_plan(request: RunRequest, observer: RunObserver, *, environ: Mapping[str
         # Earlier runs have completed everything. The observer shows that; no session starts.
         if first is None:
             return "completed"
-        session = RunSession(setup, engine, journal, observer, environ)
+        session = RunSession(setup, engine, journal, observer, environ, leaves=leaves)
         return anyio.run(session.run, first, request.waits)
     except BaseExceptionGroup as group:
         # Task groups wrap even a single error. The commands know the plain error classes and map them to exit

@@ -125,7 +125,7 @@ def first_cause(error: BaseException) -> BaseException:
 class RunSession:
     """One coordinator's work on a run, from its first fact until the coordinator leaves."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a session
         self,
         setup: RunSetup,
         engine: Engine,
@@ -134,14 +134,19 @@ class RunSession:
         environ: Mapping[str, str],
         *,
         enough: Callable[[], bool] = lambda: False,
+        leaves: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`enough` returns whether the session may leave as soon as only steps or frozen work are in flight."""
+        """`enough` returns whether the session may leave as soon as only steps or frozen work are in flight.
+
+        `leaves` returns whether the user wants to leave the run to another coordinator.
+        """
         self._setup = setup
         self._engine = engine
         self._journal = journal
         self._observer = observer
         self._environ = environ
         self._enough = enough
+        self._leaves = leaves
         self._clock = SystemClock()
         self._left = False
         self._scope: anyio.CancelScope | None = None
@@ -241,6 +246,11 @@ class RunSession:
         while True:
             self._observer.refresh()
             self._mirror.refresh(self._clock.now())
+            if self._leaves():
+                # As if this process had been killed: steps continue under the supervisor, and the next coordinator
+                # repeats merges and landings that were in progress.
+                self._leave()
+                return
             await anyio.sleep(REFRESH_INTERVAL)
 
     async def _handle_signals(self, coordinator: Coordinator) -> None:

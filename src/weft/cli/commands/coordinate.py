@@ -17,27 +17,41 @@ EXIT_BUSY = 1
 @isolation_option
 @click.option("--fresh", is_flag=True)
 @click.option("--fresh-budget", is_flag=True)
+@click.option("--resume", "run", metavar="RUN")
 @click.option("--ready-to", "ready", type=int, required=True)
 def coordinate(
-    *, words: tuple[str, ...], fresh: bool, fresh_budget: bool, ready: int, **flags: str | None
+    *,
+    words: tuple[str, ...],
+    fresh: bool,
+    fresh_budget: bool,
+    run: str | None,
+    ready: int,
+    **flags: str | None,
 ) -> int:
-    """Run a plan in the background; `weft start` does this for you."""
+    """Run a plan in the background, or resume RUN with the plan that it has; `weft start` does this for you."""
     from weft.app.run.background import ReadyMessage
+    from weft.app.run.continuation import continue_run
     from weft.app.run.run import run_plan
     from weft.app.run.setup import RunRequest
     from weft.cli.live.background_observer import BackgroundObserver
     from weft.store.errors import BusyError
 
-    plan, ids = plan_and_ids(words, directory())
+    plan, ids = (None, ()) if run is not None else plan_and_ids(words, directory())
     # Otherwise steps would inherit the pipe, and `weft start` would wait for its end as long as they run.
     os.set_inheritable(ready, False)
     ready_message = ReadyMessage(ready)
     observer = BackgroundObserver(ready_message, plan=plan)
-    request = RunRequest(
-        source=plan_source(plan), flags=flags, fresh=fresh, fresh_budget=fresh_budget, ids=ids
-    )
+
+    def run_to_its_end() -> str:
+        if run is not None:
+            return continue_run(run, directory(), observer)
+        request = RunRequest(
+            source=plan_source(plan), flags=flags, fresh=fresh, fresh_budget=fresh_budget, ids=ids
+        )
+        return run_plan(request, observer)
+
     try:
-        state = run_plan(request, observer)
+        state = run_to_its_end()
     except BusyError as error:
         # Another command took the lock first; the `weft start` that started this process tries again.
         ready_message.send(busy=str(error))

@@ -1,4 +1,4 @@
-"""Observers of a run: the live view for a terminal, lines for people, and JSON for programs.
+"""Observers of a run: lines for people, and JSON for programs; `watcher` has the one for a terminal.
 
 When the reader goes away, for instance because a pipe or a terminal is closed, the observer stops writing. The run
 continues.
@@ -11,20 +11,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from math import inf
-from typing import TextIO
 
-from weft.app.forecast.forecast_files import read_outlook
 from weft.app.run.session import LEFT, RunSetup
 from weft.app.views.event_json import event_json
 from weft.app.views.run_view import RunView
-from weft.app.views.running_activities import RunningActivities
-from weft.app.views.wording.style import Style
 from weft.app.views.wording.words import few
 from weft.cli.output import forget_broken_outputs, note, note_lines, write_text
 from weft.cli.text.landing import NOTHING
 from weft.cli.text.run_lines import lines_of
 from weft.cli.text.run_summary import next_lines, summary_lines
-from weft.engine.messages.events import Recorded, RecoveredEvent
+from weft.engine.messages.events import Recorded
 from weft.engine.states import FailureReason
 from weft.engine.states import SubplanExecutionState as State
 
@@ -34,12 +30,18 @@ _STOPPING = {
     3: "leaving; the supervisor ends the remaining steps",
 }
 
-EXITS = {"completed": 0, "failed": 1, "waiting": 4, "stopped": 130, "left": 130}
+EXITS = {"completed": 0, "failed": 1, "waiting": 4, "stopped": 130, "left": 130, "abandoned": 1}
 EXIT_BUDGET = 3
-_FORECAST_INTERVAL = 5.0
-"""Seconds between two looks for a new forecast."""
 
 Clock = Callable[[], float]
+
+
+def exit_code_of(view: RunView, state: str) -> int:
+    """Returns the exit code of a run in that state; failures take precedence over waiting."""
+    has_failed = state == "failed" or (state == "waiting" and view.counts[State.FAILED] > 0)
+    if has_failed:
+        return EXIT_BUDGET if any(row.reason == FailureReason.BUDGET for row in view.rows) else 1
+    return EXITS[state]
 
 
 class Observer:
@@ -161,11 +163,7 @@ class Observer:
         return " ".join(filter(None, (self._plan, *map(shlex.quote, self.setup.chosen))))
 
     def exit_code(self, state: str) -> int:
-        """Returns the exit code; failures take precedence over waiting."""
-        has_failed = state == "failed" or (state == "waiting" and self.view.counts[State.FAILED] > 0)
-        if has_failed:
-            return EXIT_BUDGET if any(row.reason == FailureReason.BUDGET for row in self.view.rows) else 1
-        return EXITS[state]
+        return exit_code_of(self.view, state)
 
     # Output
 
@@ -231,47 +229,3 @@ class JsonObserver(Observer):
         super().receive(events)
         text = "".join(f"{json.dumps(event_json(recorded))}\n" for recorded in events)
         self._write(partial(write_text, text))
-
-
-class Watcher(Observer):
-    """Shows the run on a terminal in a picture that is kept up to date."""
-
-    def __init__(
-        self, stream: TextIO, style: Style, *, plan: str | None = None, clock: Clock = time.time
-    ) -> None:
-        super().__init__(plan=plan, clock=clock)
-        from weft.cli.live.screen import Screen  # only on a terminal
-
-        self._screen = Screen(stream, style)
-        self._activities: RunningActivities | None = None
-        self._looked_at = -inf
-        """When it last looked for a forecast."""
-
-    def display(self) -> AbstractContextManager[object]:
-        return self._screen
-
-    def refresh(self) -> None:
-        if self._history is not None or self._view is None:
-            return  # nothing has happened yet that could be shown
-        now, setup = self._clock(), self.setup
-        if self._activities is None:
-            self._activities = RunningActivities(setup.plan, setup.places, setup.host)
-        self._activities.update(self._view, now)
-        self._note_forecast(self._view)
-        self._screen.show(self._view, now)
-
-    def _note_forecast(self, view: RunView) -> None:
-        """Reads the newest forecast now and then; another process writes it."""
-        now = self._clock()
-        if not 0 <= now - self._looked_at < _FORECAST_INTERVAL:
-            self._looked_at = now
-            view.forecast = read_outlook(self.setup.places, self.setup.run)
-
-    def _lines(self, recorded: Recorded, view: RunView) -> Sequence[str]:
-        return (
-            lines_of(recorded.event, recorded.at, view) if isinstance(recorded.event, RecoveredEvent) else ()
-        )
-
-    def _say(self, lines: Sequence[str]) -> None:
-        if lines:
-            self._screen.say(lines)

@@ -22,7 +22,7 @@ from weft.cli.terminal import terminal_size
 
 SOONEST, LATEST = 0.25, 1.0
 """Seconds from one picture to the next: if something has changed, and if only time has passed."""
-_SPACIOUS = 12
+SPACIOUS = 12
 """The least height for a blank line between the table and the footer."""
 _SOME_SIZE = (80, 24)
 
@@ -31,11 +31,18 @@ _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
 _BEGIN, _END = "\x1b[?2026h\x1b[?7l", "\x1b[?7h\x1b[?2026l"
 
 
-def screen(view: RunView, now: float, width: int, height: int, style: Style) -> list[str]:
-    """Returns the picture: at most `height` lines, each of at most `width` cells."""
+Size = tuple[int, int]
+"""Columns and lines."""
+Compose = Callable[[RunView, float, Size, Style], list[str]]
+"""Returns the lines of a picture of at most this size."""
+
+
+def screen(view: RunView, now: float, size: Size, style: Style) -> list[str]:
+    """Returns the picture of a run: at most as many lines, each of at most as many cells."""
+    width, height = size
     below = footer(view, now, width, min(height, max(2, height // 3)), style)
     room = height - len(below)
-    space = [""] if height >= _SPACIOUS else []
+    space = [""] if height >= SPACIOUS else []
     above = table(view, now, choose(view, room - len(space)), width, style) if room > 0 else []
     return [*above, *space, *below] if above else below
 
@@ -49,9 +56,21 @@ class Screen:
     """Draws on a terminal. Used with `with`, so that the terminal is restored in any case."""
 
     def __init__(
-        self, stream: TextIO, style: Style, *, size: Callable[[TextIO], tuple[int, int]] = size_of
+        self,
+        stream: TextIO,
+        style: Style,
+        *,
+        size: Callable[[TextIO], Size] = size_of,
+        compose: Compose = screen,
+        has_keys: bool = False,
     ) -> None:
+        """`has_keys` says whether keys do something, and are read one by one."""
         self._stream = stream
+        self._compose = compose
+        self._has_keys = has_keys
+        self._is_suspended = False
+        self._unsaid: list[str] = []
+        """Lines to print when the terminal is free again."""
         self._style = style
         self._size = size
         self._drawn: list[str] = []
@@ -62,14 +81,35 @@ class Screen:
         self._at_exit = ExitStack()
 
     def __enter__(self) -> Self:
-        self._at_exit.enter_context(no_echo(self._stream))
-        self._at_exit.callback(self.clear)
+        self._take_terminal()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._at_exit.__exit__(kind, error, trace)
+
+    def _take_terminal(self) -> None:
+        self._at_exit.enter_context(no_echo(self._stream, single_keys=self._has_keys))
+        self._at_exit.callback(self.clear)
+
+    def suspend(self) -> None:
+        """Gives the terminal to another program, until `resume`."""
+        self._at_exit.close()
+        self._is_suspended = True
+
+    def resume(self) -> None:
+        """Takes the terminal back, and prints what was said meanwhile."""
+        self._is_suspended = False
+        self._at_exit = ExitStack()
+        self._take_terminal()
+        unsaid, self._unsaid = self._unsaid, []
+        if unsaid:
+            self.say(unsaid)
+
+    def invalidate(self) -> None:
+        """Makes the next picture due at once."""
+        self._drawn_version, self._drawn_at = -1, float("-inf")
 
     def is_due(self, view: RunView, now: float) -> bool:
         # Without news only the clocks on the screen change, and once a second is enough for those.
@@ -78,11 +118,11 @@ class Screen:
 
     def show(self, view: RunView, now: float) -> bool:
         """Draws the run if a new picture is due, and returns whether it did. Callers may call this often."""
-        if not self.is_due(view, now):
+        if self._is_suspended or not self.is_due(view, now):
             return False
         columns, lines = self._size(self._stream)
         # The last column stays free, because terminals treat it differently; one line stays for earlier output.
-        self.draw(screen(view, now, max(1, columns - 1), max(1, lines - 1), self._style))
+        self.draw(self._compose(view, now, (max(1, columns - 1), max(1, lines - 1)), self._style))
         self._drawn_version, self._drawn_at = view.version, now
         return True
 
@@ -97,6 +137,9 @@ class Screen:
 
     def say(self, lines: Sequence[str]) -> None:
         """Prints lines above the picture. The picture comes back below them when it is next drawn."""
+        if self._is_suspended:
+            self._unsaid += lines
+            return
         self.clear()
         self._write("".join(f"{self._style.shown(line)}\r\n" for line in lines))
 
@@ -104,7 +147,7 @@ class Screen:
         """Erases the picture; the terminal is as it was before."""
         if self._drawn:
             self._write(self._erase_codes() + _SHOW)
-            self._drawn_version, self._drawn_at = -1, float("-inf")
+            self.invalidate()
 
     def _erase_codes(self) -> str:
         """Returns the escape codes that move to the start of the picture and erase it.
