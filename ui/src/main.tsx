@@ -7,7 +7,7 @@ import { startKeys } from "./live/keys";
 import { go, route, startNavigation } from "./live/navigation";
 import { info } from "./live/operations";
 import { currentReport, loadReport } from "./live/report";
-import { closeRun, openRun, problem } from "./live/store";
+import { closeRun, openRun, problem, run } from "./live/store";
 import { startTheme } from "./live/theme";
 import { type Route, runAddress } from "./logic/routes";
 import { ConflictsPage } from "./pages/conflicts";
@@ -31,10 +31,12 @@ import "./style/pictures.css";
 
 function App() {
   const current = route.value;
-  const run = "run" in current ? current.run : "";
-  useEffect(() => (run ? openRun(run) : closeRun()), [run]);
+  const name = "run" in current ? current.run : "";
+  useEffect(() => (name ? openRun(name) : closeRun()), [name]);
+  // The pages of a run ask about the run that is open.
+  if (run.value !== name) return <Frame>{null}</Frame>;
   return (
-    <Frame>{run && problem.value ? <Refused problem={problem.value} /> : <Page current={current} />}</Frame>
+    <Frame>{name && problem.value ? <Refused problem={problem.value} /> : <Page current={current} />}</Frame>
   );
 }
 

@@ -22,9 +22,16 @@ export function canAct(): boolean {
   return !currentReport() && !info.value?.read_only;
 }
 
+/** Whether `weft retry` takes a text for the agent; until it does, comments on lines cannot be sent back. */
+export const RETRY_TAKES_TEXT: boolean = false;
+
+export function takesText(action: Action): boolean {
+  return action.takes_text && (action.post !== "retry" || RETRY_TAKES_TEXT);
+}
+
 /** Does an action, after a question if it needs one. */
 export function begin(action: Action): void {
-  if (action.is_confirmed || action.takes_text) asked.value = action;
+  if (action.is_confirmed || takesText(action)) asked.value = action;
   else void perform(action, "");
 }
 

@@ -88,7 +88,7 @@ function Sections({ plan }: { plan: PlanAnswer }) {
 
 export function ForecastView({ forecast }: { forecast: Forecast }) {
   const [early, middle, late] = forecast.seconds;
-  const hasCost = forecast.cost[2] > 0;
+  const hasCost = forecast.cost[1] > 0;
   return (
     <section>
       <h2>Forecast</h2>
@@ -98,7 +98,7 @@ export function ForecastView({ forecast }: { forecast: Forecast }) {
         {hasCost && (
           <Fact
             name="Cost"
-            value={`${dollars(forecast.cost[1])} (P50), ${dollars(forecast.cost[2])} (P90)`}
+            value={`${dollars(forecast.cost[0])} (P50), ${dollars(forecast.cost[1])} (P90)`}
           />
         )}
         {forecast.ceiling !== null && (

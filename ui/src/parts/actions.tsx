@@ -1,7 +1,7 @@
 /** Buttons, each with the command that does the same, and the dialogs that some of them need. */
 import { useState } from "preact/hooks";
 import type { Action } from "../api/types";
-import { asked, begin, canAct, copy, message, perform, underWay } from "../live/operations";
+import { asked, begin, canAct, copy, message, perform, takesText, underWay } from "../live/operations";
 import { Dialog } from "./dialog";
 
 export function ActionButton({ action, isMain = false }: { action: Action; isMain?: boolean }) {
@@ -68,7 +68,7 @@ export function ActionDialog() {
       <p class="soft">
         The same as <code>{action.command}</code>
       </p>
-      {action.takes_text && (
+      {takesText(action) && (
         <label>
           Text for the agent (optional)
           <textarea class="field" value={text} onInput={event => setText(event.currentTarget.value)} />
