@@ -556,3 +556,16 @@ def test_a_link_in_place_of_a_note_does_not_write_elsewhere(tmp_path: Path) -> N
     note.symlink_to(victim)
     replace_file(note, b"new")
     assert (victim.read_text(), read_text(note)) == ("mine", "new")
+
+
+def test_an_entry_moves_between_directories_of_the_tree_and_through_no_link(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    for name in ("from", "to", "elsewhere"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "from" / "entry").write_text("content")
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UnsafeFileError):
+        tree.move("from/entry", "link/entry")
+    tree.move("from/entry", "to/entry")
+    assert (tmp_path / "to" / "entry").read_text() == "content"
+    assert list((tmp_path / "elsewhere").iterdir()) == []

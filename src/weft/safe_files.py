@@ -277,6 +277,12 @@ class Tree:
         with self.folder(above) as folder:
             os.rename(name, _split(new)[1], src_dir_fd=folder.descriptor, dst_dir_fd=folder.descriptor)
 
+    def move(self, old: str, new: str) -> None:
+        """Moves an entry to another directory of the tree, which exists."""
+        (above, name), (new_above, new_name) = _split(old), _split(new)
+        with self.folder(above) as folder, self.folder(new_above) as target:
+            os.rename(name, new_name, src_dir_fd=folder.descriptor, dst_dir_fd=target.descriptor)
+
     def exists(self, path: str) -> bool:
         """Returns whether an entry has this name. A link counts, even one that leads nowhere."""
         try:

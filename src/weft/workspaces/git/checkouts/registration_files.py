@@ -10,10 +10,10 @@ copies, with relative paths, or with refs in other places. They are left to git.
 
 import os
 import re
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from weft.safe_files import Tree, replace_file
 from weft.workspaces.git.base.commit_file import committer, has_common_settings
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.worktree_links import MAKING
@@ -22,8 +22,9 @@ _NAME = re.compile(r"\w[\w-]*(?:\.[\w-]+)*", re.ASCII)
 """A name that git takes for an entry as it is."""
 _SUFFIX = ".lock"
 _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_ENTRIES = "worktrees"
 _DRAFT = "weft/new-worktree"
-"""The place of an entry before it is complete, in the common git directory, for the holder of the lock."""
+"""The place of an entry before it is complete, where no other git looks, for the holder of the lock."""
 _OWN_FILES = ("core.sparsecheckout", "core.bare", "worktree.userelativepaths")
 """Settings with which git writes other files."""
 
@@ -38,7 +39,8 @@ def write_registration(git: Git, common: Path, directory: Path, head: str, commi
     if person is None or not _OID.fullmatch(commit) or not _is_simple(git, common, directory):
         return False
     place = directory.parent.resolve() / directory.name
-    entry = _free_entry(common.resolve() / "worktrees", directory.name)
+    tree = Tree(common)
+    entry = _free_entry(tree, directory.name)
     files = {
         "locked": MAKING,
         "gitdir": f"{place / '.git'}",
@@ -47,11 +49,11 @@ def write_registration(git: Git, common: Path, directory: Path, head: str, commi
         # Without a reflog, no commit that an agent undoes could be found again.
         "logs/HEAD": f"{'0' * len(commit)} {commit} {person}",
     }
-    _publish(common / _DRAFT, entry, files)
+    _publish(tree, entry, files)
     # The directory follows the registration: after a crash in between there is a locked entry, which the next
     # creation removes, and never a directory that nothing explains.
     place.mkdir(parents=True, exist_ok=True)
-    (place / ".git").write_bytes(os.fsencode(f"gitdir: {entry}\n"))
+    replace_file(place / ".git", os.fsencode(f"gitdir: {common.resolve() / entry}\n"))
     return True
 
 
@@ -68,22 +70,21 @@ def _is_simple(git: Git, common: Path, directory: Path) -> bool:
     )
 
 
-def _free_entry(folder: Path, name: str) -> Path:
+def _free_entry(tree: Tree, name: str) -> str:
     """Returns the place of the new entry; git adds a number to a name that is in use, too."""
-    folder.mkdir(exist_ok=True)
-    entry, number = folder / name, 0
-    while os.path.lexists(entry):
+    entry, number = f"{_ENTRIES}/{name}", 0
+    while tree.exists(entry):
         number += 1
-        entry = folder / f"{name}{number}"
+        entry = f"{_ENTRIES}/{name}{number}"
     return entry
 
 
-def _publish(draft: Path, entry: Path, files: Mapping[str, str]) -> None:
+def _publish(tree: Tree, entry: str, files: Mapping[str, str]) -> None:
     """Writes the files of an entry, then moves them to its place at once."""
-    if draft.exists():  # a Weft that was killed left it
-        shutil.rmtree(draft)
+    tree.folder(_ENTRIES, make=True).close()
+    if tree.exists(_DRAFT):  # a Weft that was killed left it
+        tree.remove_tree(_DRAFT)
+    tree.folder(f"{_DRAFT}/logs", make=True).close()
     for name, text in files.items():
-        file = draft / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(os.fsencode(f"{text}\n"))
-    draft.rename(entry)
+        tree.replace(f"{_DRAFT}/{name}", os.fsencode(f"{text}\n"))
+    tree.move(_DRAFT, entry)
