@@ -103,6 +103,15 @@ export function wholeView(timeline: Timeline): View {
   return { from: 0, to: end * 1.02 };
 }
 
+/** Returns the timeline of a run without a coordinator: it ends with what happened last, however long ago that is. */
+export function atRest(timeline: Timeline): Timeline {
+  const ends = timeline.bars.end.filter(end => end < timeline.now);
+  const landed = Object.values(timeline.landed).filter(at => at !== undefined);
+  const last = [...timeline.bars.start, ...ends, ...landed].reduce((most, at) => Math.max(most, at), 1);
+  const end = timeline.bars.end.map(at => Math.min(at, last));
+  return { ...timeline, is_over: true, now: last, bars: { ...timeline.bars, end } };
+}
+
 /** Returns the view zoomed by a factor around a time. */
 export function zoomed(view: View, factor: number, around: number): View {
   const from = around - (around - view.from) * factor;

@@ -6,10 +6,11 @@ import { now } from "../live/clock";
 import { useKeys } from "../live/keys";
 import { go } from "../live/navigation";
 import { currentReport } from "../live/report";
-import { run, table } from "../live/store";
+import { run, strip, table } from "../live/store";
 import { theme } from "../live/theme";
 import { subplanAddress } from "../logic/routes";
 import {
+  atRest,
   drawnBars,
   laneRows,
   moved,
@@ -57,7 +58,9 @@ export function TimelinePage() {
           </a>
         )}
       </div>
-      <Load of={answer}>{data => <Chart timeline={data} by={by} />}</Load>
+      <Load of={answer}>
+        {data => <Chart timeline={strip.value?.is_active || data.is_over ? data : atRest(data)} by={by} />}
+      </Load>
     </div>
   );
 }
