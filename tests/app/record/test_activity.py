@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from weft.app.project.places import Places
-from weft.app.record.activity import (
+from weft.app.record.activity import PAGE, (
     AgentOutput,
     Glimpse,
     LastActivity,
@@ -40,8 +40,8 @@ class Output:
         os.utime(path, (self._clock, self._clock))
         return path.stat().st_size
 
-    def shown(self, offset: int = 0, **more: int) -> tuple[list[str], int]:
-        page = activities(self.agent, offset=offset, **more)
+    def shown(self, offset: int = 0, most: int = PAGE) -> tuple[list[str], int]:
+        page = activities(self.agent, offset=offset, most=most)
         return [activity_line(activity) for activity in page.activities], page.next_offset
 
 

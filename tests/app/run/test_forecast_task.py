@@ -10,7 +10,6 @@ import pytest
 from app.forecast.projects import lasting, played_project
 from weft.app.forecast.forecast_files import read_outlook, read_start_forecast
 from weft.app.project.places import Places
-from weft.app.run import forecast_task
 from weft.app.run.forecast_task import ForecastTask
 
 
@@ -70,7 +69,7 @@ async def test_without_news_there_is_no_further_forecast(
             tasks.cancel_scope.cancel()
         await anyio.lowlevel.checkpoint()
 
-    monkeypatch.setattr(forecast_task.anyio, "sleep", look)
+    monkeypatch.setattr(anyio, "sleep", look)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(task.run)
     assert count.read_text() == "\n\n"

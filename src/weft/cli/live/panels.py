@@ -1,6 +1,7 @@
 """The panels of the live view: a question in full, the log of a running slice, help; and the line of keys."""
 
 from collections.abc import Callable, Sequence
+from typing import assert_never
 
 from weft.app.views.run_view import RunView
 from weft.app.views.wording.style import Style
@@ -53,6 +54,8 @@ def panel(
             ]
         case Panel.LOG:
             return _log(controls, view, size, style, read_log)
+        case _:
+            assert_never(controls.panel)
     return _scrolled(controls, [style.cut(line, width) for line in lines], height, style)
 
 
