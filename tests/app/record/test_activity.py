@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from weft.app.project.places import Places
-from weft.app.record.activity import PAGE, (
+from weft.app.record.activity import (
+    PAGE,
     AgentOutput,
     Glimpse,
     LastActivity,

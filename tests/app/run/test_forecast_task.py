@@ -10,6 +10,7 @@ import pytest
 from app.forecast.projects import lasting, played_project
 from weft.app.forecast.forecast_files import read_outlook, read_start_forecast
 from weft.app.project.places import Places
+from weft.app.run import forecast_task
 from weft.app.run.forecast_task import ForecastTask
 
 
