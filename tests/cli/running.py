@@ -129,6 +129,7 @@ class Project:
         """The lines without what is different each time."""
         text = re.sub(r"^\d\d:\d\d:\d\d ", "", text, flags=re.MULTILINE)
         text = re.sub(r"\d+\.\d s", "N s", text)
+        text = re.sub(r"\b\d:\d\d$", "TIME", text, flags=re.MULTILINE)
         text = re.sub(r"\d{8}-\d{6}-[0-9a-f]{4}", "RUN", text)
         return text.replace(self._mark, "MARK").replace(str(self.root), "PROJECT").splitlines()
 

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from e2e.repositories import Repository
+from weft.app.inspect.change_counts import ChangeCount, count_changes
 from weft.app.inspect.diffs import Diff, FileChange, find_diff, open_view
 from weft.app.record.journal import open_book
+from weft.app.record.run_plan import plan_of
 from weft.errors import InputError
 
 PLAN = """
@@ -248,3 +250,45 @@ def test_a_branch_in_the_users_own_checkout_counts_as_it_is(at_work: Repository)
     at_work.git("switch", "--quiet", "weft/tried/a")
     (at_work.root / "mine").write_text("x")
     assert changed(at_work, "a") == {"README": "changed", "d/a": "added"}
+
+
+# The sizes of changes
+
+
+def counts(repository: Repository, *paths: str) -> dict[str, ChangeCount]:
+    with open_book(repository.root, None) as recorded_run:
+        return count_changes(plan_of(recorded_run), repository.root, paths, environ=repository.environ)
+
+
+def test_the_changes_of_many_slices_are_counted_as_weft_diff_shows_them(ran: Repository) -> None:
+    paths = ("store/model", "store/disk", "bad")
+    sizes = counts(ran, *paths)
+    for path in paths:
+        with open_view(diff_of(ran, path)) as view:
+            changes = view.changes()
+        assert sizes[path] == ChangeCount(
+            len(changes),
+            sum(change.added or 0 for change in changes),
+            sum(change.removed or 0 for change in changes),
+        )
+    assert sizes["store/disk"] == ChangeCount(1, 1, 0)
+
+
+def test_slices_without_a_branch_are_not_counted(ran: Repository) -> None:
+    assert counts(ran, "late", "here") == {}
+
+
+def test_a_slice_that_changed_nothing_and_binary_files_are_counted(repository: Repository) -> None:
+    repository.plan("""
+merge: {mode: auto}
+subplans:
+  - {id: idle, steps: [{id: work, run: "true"}]}
+  - {id: bytes, steps: [{id: work, run: "printf '\\\\0' > data; printf 'a\\\\nb\\\\n' > 'a\ttab'"}]}
+""")
+    assert repository.run().state == "completed"
+    assert counts(repository, "idle", "bytes") == {"idle": ChangeCount(), "bytes": ChangeCount(2, 2, 0)}
+
+
+def test_changes_that_git_cannot_count_are_left_out(ran: Repository, tmp_path: Path) -> None:
+    with open_book(ran.root, None) as recorded_run:
+        assert count_changes(plan_of(recorded_run), tmp_path, ["bad"], environ=ran.environ) == {}

@@ -61,6 +61,10 @@ def test_what_happens_is_reported_in_lines_on_standard_error(project: Project) -
         "tried  completed after N s",
         "All 2 slices completed in N s.",
         "",
+        "  slice  result     attempts  time",
+        "✓ a      completed         1  TIME",
+        "✓ b      completed         1  TIME",
+        "",
         "Results    PROJECT/.weft/workspaces/tried/_plan",
     ]
     assert project.result("b.txt") == "one\n"
@@ -73,6 +77,11 @@ def test_quietly_only_what_went_wrong_is_reported_and_the_end(project: Project) 
     assert project.told(done.stderr) == [
         "bad  failed in step work: exit code 3 (MARK; echo oh no >&2; exit 3)",
         "Failed after N s: 1 of 3 slices completed, 1 failed, 1 cancelled or blocked.",
+        "",
+        "  slice  result     attempts  time",
+        "✗ bad    failed            1  TIME",
+        "✓ good   completed         1  TIME",
+        "✗ after  blocked",
         "",
         "Failed     bad: step work: exit code 3 (MARK; echo oh no >&2; exit 3)",
         "             | oh no",

@@ -57,6 +57,7 @@ def weft(repository: Repository, *arguments: str) -> Result:
 def told(text: str) -> list[str]:
     """Without what is different each time."""
     text = re.sub(r"^\d\d:\d\d:\d\d ", "", text, flags=re.MULTILINE)
+    text = re.sub(r"\b\d:\d\d$", "TIME", text, flags=re.MULTILINE)
     text = re.sub(r"\b[0-9a-f]{7}\b", "COMMIT", text)
     text = re.sub(r"\d{8}-\d{6}-[0-9a-f]{4}", "RUN", text)
     return re.sub(r"\d+\.\d s\b|\d+ s\b", "N s", text).splitlines()
@@ -80,6 +81,7 @@ def test_lines_say_where_work_goes_and_the_end_what_waits_to_land(repository: Re
         "d  merged into weft/tried/_plan",
         "d  lands after g",
         "All 3 slices completed in N s; 2 results wait to land on main.",
+        "! d      lands after g      1  +1 −0         1  TIME",  # noqa: RUF001
         "To land    g, d",
         "Next       weft merge  lands the 2 results on main",
     ]
@@ -88,9 +90,19 @@ def test_lines_say_where_work_goes_and_the_end_what_waits_to_land(repository: Re
 def test_what_landed_is_reported(repository: Repository) -> None:
     repository.plan(f"merge: {{mode: auto}}\n{READY}")
     done = weft(repository, "run")
-    assert (done.exit_code, told(done.stderr)[-3:]) == (
+    lines = told(done.stderr)
+    assert (done.exit_code, lines[lines.index("All 3 slices completed in N s.") :]) == (
         0,
-        ["All 3 slices completed in N s.", "", "Landed     2 on main: g, d"],
+        [
+            "All 3 slices completed in N s.",
+            "",
+            "  slice  result          files  lines  attempts  time",
+            "✓ g/a    completed           1  +1 −0         1  TIME",  # noqa: RUF001
+            "✓ g/b    completed           1  +1 −0         1  TIME",  # noqa: RUF001
+            "✓ d      landed COMMIT      1  +1 −0         1  TIME",  # noqa: RUF001
+            "",
+            "Landed     2 on main: g, d",
+        ],
     )
     assert "g  landed on main (COMMIT)" in told(done.stderr)
 
@@ -116,6 +128,11 @@ def test_quietly_only_what_needs_help_is_said_and_the_conflict_explained(reposit
         [
             "e  merge is held: cannot be merged into weft/tried/_plan: 1 file in conflict: same",
             "Needs you after N s: 2 of 3 slices completed, 1 held, 2 results wait to land on main.",
+            "",
+            "  slice  result         files  lines  attempts  time",
+            "! d      waits to land      1  +1 −0         1  TIME",  # noqa: RUF001
+            "! e      in conflict        1  +1 −0         1  TIME",  # noqa: RUF001
+            "! f      lands after d      1  +1 −0         1  TIME",  # noqa: RUF001
             "",
             "Conflict   e cannot be merged into weft/tried/_plan: 1 file in conflict. Nothing has moved.",
             "             same (add/add)",

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from weft.engine.messages.step_events import StepEnd, StepFinishedEvent
+from weft.engine.messages.step_events import StepEnd, StepFinishedEvent, StepStartedEvent
 from weft.engine.states import SubplanExecutionState as State
 
 BECAUSE_OF_OTHERS = frozenset({"blocked", "cancelled"})
@@ -127,6 +127,8 @@ class RowView(Struct, kw_only=True, eq=False):
     """Running steps, by firing."""
     done: set[str] = set()
     """Steps that have ended as done."""
+    attempts: int = 0
+    """The most attempts that a step of the plan has had in it."""
     has_output: bool = False
     """Whether a step with a process has started."""
     questions: dict[str, OpenStepQuestion] = {}
@@ -159,6 +161,20 @@ class RowView(Struct, kw_only=True, eq=False):
         if self.started_at is None:
             return None
         return max(0.0, (now if self.ended_at is None else self.ended_at) - self.started_at)
+
+    def start(self, event: StepStartedEvent, at: float) -> None:
+        if event.command or event.agent:  # joins, questions and merges have no process
+            self.has_output = True
+        self.steps[event.firing] = RunningStep(
+            step=event.step,
+            attempt=event.attempt,
+            firing=event.firing,
+            execution=event.execution,
+            started_at=at,
+            command=event.command or "",
+            agent=event.agent or "",
+            reserved=(event.reserved, event.reserved_tokens),
+        )
 
     def note(self, event: StepFinishedEvent, *, is_execution: bool) -> None:
         """Notes what is odd about a step that is done: it changed nothing, or it has a message."""

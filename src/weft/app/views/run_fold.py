@@ -264,18 +264,9 @@ class RunFold:
         row.limited_until = None
         if is_internal(event.step):  # a step of the plan is never held, does not land, and is no verify
             self._own_step_started(event, at)
-        if event.command or event.agent:  # joins, questions and merges have no process
-            row.has_output = True
-        row.steps[event.firing] = RunningStep(
-            step=event.step,
-            attempt=event.attempt,
-            firing=event.firing,
-            execution=event.execution,
-            started_at=at,
-            command=event.command or "",
-            agent=event.agent or "",
-            reserved=(event.reserved, event.reserved_tokens),
-        )
+        elif event.attempt > row.attempts:
+            row.attempts = event.attempt
+        row.start(event, at)
         self._moved(row)
 
     def _own_step_started(self, event: StepStartedEvent, at: float) -> None:

@@ -6,17 +6,22 @@ continues.
 
 import json
 import shlex
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from math import inf
 
+from weft.app.inspect.change_counts import count_changes
 from weft.app.run.session import LEFT, RunSetup
 from weft.app.views.event_json import event_json
 from weft.app.views.run_view import RunView
 from weft.app.views.wording.words import few
+from weft.cli.live.slice_table import slice_table, table_rows
 from weft.cli.output import forget_broken_outputs, note, note_lines, write_text
+from weft.cli.terminal import text_width
+from weft.cli.terminal_style import style_of
 from weft.cli.text.landing import NOTHING
 from weft.cli.text.run_lines import lines_of
 from weft.cli.text.run_summary import next_lines, summary_lines
@@ -151,8 +156,21 @@ class Observer:
         result = self.setup.result
         results = str(result) if result is not None and result.is_dir() else ""
         return summary_lines(
-            self.view, self._clock(), results=results, plan=self._typed(), changed=changed, has_next=has_next
+            self.view,
+            self._clock(),
+            results=results,
+            plan=self._typed(),
+            changed=changed,
+            table=self._table(),
+            has_next=has_next,
         )
+
+    def _table(self) -> list[str]:
+        view, setup = self.view, self.setup
+        paths = [view.outline.paths[row] for row in table_rows(view)]
+        changes = count_changes(setup.plan, setup.directory, paths) if paths else {}
+        stream = sys.stderr
+        return slice_table(view, self._clock(), changes, width=text_width(stream), style=style_of(stream))
 
     def show_next_commands(self) -> None:
         """Prints the commands to type next."""

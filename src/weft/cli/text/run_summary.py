@@ -4,7 +4,7 @@ As in `weft check`, a label at the left names the subject of a line, and long li
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, repeat
 
 from weft.app.views.costs import costs_of
@@ -40,22 +40,24 @@ _COMMAND = 40
 """Columns for a command, before what it does."""
 
 
-def summary_lines(
+def summary_lines(  # noqa: PLR0913 - everything that the view does not know
     view: RunView,
     now: float,
     *,
     results: str = "",
     plan: str = "",
     changed: Mapping[str, int] = NOTHING,
+    table: Sequence[str] = (),
     has_next: bool = True,
 ) -> list[str]:
     """Returns the lines of the summary.
 
     `results` is the directory of the results, and `plan` the plan as named on the command line, or empty.
-    `changed` has the number of changed files of the subplans that wait to land. `has_next` adds the commands to
-    type.
+    `changed` has the number of changed files of the subplans that wait to land, and `table` the lines about the
+    slices. `has_next` adds the commands to type.
     """
-    lines = [Row(_outcome(view, now), hang=2), ""]
+    # What failed and what to type come last, where a reader of a terminal looks first.
+    lines = [Row(_outcome(view, now), hang=2), "", *table, *([""] if table else [])]
     lines += _section("Failed", _failed(view))
     lines += _section("Left out", left_out_lines(view, _tail))
     lines += _section("Blocked", _because_of_others(view, "blocked"))
