@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { LogLine, Timeline } from "../src/api/types";
+import type { LogLine, LogPage, Timeline } from "../src/api/types";
 import { feedbackText, withComment } from "../src/logic/comments";
 import { changedParts, hunksOf, pairsOf } from "../src/logic/diff";
-import { errorRow, logRows, preferredPart, rowAt } from "../src/logic/log";
+import { appended, errorRow, logOf, logRows, preferredPart, rowAt } from "../src/logic/log";
 import { parseRoute, subplanAddress } from "../src/logic/routes";
 import { atRest, drawnBars, ticks } from "../src/logic/timeline";
 
@@ -21,12 +21,30 @@ describe("addresses", () => {
   });
 });
 
+describe("a log that grows", () => {
+  const page = (start: number, end: number, lines: LogLine[]): LogPage => ({
+    ...{ path: "a", part: "1-1", parts: [], stream: "out", size: 90, left_out: null, gap_at: null },
+    ...{ is_ended: false, is_raw: false, start, end, lines },
+  });
+
+  it("replaces a tool call whose result has arrived", () => {
+    const said = { at: 0, text: "says: Hello" };
+    const log = logOf(page(0, 10, [said, { at: 10, text: "runs make" }, { at: 20, text: "reads a" }]));
+    const next = page(10, 40, [
+      { at: 10, text: "runs make → ok" },
+      { at: 20, text: "reads a" },
+    ]);
+    expect(appended(log, next)).toMatchObject({ lines: [said, ...next.lines], start: 0, end: 40 });
+    expect(appended(log, page(10, 10, [])).lines).toEqual(log.lines);
+  });
+});
+
 describe("a log", () => {
   const lines: LogLine[] = [
     { at: 0, text: "runs pytest", kind: "tool" },
-    { at: 12, text: "1 passed", kind: "result" },
+    { at: 12, text: "1 passed", kind: "detail" },
     { at: 21, text: "runs ruff", kind: "tool" },
-    { at: 31, text: "E501", kind: "result", is_error: true },
+    { at: 31, text: "E501", kind: "detail", is_error: true },
     { at: 36, text: "done" },
   ];
 

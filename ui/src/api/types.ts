@@ -294,12 +294,6 @@ export interface PoolHolder {
   since: number;
 }
 
-/** A slice that could start if a pool had room. */
-export interface PoolWaiter {
-  path: string;
-  since: number | null;
-}
-
 /** The use of a pool. */
 export interface PoolTable {
   /** As in the plan: `max_parallel`, `agents.NAME` or `pools.NAME`. */
@@ -307,16 +301,10 @@ export interface PoolTable {
   size: number;
   in_use: number;
   holders: ReadonlyArray<PoolHolder>;
-  /** How many slices wait for it. */
-  waiting: number;
-  /** The first 100 of them. */
-  waiters: ReadonlyArray<PoolWaiter>;
   /** The share of its capacity that was in use since the start, from 0 to 1. */
   used: number;
   /** From when on so many were in use; at most 500 changes. */
   history: ReadonlyArray<[number, number]>;
-  /** Seconds that one more would save: P50 and its uncertainty; null if unknown. */
-  saving: [number, number] | null;
 }
 
 export interface Pools {
@@ -332,8 +320,6 @@ export interface ConflictPair {
   state: "ahead" | "conflict";
   first_title: string;
   second_title: string;
-  /** The subplan that lands first; empty if that is unknown. */
-  lands_first: string;
 }
 
 export interface Conflicts {
@@ -373,8 +359,6 @@ export interface Forecast {
   ceiling_share: number;
   /** The share of runs that complete everything. */
   completed_share: number;
-  /** Seconds and how many replications ended by then since the entry before. */
-  histogram: ReadonlyArray<[number, number]>;
   widths: ReadonlyArray<WidthAnswer>;
   /** The `max_parallel` beyond which more buys little. */
   enough: number | null;
@@ -434,16 +418,6 @@ export interface ChainLink {
   depth: number;
 }
 
-/** A pool that has no room for the next step. */
-export interface PoolLack {
-  pool: string;
-  needed: number;
-  free: number;
-  size: number;
-  /** The steps that hold it, as `store/model:code`. */
-  holders: ReadonlyArray<string>;
-}
-
 /** Why a subplan is where it is. */
 export interface Why {
   sentence: string;
@@ -451,9 +425,6 @@ export interface Why {
   chain: ReadonlyArray<ChainLink>;
   /** Dependencies beyond these. */
   more: number;
-  pools: ReadonlyArray<PoolLack>;
-  /** How many slices are before it in the order; null if it does not wait for a pool. */
-  ahead: number | null;
 }
 
 /** Everything about a subplan but its log and its changes. */
@@ -506,12 +477,14 @@ export interface LogPart {
 
 /** A line of output. */
 export interface LogLine {
-  /** The byte at which it starts; identifies the line. */
+  /** The byte at which it starts; in readable logs, that of the activity. `at` and `index` identify the line. */
   at: number;
+  /** The number of the line among those with the same `at`. */
+  index?: number;
   /** Without its line end; at most 4,000 characters. It may hold ANSI sequences and anything else. */
   text: string;
   stream?: "err" | "out";
-  /** In readable logs: `says`, `tool`, `result` and so on; empty for plain output. */
+  /** In readable logs `tool`, `says`, `thinks`, `detail` (more of a thought), `reports` or `prints`. */
   kind?: string;
   /** Whether it looks like an error. */
   is_error?: boolean;
@@ -532,12 +505,13 @@ export interface LogPage {
   end: number;
   /** The bytes that the stream has by now. */
   size: number;
-  /** Bytes in the middle that were not kept. */
-  left_out: number;
+  /** Bytes in the middle that were not kept; null until the step has ended. */
+  left_out: number | null;
   /** The byte at which they are missing. */
   gap_at: number | null;
   /** Whether nothing more will come. */
   is_ended: boolean;
+  /** Whether the request asked for the stream as it was written; otherwise an agent's activities are shown. */
   is_raw: boolean;
   lines: ReadonlyArray<LogLine>;
 }
@@ -578,7 +552,6 @@ export interface FileDiffText {
 export interface ChangeSet {
   path: string;
   branch: string;
-  against: "attempt" | "base";
   /** The two commits. */
   start: string;
   head: string;
@@ -633,8 +606,6 @@ export interface Timeline {
   landed: Readonly<Partial<Record<number, number>>>;
   /** The rows of the chain that ended last, or will, in order. */
   critical: ReadonlyArray<number>;
-  /** Seconds by which a row could have been later without making the run longer; only if it is over. */
-  slack: Readonly<Partial<Record<number, number>>>;
   /** With `by=pool`; otherwise empty. */
   lanes: ReadonlyArray<Lane>;
   forecast: FinishForecast | null;

@@ -1,4 +1,4 @@
-/** A log as it is shown: the lines that were loaded, with the results of tool calls folded below the calls. */
+/** A log as it is shown: the lines that were loaded, with long thoughts folded. */
 import type { LogLine, LogPage, LogPart } from "../api/types";
 
 export interface LogText {
@@ -25,15 +25,19 @@ export function logOf(page: LogPage): LogText {
   };
 }
 
-/** Returns the log with a page that follows it, without what it has already. */
+/**
+ * Returns the log with a page that follows it. The page may start before the end of the log: a tool call whose result has arrived
+ * comes again, and replaces the lines from there on.
+ */
 export function appended(log: LogText, page: LogPage): LogText {
-  const fresh = page.lines.filter(line => line.at >= log.end);
-  const lines = fresh.length ? [...log.lines, ...fresh] : log.lines;
+  const lines = page.lines.length
+    ? [...log.lines.filter(line => line.at < page.start), ...page.lines]
+    : log.lines;
   const dropped = Math.max(0, lines.length - MOST_LINES);
   const kept = dropped ? lines.slice(dropped) : lines;
   return {
     lines: kept,
-    start: dropped ? (kept[0]?.at ?? log.start) : log.start,
+    start: dropped ? (kept[0]?.at ?? log.start) : Math.min(log.start, page.start),
     end: Math.max(log.end, page.end),
     size: page.size,
     isEnded: page.is_ended,
@@ -56,11 +60,12 @@ export interface LogRow {
   isPart: boolean;
 }
 
-const PARTS = new Set(["result", "output", "detail", "thinking"]);
+const FOLDS = new Set(["tool", "thinks"]);
+const PARTS = new Set(["detail"]);
 
 /**
- * Returns the rows of a log. The lines that a tool call returned belong to the call, and are folded until a person opens it. A result
- * with an error is always shown.
+ * Returns the rows of a log. The further lines of a thought belong to it, and are folded until a person opens it. Those with an error
+ * are always shown.
  */
 export function logRows(lines: readonly LogLine[], open: ReadonlySet<number>): LogRow[] {
   const rows: LogRow[] = [];
@@ -78,7 +83,7 @@ export function logRows(lines: readonly LogLine[], open: ReadonlySet<number>): L
 }
 
 function partCount(lines: readonly LogLine[], index: number): number {
-  if (lines[index]?.kind !== "tool") return 0;
+  if (!FOLDS.has(lines[index]?.kind ?? "")) return 0;
   let parts = 0;
   while (PARTS.has(lines[index + parts + 1]?.kind ?? "")) parts++;
   return parts;

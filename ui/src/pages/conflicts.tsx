@@ -38,8 +38,8 @@ function Pair({ pair }: { pair: ConflictPair }) {
         <h3>{isHeld ? "In conflict" : "Will conflict"}</h3>
       </header>
       <ul class="plain-list">
-        <Side path={pair.first} title={pair.first_title} isFirst={pair.lands_first === pair.first} />
-        <Side path={pair.second} title={pair.second_title} isFirst={pair.lands_first === pair.second} />
+        <Side path={pair.first} title={pair.first_title} />
+        <Side path={pair.second} title={pair.second_title} />
       </ul>
       <p class="files">
         {pair.files.map(file => (
@@ -50,13 +50,13 @@ function Pair({ pair }: { pair: ConflictPair }) {
   );
 }
 
-function Side({ path, title, isFirst }: { path: string; title: string; isFirst: boolean }) {
+function Side({ path, title }: { path: string; title: string }) {
   return (
     <li>
       <a class="mono" href={href(subplanAddress(run.value, path, { tab: "diff" }))}>
         {visible(path)}
       </a>{" "}
-      {title && <span>{visible(title)}</span>} {isFirst && <span class="tag">lands first</span>}
+      {title && <span>{visible(title)}</span>}
     </li>
   );
 }

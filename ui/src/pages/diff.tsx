@@ -12,14 +12,9 @@ import { useMedia } from "../parts/media";
 import { HunkView } from "./hunk";
 
 export function DiffTab({ detail }: { detail: SubplanDetail }) {
-  const [against, setAgainst] = useState<"base" | "attempt">("base");
   const [isForced, setForced] = useState(false);
   const [file, setFile] = useState("");
-  const changes = useAnswer<ChangeSet>(
-    runPath(run.value, "diff"),
-    { path: detail.path, against, force: isForced },
-    4,
-  );
+  const changes = useAnswer<ChangeSet>(runPath(run.value, "diff"), { path: detail.path, force: isForced }, 4);
   const first = changes.data?.files[0]?.path ?? "";
   const isThere = changes.data?.files.some(row => row.path === file);
   return (
@@ -30,8 +25,6 @@ export function DiffTab({ detail }: { detail: SubplanDetail }) {
           set={set}
           file={isThere ? file : set.is_large && !isForced ? "" : first}
           onFile={setFile}
-          against={against}
-          onAgainst={setAgainst}
           isForced={isForced}
           onForce={() => setForced(true)}
         />
@@ -45,13 +38,11 @@ interface Properties {
   set: ChangeSet;
   file: string;
   onFile: (file: string) => void;
-  against: "base" | "attempt";
-  onAgainst: (against: "base" | "attempt") => void;
   isForced: boolean;
   onForce: () => void;
 }
 
-function Changes({ detail, set, file, onFile, against, onAgainst, isForced, onForce }: Properties) {
+function Changes({ detail, set, file, onFile, isForced, onForce }: Properties) {
   const isNarrow = useMedia("(max-width: 900px)");
   const [isSplit, setSplit] = useState(false);
   const [comments, setComments] = useState<readonly Comment[]>([]);
@@ -59,15 +50,6 @@ function Changes({ detail, set, file, onFile, against, onAgainst, isForced, onFo
   return (
     <section class="diff" aria-label="Changes">
       <div class="tools">
-        <Choice
-          label="Compared with"
-          value={against}
-          choices={[
-            ["base", "Whole change"],
-            ["attempt", "Last attempt"],
-          ]}
-          onChoose={onAgainst}
-        />
         {!isNarrow && (
           <Choice
             label="Layout"
@@ -85,21 +67,16 @@ function Changes({ detail, set, file, onFile, against, onAgainst, isForced, onFo
           <span class="bad">−{grouped(set.removed)}</span>
         </span>
       </div>
-      {!isShown && (
-        <p class="soft none card">
-          Nothing has changed{against === "attempt" ? " since the last attempt" : ""}.
-        </p>
-      )}
+      {!isShown && <p class="soft none card">Nothing has changed.</p>}
       {isShown && (
         <div class="diff-body">
           <FileList set={set} file={file} comments={comments} onFile={onFile} />
           <div class="diff-file">
             {file ? (
               <FileDiff
-                key={`${file} ${against} ${set.head}`}
+                key={`${file} ${set.head}`}
                 path={detail.path}
                 file={file}
-                against={against}
                 isSplit={isSplit && !isNarrow}
                 comments={comments}
                 onComment={comment => setComments(withComment(comments, comment))}
@@ -191,16 +168,15 @@ function Lines({ row }: { row: FileRow }) {
 interface FileProperties {
   path: string;
   file: string;
-  against: string;
   isSplit: boolean;
   comments: readonly Comment[];
   onComment: (comment: Comment) => void;
 }
 
-function FileDiff({ path, file, against, isSplit, comments, onComment }: FileProperties) {
+function FileDiff({ path, file, isSplit, comments, onComment }: FileProperties) {
   const [isForced, setForced] = useState(false);
   const [writing, setWriting] = useState("");
-  const answer = useAnswer<ChangeSet>(runPath(run.value, "diff"), { path, file, against, force: isForced });
+  const answer = useAnswer<ChangeSet>(runPath(run.value, "diff"), { path, file, force: isForced });
   useEffect(() => setWriting(""), [file]);
   return (
     <Load of={answer}>

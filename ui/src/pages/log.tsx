@@ -179,11 +179,15 @@ export function LogTab({ detail }: { detail: SubplanDetail }) {
       />
       <p class="soft below">
         {count(log.lines.length, "line")} of {bytes(log.size)}
-        {page && page.left_out > 0 && `; ${bytes(page.left_out)} in the middle were not kept`}
+        {leftOutWords(page)}
         {log.isEnded ? "" : isFollowed ? "; following" : "; not following"}
       </p>
     </section>
   );
+}
+
+function leftOutWords(page: LogPage | null): string {
+  return page?.left_out ? `; ${bytes(page.left_out)} in the middle were not kept` : "";
 }
 
 /** Calls `read` now and each second while the page is visible, until it says that there is nothing more. */
@@ -270,7 +274,13 @@ function LogView(properties: ViewProperties) {
             const line = lines[row.line];
             return (
               line && (
-                <Line key={line.at} line={line} row={row} isChosen={line.at === chosen} {...properties} />
+                <Line
+                  key={`${line.at} ${line.index ?? 0}`}
+                  line={line}
+                  row={row}
+                  isChosen={line.at === chosen}
+                  {...properties}
+                />
               )
             );
           })}

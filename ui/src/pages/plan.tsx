@@ -107,7 +107,6 @@ export function ForecastView({ forecast }: { forecast: Forecast }) {
         <Fact name="Completes everything" value={`in ${percent(forecast.completed_share)} of runs`} />
         {forecast.enough !== null && <Fact name="Worth it up to" value={`max_parallel ${forecast.enough}`} />}
       </dl>
-      {forecast.histogram.length > 1 && <Histogram bars={forecast.histogram} />}
       <div class="columns">
         {forecast.widths.length > 0 && (
           <Rows
@@ -162,35 +161,5 @@ function Rows({ title, rows }: { title: string; rows: ReadonlyArray<readonly [st
         </tbody>
       </table>
     </div>
-  );
-}
-
-function Histogram({ bars }: { bars: ReadonlyArray<readonly [number, number]> }) {
-  const most = Math.max(...bars.map(([, number]) => number), 1);
-  const width = 100 / bars.length;
-  return (
-    <figure class="histogram card padded">
-      <svg
-        viewBox="0 0 100 40"
-        preserveAspectRatio="none"
-        role="img"
-        aria-label="How the simulated runs spread over time"
-      >
-        {bars.map(([at, number], index) => (
-          <rect
-            key={at}
-            x={index * width}
-            y={40 - (number / most) * 38}
-            width={Math.max(0.1, width - 0.4)}
-            height={(number / most) * 38}
-            class="bar"
-          />
-        ))}
-      </svg>
-      <figcaption class="soft">
-        <span>{span(bars[0]?.[0] ?? 0)}</span>
-        <span>{span(bars.at(-1)?.[0] ?? 0)}</span>
-      </figcaption>
-    </figure>
   );
 }

@@ -1,4 +1,4 @@
-/** The pools of a run: use over time, who holds, who waits. */
+/** The pools of a run: use over time, and what holds them. */
 import { runPath } from "../api/client";
 import type { Pools, PoolTable } from "../api/types";
 import { now } from "../live/clock";
@@ -6,7 +6,7 @@ import { href } from "../live/navigation";
 import { run, strip } from "../live/store";
 import { poolColumns } from "../logic/charts";
 import { subplanAddress } from "../logic/routes";
-import { count, grouped, percent, span, stopwatch, visible } from "../logic/words";
+import { grouped, percent, stopwatch, visible } from "../logic/words";
 import { Chart } from "../parts/chart";
 import { Load, useAnswer } from "../parts/load";
 
@@ -43,8 +43,6 @@ function Pool({ pool }: { pool: PoolTable }) {
           {grouped(pool.in_use)} of {grouped(pool.size)} in use
         </span>
         <span class="soft">{percent(pool.used)} busy since the start</span>
-        {pool.waiting > 0 && <span class="warn">{count(pool.waiting, "slice")} wait</span>}
-        {pool.saving && <span class="soft">one more saves about {span(pool.saving[0])}</span>}
       </header>
       {pool.history.length > 1 && (
         <Chart
@@ -64,22 +62,13 @@ function Pool({ pool }: { pool: PoolTable }) {
               .filter(Boolean)
               .join(" · "),
           ])}
-          more={0}
-        />
-        <List
-          title="Waiting"
-          rows={pool.waiters.map(waiter => [
-            waiter.path,
-            waiter.since === null ? "" : stopwatch(now.value - waiter.since),
-          ])}
-          more={pool.waiting - pool.waiters.length}
         />
       </div>
     </section>
   );
 }
 
-function List({ title, rows, more }: { title: string; rows: ReadonlyArray<[string, string]>; more: number }) {
+function List({ title, rows }: { title: string; rows: ReadonlyArray<[string, string]> }) {
   if (!rows.length) return null;
   return (
     <div>
@@ -94,9 +83,7 @@ function List({ title, rows, more }: { title: string; rows: ReadonlyArray<[strin
           </li>
         ))}
       </ul>
-      {rows.length - 20 + more > 0 && rows.length > 20 && (
-        <p class="soft">and {grouped(rows.length - 20 + more)} more</p>
-      )}
+      {rows.length > 20 && <p class="soft">and {grouped(rows.length - 20)} more</p>}
     </div>
   );
 }

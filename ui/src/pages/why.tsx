@@ -11,9 +11,6 @@ export function WhyTab({ detail }: { detail: SubplanDetail }) {
   return (
     <div class="why">
       <p class="sentence">{visible(why.sentence) || "Nothing holds it."}</p>
-      {why.ahead !== null && why.ahead > 0 && (
-        <p class="soft">{count(why.ahead, "slice")} before it in the order.</p>
-      )}
       {why.chain.length > 0 && (
         <section>
           <h2>Waits for</h2>
@@ -29,24 +26,6 @@ export function WhyTab({ detail }: { detail: SubplanDetail }) {
             ))}
           </ol>
           {why.more > 0 && <p class="soft">and {count(why.more, "other")}</p>}
-        </section>
-      )}
-      {why.pools.length > 0 && (
-        <section>
-          <h2>Pools without room</h2>
-          <ul class="chain card">
-            {why.pools.map(pool => (
-              <li key={pool.pool}>
-                <code>{visible(pool.pool)}</code>
-                <span>
-                  needs {pool.needed}, {pool.free} of {pool.size} free
-                </span>
-                <span class="soft">
-                  {pool.holders.length ? `held by ${visible(pool.holders.join(", "))}` : ""}
-                </span>
-              </li>
-            ))}
-          </ul>
         </section>
       )}
       <Relations title="Depends on" paths={detail.depends_on} />

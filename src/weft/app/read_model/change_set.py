@@ -27,7 +27,6 @@ def change_set(recorded_run: RecordedRun, path: str, *, file: str = "", force: b
     return ChangeSet(
         path=path,
         branch=diff.branch,
-        against="base",
         start=diff.start,
         head=diff.head,
         files=[

@@ -55,8 +55,6 @@ class Timeline(Struct, frozen=True, kw_only=True):
     """When each row has landed on the target."""
     critical: Sequence[int]
     """The rows of the chain that ended last, or will, in order."""
-    slack: Mapping[int, float]
-    """Seconds by which a row could have been later without making the run longer; only if it is over."""
     lanes: Sequence[Lane]
     """With `by=pool`; otherwise empty."""
     forecast: FinishForecast | None

@@ -80,7 +80,6 @@ def timeline(live: LiveRun, *, by_pool: bool = False) -> Timeline:
         ),
         landed={row: round(at - context.created_at, 1) for row, at in live.history.landed_at.items()},
         critical=critical_chain(live),
-        slack={},
         lanes=list(_lanes(live, now)) if by_pool else (),
         forecast=context.forecast,
     )

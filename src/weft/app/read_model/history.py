@@ -24,6 +24,7 @@ from weft.engine.messages.events import (
     execution_of,
     overlook,
 )
+from weft.engine.messages.facts import Ended
 from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.step_refs import ExecutionKey
 
@@ -53,6 +54,9 @@ class ExecutionRecord(Struct, eq=False):
     cost: int | None = None
     tokens: int | None = None
     session: str = ""
+    out_bytes: int = 0
+    """What it wrote to each stream, whether it was kept or not; 0 until it has ended."""
+    err_bytes: int = 0
 
     @property
     def is_bad(self) -> bool:
@@ -145,6 +149,8 @@ class RunHistory:
         record.tail = event.tail or ""
         record.cost, record.tokens = event.cost, event.tokens
         record.session = event.session or record.session
+        if isinstance(event.fact, Ended):
+            record.out_bytes, record.err_bytes = event.fact.stdout_bytes, event.fact.stderr_bytes
 
     def _end_wait(self, row: int, at: float) -> None:
         waits = self.waits.get(row)

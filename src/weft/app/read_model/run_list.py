@@ -6,6 +6,7 @@ from pathlib import Path
 
 from weft.app.inspect.overview import overview
 from weft.app.project.places import absolute, find_used_project, project_of
+from weft.app.read_model.run_forecast import run_forecast
 from weft.app.read_model.run_shapes import RunForecast, RunList, RunRow
 from weft.app.record.journal import RecordedRun, open_book
 from weft.app.record.run_record import recorded_plan
@@ -26,7 +27,6 @@ class RunLister:
         self._directory = directory
         self._read_only = read_only
         self._rows: dict[str, RunRow] = {}
-        self.forecasts: Mapping[str, RunForecast] = {}
 
     def newest(self, environ: Mapping[str, str] = os.environ) -> RunList:
         """Returns the newest runs of the project."""
@@ -52,7 +52,7 @@ class RunLister:
         record = recorded_run.run
         row = self._rows.get(record.run)
         if row is None or row.state != record.state:
-            row = run_row(recorded_run, self.forecasts.get(record.run))
+            row = run_row(recorded_run, run_forecast(recorded_run.places, record.run))
             if record.state in AT_REST:
                 self._rows[record.run] = row
         return row

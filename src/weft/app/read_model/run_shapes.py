@@ -107,13 +107,6 @@ class PoolHolder(Struct, frozen=True, kw_only=True):
     since: float
 
 
-class PoolWaiter(Struct, frozen=True, kw_only=True):
-    """A slice that could start if a pool had room."""
-
-    path: str
-    since: float | None
-
-
 class PoolTable(Struct, frozen=True, kw_only=True):
     """The use of a pool."""
 
@@ -122,16 +115,10 @@ class PoolTable(Struct, frozen=True, kw_only=True):
     size: int
     in_use: int
     holders: Sequence[PoolHolder]
-    waiting: int
-    """How many slices wait for it."""
-    waiters: Sequence[PoolWaiter]
-    """The first 100 of them."""
     used: float
     """The share of its capacity that was in use since the start, from 0 to 1."""
     history: Sequence[tuple[float, int]]
     """From when on so many were in use; at most 500 changes."""
-    saving: tuple[float, float] | None
-    """Seconds that one more would save: P50 and its uncertainty; None if unknown."""
 
 
 class Pools(Struct, frozen=True, kw_only=True):
@@ -148,8 +135,6 @@ class ConflictPair(Struct, frozen=True, kw_only=True):
     """Whether it is expected, or holds the second subplan."""
     first_title: str
     second_title: str
-    lands_first: str
-    """The subplan that lands first; empty if that is unknown."""
 
 
 class Conflicts(Struct, frozen=True, kw_only=True):
@@ -192,8 +177,6 @@ class Forecast(Struct, frozen=True, kw_only=True):
     """The share of runs that the ceiling stops."""
     completed_share: float
     """The share of runs that complete everything."""
-    histogram: Sequence[tuple[float, int]]
-    """Seconds and how many replications ended by then since the entry before."""
     widths: Sequence[WidthAnswer]
     enough: int | None
     """The `max_parallel` beyond which more buys little."""

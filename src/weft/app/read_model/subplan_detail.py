@@ -148,8 +148,6 @@ def _why(view: RunView, row: RowView) -> Why:
         sentence=_sentence(view, row, blockers),
         chain=links[:_MOST_LINKS],
         more=max(0, len(links) - _MOST_LINKS),
-        pools=(),
-        ahead=None,
     )
 
 

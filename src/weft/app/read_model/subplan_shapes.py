@@ -61,17 +61,6 @@ class ChainLink(Struct, frozen=True, kw_only=True):
     """How many subplans are between it and the one that was asked about."""
 
 
-class PoolLack(Struct, frozen=True, kw_only=True):
-    """A pool that has no room for the next step."""
-
-    pool: str
-    needed: int
-    free: int
-    size: int
-    holders: Sequence[str]
-    """The steps that hold it, as `store/model:code`."""
-
-
 class Why(Struct, frozen=True, kw_only=True):
     """Why a subplan is where it is."""
 
@@ -80,9 +69,6 @@ class Why(Struct, frozen=True, kw_only=True):
     """What it waits for, up to what runs; at most 50."""
     more: int
     """Dependencies beyond these."""
-    pools: Sequence[PoolLack]
-    ahead: int | None
-    """How many slices are before it in the order; None if it does not wait for a pool."""
 
 
 class SubplanDetail(Struct, frozen=True, kw_only=True):
@@ -139,12 +125,14 @@ class LogLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line of output."""
 
     at: int
-    """The byte at which it starts; identifies the line."""
+    """The byte at which it starts; in readable logs, that of the activity. `at` and `index` identify the line."""
+    index: int = 0
+    """The number of the line among those with the same `at`."""
     text: str
     """Without its line end; at most 4,000 characters. It may hold ANSI sequences and anything else."""
     stream: Literal["out", "err"] = "out"
     kind: str = ""
-    """In readable logs: `says`, `tool`, `result` and so on; empty for plain output."""
+    """In readable logs `tool`, `says`, `thinks`, `detail` (more of a thought), `reports` or `prints`."""
     is_error: bool = False
     """Whether it looks like an error."""
     is_cut: bool = False
@@ -165,13 +153,14 @@ class LogPage(Struct, frozen=True, kw_only=True):
     """The byte after the last line: the `from` of the next request."""
     size: int
     """The bytes that the stream has by now."""
-    left_out: int
-    """Bytes in the middle that were not kept."""
+    left_out: int | None
+    """Bytes in the middle that were not kept; None until the step has ended."""
     gap_at: int | None
     """The byte at which they are missing."""
     is_ended: bool
     """Whether nothing more will come."""
     is_raw: bool
+    """Whether the request asked for the stream as it was written; otherwise an agent's activities are shown."""
     lines: Sequence[LogLine]
 
 
@@ -215,7 +204,6 @@ class ChangeSet(Struct, frozen=True, kw_only=True):
 
     path: str
     branch: str
-    against: Literal["base", "attempt"]
     start: str
     """The two commits."""
     head: str

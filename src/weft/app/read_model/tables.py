@@ -1,10 +1,11 @@
 """The spending of a run by agent, model, group and slice; the use of its pools."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from weft.app.read_model.history import ExecutionRecord
 from weft.app.read_model.live_run import LiveRun
 from weft.app.read_model.run_shapes import CostPoint, CostRow, CostTables, PoolHolder, Pools, PoolTable
+from weft.app.views.run_view import RunView
 from weft.app.views.snapshot import run_costs
 from weft.plan.order.outline import ROOT
 
@@ -17,31 +18,34 @@ def cost_tables(live: LiveRun) -> CostTables:
     live.catch_up()
     view, records = live.view, [*live.history.executions.values()]
     paths = view.outline.paths
-    groups = [
-        CostRow(
-            name=paths[row], cost=one.cost, tokens=one.tokens, calls=0, unknown=one.unknown_costs, failed=0
-        )
-        for row, one in enumerate(view.rows)
-        if row != ROOT and not view.outline.leaves[row] and (one.cost or one.tokens or one.unknown_costs)
-    ]
-    slices = _rows_by(records, lambda record: paths[record.row] or view.plan.id)
+    slices = _rows_by(records, lambda record: (paths[record.row] or view.plan.id,))
     return CostTables(
         costs=run_costs(view),
         points=list(_points(live, records)),
         cone=list(_cone(live)),
-        agents=_rows_by(records, lambda record: record.agent),
-        models=_rows_by(records, lambda record: record.model),
-        groups=sorted(groups, key=lambda row: -row.cost),
+        agents=_rows_by(records, lambda record: (record.agent,)),
+        models=_rows_by(records, lambda record: (record.model,)),
+        groups=_rows_by(records, lambda record: _groups_of(view, record.row)),
         slices=slices[:_MOST_SLICES],
     )
 
 
-def _rows_by(records: list[ExecutionRecord], name_of: Callable[[ExecutionRecord], str]) -> list[CostRow]:
+def _groups_of(view: RunView, row: int) -> list[str]:
+    """Returns the groups in which a subplan is; a group is in itself."""
+    outline = view.outline
+    groups = [row, *view.groups_around(row)]
+    return [outline.paths[group] for group in groups if group != ROOT and not outline.leaves[group]]
+
+
+def _rows_by(
+    records: list[ExecutionRecord], names_of: Callable[[ExecutionRecord], Sequence[str]]
+) -> list[CostRow]:
     """Returns the sums by name, the largest first; steps without a name or a cost are left out."""
     chosen: dict[str, list[ExecutionRecord]] = {}
     for record in records:
-        if name_of(record) and (record.agent or record.cost or record.tokens):
-            chosen.setdefault(name_of(record), []).append(record)
+        if record.agent or record.cost or record.tokens:
+            for name in filter(None, names_of(record)):
+                chosen.setdefault(name, []).append(record)
     rows = [
         CostRow(
             name=name,
@@ -135,11 +139,8 @@ def _table(live: LiveRun, name: str, size: int, uses: Uses) -> PoolTable:
             )
             for record, items in open_uses
         ],
-        waiting=0,
-        waiters=(),
         used=min(1.0, busy / (size * (now - start))) if size and now > start else 0.0,
         history=history,
-        saving=None,
     )
 
 

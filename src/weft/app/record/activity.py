@@ -75,10 +75,10 @@ def activities(
     next_offset = reader.line_offset if len(data) == most else reader.resume_offset
     if next_offset == offset and len(data) == most:  # one line fills the page
         next_offset = offset + most
-    return ActivityPage(activities=_in_last_state(reader, updates), next_offset=next_offset)
+    return ActivityPage(activities=in_last_state(reader, updates), next_offset=next_offset)
 
 
-def _in_last_state(reader: ActivityReader, updates: Sequence[Activity]) -> list[Activity]:
+def in_last_state(reader: ActivityReader, updates: Sequence[Activity]) -> list[Activity]:
     """Returns each activity once, in its last state, in the order in which they started."""
     unfinished = reader.unfinished
     every = [*updates, *([] if unfinished is None else [unfinished])]
@@ -183,7 +183,7 @@ class _PartEnd:
         """Reads up to `size`, and returns whether there was an activity."""
         data = self._agent.records.read(self._agent.output, self._part, self._read, max(0, size - self._read))
         self._read += len(data)
-        seen = _in_last_state(self._reader, self._reader.feed(data))
+        seen = in_last_state(self._reader, self._reader.feed(data))
         self._last = seen[-1] if seen else self._last
         return bool(seen)
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from weft.app.read_model.change_set import change_set
 from weft.app.read_model.charts import chrome_trace, timeline
 from weft.app.read_model.live_run import LiveRun
-from weft.app.read_model.log_page import LogReader, Stream
+from weft.app.read_model.log_page import LogReader
 from weft.app.read_model.run_shapes import ConflictPair, Conflicts, EventPage
+from weft.app.read_model.stored_stream import Stream
 from weft.app.read_model.subplan_detail import subplan_detail
 from weft.app.read_model.tables import cost_tables, pool_tables
 from weft.app.record.journal import open_book
@@ -85,7 +86,6 @@ def _conflicts(live: LiveRun, _query: Query) -> object:
                 else "ahead",
                 first_title=view.plan.subplans[first].title,
                 second_title=view.plan.subplans[second].title,
-                lands_first="",
             )
             for (first, second), files in view.landings.ahead.items()
         ]
@@ -100,7 +100,7 @@ def _timeline(live: LiveRun, query: Query) -> object:
 def _reader(live: LiveRun, query: Query) -> LogReader:
     live.catch_up()
     row = row_of(live, query.text("path"))
-    return LogReader(live.recorded, live.history, row, live.view.outline.paths[row])
+    return LogReader(live, row)
 
 
 def _log(live: LiveRun, query: Query) -> object:
@@ -110,6 +110,7 @@ def _log(live: LiveRun, query: Query) -> object:
         start=query.number("from"),
         before=query.number("before"),
         lines=query.number("tail") or 1_000,
+        is_raw=query.flag("raw"),
     )
 
 
@@ -136,7 +137,11 @@ def _search(directory: Path, run: str, query: Query) -> object:
             raise RefusedError(400, "text must not be empty")
         reader = _reader(live, query)
         return reader.search(
-            query.text("part"), query.stream(), query.text("text"), query.number("from") or 0
+            query.text("part"),
+            query.stream(),
+            query.text("text"),
+            query.number("from") or 0,
+            is_raw=query.flag("raw"),
         )
     finally:
         live.close()

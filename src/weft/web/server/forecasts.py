@@ -17,7 +17,7 @@ from weft.interpreter import isolated_python
 from weft.web.api.envelope import RefusedError
 from weft.web.server.live_runs import LiveRuns
 
-_MODULE = "weft.app.forecast.page_forecast"
+_MODULE = "weft.app.read_model.page_forecast"
 _PAUSE = 30.0
 """Seconds between two forecasts of a run."""
 _KEPT = 60.0

@@ -1,7 +1,7 @@
 """Forecasts for pages and reports, made in a process of its own.
 
 A forecast keeps a processor busy for seconds. So `weft ui` starts this module as a process with a low priority:
-`python -m weft.app.forecast.page_forecast outlook|run|plan DIRECTORY [RUN]` prints the answer as JSON.
+`python -m weft.app.read_model.page_forecast outlook|run|plan DIRECTORY [RUN]` prints the answer as JSON.
 """
 
 import os
@@ -33,7 +33,6 @@ def forecast_answer(answer: PlanForecast, now: float) -> Forecast:
         ceiling=answer.ceiling,
         ceiling_share=summary.ceiling.value,
         completed_share=1.0 - summary.fails.value,
-        histogram=(),
         widths=[
             WidthAnswer(width=width.width, seconds=width.p50.value, cost=round(width.cost_p50.value))
             for width in answer.widths
