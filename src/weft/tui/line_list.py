@@ -118,7 +118,7 @@ class TextLines(LineList):
         width = max(10, self.scrollable_content_region.width)
         if text != self._text or width != self._wrapped_at:
             self._text, self._wrapped_at = text, width
-            self.lines = [part for whole in text for part in _broken(whole, width, self.abilities)]
+            self.lines = [part for whole in text for part in broken(whole, width, self.abilities)]
             self.set_count(len(self.lines))
         if self.follows:
             self.scroll_end(animate=False)
@@ -138,14 +138,15 @@ class TextLines(LineList):
         self.scroll_to(y=index, animate=False)
 
 
-def _broken(part: Part, width: int, style: Style) -> Iterator[Part]:
+def broken(part: Part, width: int, style: Style) -> Iterator[Part]:
     """Yields the lines into which a long line is broken, each made safe for a terminal."""
     text, colour = style.shown(part[0]), part[1]
+    indent = " " * min(len(text) - len(text.lstrip(" ")) + 2, width // 2)
     while cells(text) > width:
         # A cut at a blank, if there is one in the second half of the line.
         end = len(style.cut(text, width + 1)) - 1
-        blank = text.rfind(" ", end // 2, end)
+        blank = text.rfind(" ", max(end // 2, len(indent)), end)
         end = blank if blank > 0 else max(1, end)
         yield text[:end], colour
-        text = f"  {text[end:].lstrip(' ')}"
+        text = indent + text[end:].lstrip(" ")
     yield text, colour

@@ -49,7 +49,7 @@ class RunSource:
         follower = self.follower
         if follower is None:
             return None
-        return LogTail(follower.recorded_run.journal, follower.records, follower.run, path)
+        return LogTail(follower.recorded_run.journal, follower.agents, follower.run, path)
 
     def _find(self) -> bool:
         """Opens the run if there is none yet, or a newer one if this one is over; returns whether it did."""

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from weft.app.forecast.forecast_notes import ForecastNotes
 from weft.app.project.hosts import records_of
+from weft.app.record.activity import AgentOutputs
 from weft.app.record.journal import RecordedRun
 from weft.app.record.run_plan import plan_of
 from weft.app.views.run_view import RunView
@@ -39,17 +40,21 @@ class RunFollower:
     def __init__(self, recorded_run: RecordedRun) -> None:
         self.recorded_run = recorded_run
         self.view = RunView(plan_of(recorded_run))
-        self.records = records_of(recorded_run.places, recorded_run.run.run)
+        records = records_of(recorded_run.places, recorded_run.run.run)
         self.state: str = recorded_run.run.state
         """A `RunState`, as the journal has it."""
         self.attendance = Attendance()
         self._forecasts = ForecastNotes(recorded_run.places, recorded_run.run.run)
-        self._activities = RunningActivities(self.view.plan, recorded_run.places, self.records)
+        self._activities = RunningActivities(self.view.plan, recorded_run.places, records)
         self._unread: Iterator[Recorded] | None = self._events()
 
     @property
     def run(self) -> str:
         return self.recorded_run.run.run
+
+    @property
+    def agents(self) -> AgentOutputs:
+        return self._activities.outputs
 
     @property
     def is_reading(self) -> bool:

@@ -1,15 +1,16 @@
 """The end of the log of one subplan, followed by byte offsets through the records of the host.
 
 A log of a gigabyte costs as much as one of a few hundred kilobytes: of each output only the end is read, and then
-what was added. Only the last executions are kept, and of these the last lines.
+what was added. Only the last executions are kept, and of these the last lines. What an
+agent does is shown in words.
 """
 
-from codecs import getincrementaldecoder
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from weft.app.inspect.output_tail import Entry, EntryKey, part_tail
+from weft.app.record.activity import AgentOutputs
 from weft.engine.messages.event_codec import kinds_of
 from weft.engine.messages.events import StepFinishedEvent, StepStartedEvent, execution_of
 from weft.engine.messages.internal_steps import is_internal
@@ -19,14 +20,9 @@ from weft.ports.journal import JournalReader
 from weft.runtime.jobs import output_name
 
 MOST_LINES = 1_000
-"""How many lines of an execution are kept."""
+"""How many lines of an execution are kept; of an agent, how many activities."""
 MOST_EXECUTIONS = 8
 """How many executions are shown; `weft logs` prints all."""
-FIRST_BYTES = 1 << 17
-"""How much of the end of an output is read at first."""
-_MOST_AT_ONCE = 1 << 18
-"""Bytes read in one update, so that a chatty step does not keep a program from answering keys."""
-_LONGEST_LINE = 4_000
 _STEP_KINDS = kinds_of(StepStartedEvent, StepFinishedEvent)
 _OUTCOMES: Mapping[str, str] = {"infra": "failed"}
 _TAILS = {OutputPart.OUT: OutputPart.OUT_TAIL, OutputPart.ERR: OutputPart.ERR_TAIL}
@@ -41,10 +37,11 @@ class LogLine(Struct, frozen=True):
 class LogTail:
     """The log of one subplan. Each call of `update` reads what was added."""
 
-    def __init__(self, journal: JournalReader, records: JobRecords, run: str, path: str) -> None:
+    def __init__(self, journal: JournalReader, agents: AgentOutputs, run: str, path: str) -> None:
         self.path = path
         self._journal = journal
-        self._records = records
+        self._agents = agents
+        self._records = agents.records
         self._run = run
         self._seq = 0
         self._executions: dict[ExecutionKey, _ExecutionTail] = {}
@@ -84,7 +81,7 @@ class LogTail:
         has_process = bool(event.command or event.agent)
         if not has_process and not is_internal(event.step):
             return
-        self._executions[execution_of(event)] = _ExecutionTail(event)
+        self._executions[execution_of(event)] = _ExecutionTail(event, self._agents)
         while len(self._executions) > MOST_EXECUTIONS:
             del self._executions[next(iter(self._executions))]
             self._earlier += 1
@@ -93,17 +90,21 @@ class LogTail:
 class _ExecutionTail:
     """The end of the output of one execution, of both streams in the order in which they were read."""
 
-    def __init__(self, start: StepStartedEvent) -> None:
+    def __init__(self, start: StepStartedEvent, agents: AgentOutputs) -> None:
         self._start = start
         # Weft's own steps are not retried as attempts, and the name of their output says 1.
         attempt = 1 if is_internal(start.step) else start.attempt
         self._output = output_name(StepRef(start.subplan, start.step, attempt, execution_of(start)))
+        self._agent = agents.of(start.subplan, start.agent, self._output) if start.agent else None
         self.end: StepFinishedEvent | None = None
         self._is_read = False
-        self._parts = {part: _PartTail(part) for part in _TAILS}
-        self._lines: deque[str] = deque(maxlen=MOST_LINES)
+        # An agent writes its answer to standard output when it has done what it reports on standard error.
+        parts = list(_TAILS) if self._agent is None else [*reversed(_TAILS)]
+        self._parts = {part: part_tail(part, self._agent) for part in parts}
+        self._entries: dict[EntryKey, Sequence[str]] = {}
+        """Lines of text, and activities of agents. A later state of an activity keeps its place."""
         self._dropped = False
-        self._tails: dict[OutputPart, tuple[PartState, list[str]]] = {}
+        self._tails: dict[OutputPart, tuple[PartState, Sequence[str]]] = {}
 
     def update(self, records: JobRecords) -> bool:
         if self._is_read:
@@ -111,16 +112,23 @@ class _ExecutionTail:
         ended = self.end is not None
         changed = False
         for part in self._parts.values():
-            new = part.read(records, self._output)
-            self._dropped |= part.is_cut or len(self._lines) + len(new) > MOST_LINES
-            self._lines.extend(new)
-            changed |= bool(new)
+            before = part.unfinished()
+            changed |= self._add(part.read(records, self._output)) or part.unfinished() != before
+            self._dropped |= part.is_cut
         changed |= self._read_tails(records)
         if ended and not changed:
             self._is_read = True
-            self._lines.extend(line for part in self._parts.values() if (line := part.rest()))
+            for part in self._parts.values():
+                self._add(part.rest())
             return True
         return changed
+
+    def _add(self, entries: Sequence[Entry]) -> bool:
+        self._entries.update(entries)
+        while len(self._entries) > MOST_LINES:
+            del self._entries[next(iter(self._entries))]
+            self._dropped = True
+        return bool(entries)
 
     def _read_tails(self, records: JobRecords) -> bool:
         """Reads the ends of outputs that are too long to be kept; the host replaces them."""
@@ -129,67 +137,30 @@ class _ExecutionTail:
             state = records.state(self._output, part)
             if state is None or (part in self._tails and self._tails[part][0] == state):
                 continue
-            start = max(0, state.size - FIRST_BYTES)
-            text = records.read(self._output, part, start, FIRST_BYTES).decode(errors="replace")
-            self._tails[part] = (state, [line[:_LONGEST_LINE] for line in text.splitlines()])
+            end = part_tail(part, self._agent)
+            entries = [*end.read(records, self._output), *end.rest()]
+            # An activity whose result has arrived is there twice; the dict keeps the later one.
+            self._tails[part] = (state, [line for lines in dict(entries).values() for line in lines])
             changed = True
         return changed
 
     def lines(self) -> Iterator[LogLine]:
-        is_quiet = is_internal(self._start.step) and not self._lines and not self._tails
+        is_quiet = is_internal(self._start.step) and not self._entries and not self._tails
         # Most merges and landings run no process; a heading over nothing would only be noise.
         if is_quiet and (self.end is None or self.end.outcome == "done"):
             return
         yield LogLine(_heading(self._start), "head")
         if self._dropped:
             yield LogLine(f"earlier output: weft logs {_name(self._start)}", "gap")
-        yield from (LogLine(line) for line in self._lines)
-        yield from (LogLine(line) for part in self._parts.values() if (line := part.partial))
+        for lines in self._entries.values():
+            yield from (LogLine(line) for line in lines)
+        for part_end in self._parts.values():
+            yield from (LogLine(line) for line in part_end.unfinished())
         for part, (_, lines) in self._tails.items():
             yield LogLine(f"output in between was not kept ({part})", "gap")
             yield from (LogLine(line) for line in lines)
         if self.end is not None:
             yield _ending(self.end)
-
-
-class _PartTail:
-    """One stream of an output, read from near its end on."""
-
-    def __init__(self, part: OutputPart) -> None:
-        self._part = part
-        self._offset = -1
-        self._decoder = getincrementaldecoder("utf-8")("replace")
-        self.partial = ""
-        self.is_cut = False
-        """Whether the beginning was not read."""
-        self._starts_inside = False
-        """Whether the next line has lost its beginning."""
-
-    def read(self, records: JobRecords, output: str) -> list[str]:
-        """Returns the complete lines that were added."""
-        state = records.state(output, self._part)
-        if state is None or state.size == self._offset:
-            return []
-        if self._offset < 0 or state.size - self._offset > _MOST_AT_ONCE:
-            self._skip_to(max(0, state.size - FIRST_BYTES))
-        data = records.read(output, self._part, self._offset, _MOST_AT_ONCE)
-        self._offset += len(data)
-        *lines, self.partial = (self.partial + self._decoder.decode(data)).split("\n")
-        if self.is_cut and lines and self._starts_inside:
-            del lines[0]  # its beginning was not read
-        self._starts_inside = self._starts_inside and not lines
-        self.partial = self.partial[-_LONGEST_LINE:]
-        return [line[:_LONGEST_LINE] for line in lines]
-
-    def _skip_to(self, offset: int) -> None:
-        self._decoder.reset()
-        self.partial, self._offset = "", offset
-        self.is_cut = self._starts_inside = offset > 0
-
-    def rest(self) -> str:
-        """Returns a last line without a line end."""
-        line, self.partial = self.partial, ""
-        return line
 
 
 def _name(start: StepStartedEvent) -> str:

@@ -14,6 +14,7 @@ from weft.app.project.places import Places
 from weft.app.record.output import last_line
 from weft.errors import InputError
 from weft.ids import file_name
+from weft.plan.model import Plan
 from weft.plan.templates.render import render
 from weft.ports.activity import Activity, DescribeLine
 from weft.ports.host import JobRecords, OutputPart, PartState
@@ -93,6 +94,27 @@ def workspace_roots(places: Places, plan: str, path: str, worktrees: str) -> tup
     worktree = render(worktrees, {"slice": {"path": dotted(path)}, "plan": {"id": plan}})
     folder = places.work(plan) / file_name(path)
     return (str(places.project / worktree), str(folder), str(places.project))
+
+
+class AgentOutputs:
+    """The outputs of the agents of one run."""
+
+    def __init__(self, plan: Plan, places: Places, records: JobRecords) -> None:
+        self._plan = plan
+        self._places = places
+        self.records = records
+        self._rows: dict[str, int] = {path: row for row, path in enumerate(plan.outline.paths)}
+
+    def of(self, path: str, agent: str, output: str) -> AgentOutput:
+        """Returns the output with that name, of a step of the subplan `path` that runs `agent`."""
+        plan = self._plan
+        worktrees = plan.scopes[self._rows[path]].settings.worktrees
+        return AgentOutput(
+            records=self.records,
+            output=output,
+            use=plan.agents[agent].use if agent in plan.agents else "",
+            roots=workspace_roots(self._places, plan.id, path, worktrees),
+        )
 
 
 # --- the last activity ---

@@ -4,7 +4,7 @@ Output is not an event, because a chatty step would fill the journal. So it is r
 """
 
 from weft.app.project.places import Places
-from weft.app.record.activity import AgentOutput, LastActivity, workspace_roots
+from weft.app.record.activity import AgentOutputs, LastActivity
 from weft.app.record.output import last_line
 from weft.app.views.rows import RunningStep
 from weft.app.views.run_view import RunView
@@ -19,10 +19,8 @@ class RunningActivities:
     """The last activity of each running step. An update reads only what is new."""
 
     def __init__(self, plan: Plan, places: Places, records: JobRecords) -> None:
-        self._plan = plan
-        self._places = places
         self._records = records
-        self._rows: dict[str, int] = {path: row for row, path in enumerate(plan.outline.paths)}
+        self.outputs = AgentOutputs(plan, places, records)
         self._agents: dict[str, LastActivity] = {}
 
     def update(self, view: RunView, now: float) -> None:
@@ -40,16 +38,6 @@ class RunningActivities:
         if not step.agent:
             return last_line(self._records, output)
         if output not in self._agents:
-            self._agents[output] = LastActivity(self._output(path, step.agent, output))
+            self._agents[output] = LastActivity(self.outputs.of(path, step.agent, output))
         glimpse = self._agents[output].update()
         return current_activity(glimpse.activity, glimpse.line, glimpse.silence(step.started_at, now))
-
-    def _output(self, path: str, agent: str, output: str) -> AgentOutput:
-        plan = self._plan
-        worktrees = plan.scopes[self._rows[path]].settings.worktrees
-        return AgentOutput(
-            records=self._records,
-            output=output,
-            use=plan.agents[agent].use if agent in plan.agents else "",
-            roots=workspace_roots(self._places, plan.id, path, worktrees),
-        )

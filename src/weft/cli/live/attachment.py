@@ -42,7 +42,7 @@ def _show_until_end(follower: RunFollower, live: LiveView) -> bool:
             if follower.attendance.died not in {None, died}:
                 live.screen.say([_death(follower)])
             died = follower.attendance.died
-        live.show(follower.view, time.time(), follower.records)
+        live.show(follower.view, time.time(), follower.agents)
         if live.is_leaving or follower.is_over:
             return not live.is_leaving
         if not follower.is_reading:

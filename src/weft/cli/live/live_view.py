@@ -16,6 +16,7 @@ from typing import Self, TextIO
 
 from weft.app.control.command_process import CommandResult, run_command
 from weft.app.inspect.running_output import last_lines
+from weft.app.record.activity import AgentOutputs
 from weft.app.views.run_view import RunView
 from weft.app.views.wording.style import Style
 from weft.cli.live.choice import choose
@@ -26,7 +27,6 @@ from weft.cli.live.panels import hint_line, panel
 from weft.cli.live.screen import SPACIOUS, Screen, screen
 from weft.cli.live.table import table
 from weft.interpreter import isolated_python
-from weft.ports.host import JobRecords
 from weft.threads import start_thread
 
 _LEAST_FOR_HINT = 6
@@ -50,7 +50,7 @@ class LiveView:
         self.screen = Screen(stream, style, compose=self._compose, has_keys=keys is not None)
         self._results: SimpleQueue[CommandResult] = SimpleQueue()
         self._top: subprocess.Popen[bytes] | None = None
-        self._records: JobRecords | None = None
+        self._agents: AgentOutputs | None = None
         self.run = ""
 
     @property
@@ -70,9 +70,9 @@ class LiveView:
             self._end_top()
         self.screen.__exit__(kind, error, trace)
 
-    def show(self, view: RunView, now: float, records: JobRecords) -> None:
+    def show(self, view: RunView, now: float, agents: AgentOutputs) -> None:
         """Handles keys and draws what has changed. Callers may call this often."""
-        self._records = records
+        self._agents = agents
         if self._top is not None:
             if self._top.poll() is None:
                 return
@@ -163,7 +163,7 @@ class LiveView:
 
     def _log_lines(self, view: RunView) -> Callable[[str, int], list[str]]:
         def read(path: str, most: int) -> list[str]:
-            return [] if self._records is None else last_lines(view, self._records, path, most)
+            return [] if self._agents is None else last_lines(view, self._agents, path, most)
 
         return read
 

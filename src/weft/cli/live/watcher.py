@@ -48,7 +48,8 @@ class Watcher(Observer):
 
     def _show(self) -> None:
         assert self._view is not None
-        self.live.show(self._view, self._clock(), self.setup.host)
+        assert self._activities is not None
+        self.live.show(self._view, self._clock(), self._activities.outputs)
 
     def _lines(self, recorded: Recorded, view: RunView) -> Sequence[str]:
         return (
