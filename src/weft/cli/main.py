@@ -35,8 +35,8 @@ EXIT_PIPE = 141
 
 COMMANDS = (
     "agents", "answer", "attach", "check", "clean", "config", "convert", "coordinate", "decompose", "diff",
-    "doctor", "events", "graph", "help", "init", "logs", "merge", "net", "open", "pause", "replay", "resume",
-    "retry", "run", "schema", "show", "simulate", "start", "status", "stop", "top", "ui",
+    "doctor", "events", "graph", "help", "init", "logs", "merge", "net", "open", "pause", "replay", "report",
+    "resume", "retry", "run", "schema", "show", "simulate", "start", "status", "stop", "top", "ui",
 )  # fmt: skip
 """Each command is in the module of its name. Only the module of the command that runs is imported."""
 

@@ -2,7 +2,7 @@
 import type { DiffStat, RunRow } from "../api/types";
 import { href } from "../live/navigation";
 import { currentReport } from "../live/report";
-import { run } from "../live/store";
+import { run, strip } from "../live/store";
 import { subplanAddress } from "../logic/routes";
 import { count, dollars, grouped, span, timeOfDay, visible } from "../logic/words";
 
@@ -23,18 +23,25 @@ export function ReportSummary() {
 }
 
 function forecastText(row: RunRow): string {
-  if (!row.forecast || row.seconds === null) return "";
+  if (!row.forecast) return "";
   const [early, late] = row.forecast.seconds;
   const cost = row.forecast.cost[1]
     ? ` and cost ${dollars(row.forecast.cost[0])}–${dollars(row.forecast.cost[1])}; it cost ${dollars(row.cost)}`
     : "";
-  return `It was expected to take ${span(early)}–${span(late)}${cost}, and took ${span(row.seconds)}.`;
+  const taken =
+    row.seconds === null
+      ? `has run for ${span(strip.value?.seconds ?? 0)} so far`
+      : `took ${span(row.seconds)}`;
+  return `The run was expected to take ${span(early)}–${span(late)}${cost}, and ${taken}.`;
 }
+
+/** Longer tables are folded at first. */
+const MOST_OPEN_ROWS = 20;
 
 function Diffs({ title, stats }: { title: string; stats: readonly DiffStat[] }) {
   if (!stats.length) return null;
   return (
-    <details class="diff-stats">
+    <details class="diff-stats" open={stats.length <= MOST_OPEN_ROWS}>
       <summary>{title}</summary>
       <div class="card scroll-x">
         <table class="plain">

@@ -20,7 +20,7 @@ export function RunPage() {
   const [folded, setFolded] = useState<ReadonlySet<number>>(new Set());
   const [chosen, setChosen] = useState(-1);
   const isOver = ["completed", "failed", "abandoned"].includes(strip.value?.state ?? "");
-  const hidesDone = hidden ?? !isOver;
+  const hidesDone = hidden ?? !(isOver || currentReport());
   const rows = shown && version.value >= 0 ? treeRows(shown, { ...filter, hidesDone }, folded) : [];
   const fold = (row: number, wanted?: boolean): void => {
     const next = new Set(folded);

@@ -4,6 +4,7 @@ import { signOf, signs } from "../live/store";
 const RUN_SIGNS: Record<string, [string, string, string]> = {
   pending: ["·", "waiting", "dim"],
   running: ["▶", "running", "cyan"],
+  waiting: ["!", "waiting for you", "yellow"],
   stopping: ["◼", "stopping", "yellow"],
   stopped: ["◼", "stopped", "yellow"],
   completed: ["✓", "completed", "green"],

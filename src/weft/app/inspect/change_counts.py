@@ -27,7 +27,7 @@ class ChangeCount(Struct, frozen=True):
 _NONE = ChangeCount()
 
 
-class _Branch(Struct, frozen=True):
+class Branch(Struct, frozen=True):
     """The two commits of a slice to compare."""
 
     path: str
@@ -47,17 +47,17 @@ def count_changes(
         refs = {path: (names.start(path), names.head(path)) for path in paths}
         tips = tips_of(git, *(ref for pair in refs.values() for ref in pair))
         branches = [
-            _Branch(path, tips[start], tips[head])
+            Branch(path, tips[start], tips[head])
             for path, (start, head) in refs.items()
             if start in tips and head in tips
         ]
-        return {branch.path: _NONE for branch in branches} | _compare(git, branches)
+        return {branch.path: _NONE for branch in branches} | compare_branches(git, branches)
     except WeftError:
         return {}
 
 
-def _compare(git: Git, branches: Sequence[_Branch]) -> dict[str, ChangeCount]:
-    """Returns the changes of slices that have changed anything."""
+def compare_branches(git: Git, branches: Sequence[Branch]) -> dict[str, ChangeCount]:
+    """Returns the changes of slices that have changed anything, by path."""
     changed = [branch for branch in branches if branch.start != branch.head]
     if not changed:
         return {}

@@ -233,7 +233,7 @@ def _ends(recorded_run: RecordedRun, git: Git, names: RefNames, path: str) -> _E
         problem = f"{subject} has not started in this run, so it has changed nothing"
         raise InputError(f"{problem}; to see what happened, type: weft events")
     # The refs belong to the newest run of the plan; for an older one only the journal knows the commits.
-    if _is_newest(recorded_run):
+    if is_newest(recorded_run):
         start, head = tip(git, names.start(path)), tip(git, names.head(path))
         if start is not None and head is not None:
             return _Ends(start=start, head=head)
@@ -246,7 +246,7 @@ def _ends(recorded_run: RecordedRun, git: Git, names: RefNames, path: str) -> _E
     )
 
 
-def _is_newest(recorded_run: RecordedRun) -> bool:
+def is_newest(recorded_run: RecordedRun) -> bool:
     """Returns whether no later run of the plan has started. A run without facts died before it did anything."""
     newer = takewhile(
         lambda run: run.run != recorded_run.run.run, recorded_run.journal.runs(recorded_run.run.plan)

@@ -1,10 +1,19 @@
-"""The spending of a run by agent, model, group and slice; the use of its pools."""
+"""The spending of a run by agent, model, group and slice; the use of its pools; its conflicts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from weft.app.read_model.history import ExecutionRecord
 from weft.app.read_model.live_run import LiveRun
-from weft.app.read_model.run_shapes import CostPoint, CostRow, CostTables, PoolHolder, Pools, PoolTable
+from weft.app.read_model.run_shapes import (
+    ConflictPair,
+    Conflicts,
+    CostPoint,
+    CostRow,
+    CostTables,
+    PoolHolder,
+    Pools,
+    PoolTable,
+)
 from weft.app.views.run_view import RunView
 from weft.app.views.snapshot import run_costs
 from weft.plan.order.outline import ROOT
@@ -154,3 +163,24 @@ def _history(changes: Mapping[float, int]) -> tuple[list[tuple[float, int]], flo
         history.append((round(at, 1), in_use))
     step = max(1, -(-len(history) // _MOST_POINTS))
     return history[::step], busy
+
+
+def conflict_pairs(live: LiveRun) -> Conflicts:
+    """Returns the pairs of subplans that have changed the same files, or are going to."""
+    live.catch_up()
+    view = live.view
+    paths, subplans = view.outline.paths, view.plan.subplans
+    pairs = [
+        ConflictPair(
+            first=paths[first],
+            second=paths[second],
+            files=files,
+            state="conflict"
+            if {view.rows[first].landing, view.rows[second].landing} & {"conflict"}
+            else "ahead",
+            first_title=subplans[first].title,
+            second_title=subplans[second].title,
+        )
+        for (first, second), files in view.landings.ahead.items()
+    ]
+    return Conflicts(pairs=pairs)

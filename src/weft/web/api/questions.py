@@ -9,10 +9,10 @@ from weft.app.read_model.change_set import change_set
 from weft.app.read_model.charts import chrome_trace, timeline
 from weft.app.read_model.live_run import LiveRun
 from weft.app.read_model.log_page import LogReader
-from weft.app.read_model.run_shapes import ConflictPair, Conflicts, EventPage
+from weft.app.read_model.run_shapes import EventPage
 from weft.app.read_model.stored_stream import Stream
 from weft.app.read_model.subplan_detail import subplan_detail
-from weft.app.read_model.tables import cost_tables, pool_tables
+from weft.app.read_model.tables import conflict_pairs, cost_tables, pool_tables
 from weft.app.record.journal import open_book
 from weft.app.record.subplan_journal import is_inside
 from weft.app.views.event_json import event_json
@@ -71,27 +71,6 @@ def _subplan(live: LiveRun, query: Query) -> object:
     return subplan_detail(live, row_of(live, query.text("path")))
 
 
-def _conflicts(live: LiveRun, _query: Query) -> object:
-    live.catch_up()
-    view = live.view
-    paths = view.outline.paths
-    return Conflicts(
-        pairs=[
-            ConflictPair(
-                first=paths[first],
-                second=paths[second],
-                files=files,
-                state="conflict"
-                if {view.rows[first].landing, view.rows[second].landing} & {"conflict"}
-                else "ahead",
-                first_title=view.plan.subplans[first].title,
-                second_title=view.plan.subplans[second].title,
-            )
-            for (first, second), files in view.landings.ahead.items()
-        ]
-    )
-
-
 def _timeline(live: LiveRun, query: Query) -> object:
     live.catch_up()
     return timeline(live, by_pool=query.text("by") == "pool")
@@ -117,7 +96,7 @@ def _log(live: LiveRun, query: Query) -> object:
 RUN_QUESTIONS: Mapping[str, Callable[[LiveRun, Query], object]] = {
     "snapshot": lambda live, _query: live.snapshot(),
     "subplan": _subplan,
-    "conflicts": _conflicts,
+    "conflicts": lambda live, _query: conflict_pairs(live),
     "timeline": _timeline,
     "trace": lambda live, _query: chrome_trace(live),
     "cost": lambda live, _query: cost_tables(live),
