@@ -98,7 +98,7 @@ def test_a_place_may_be_written_from_the_root(planned: Project) -> None:
 
 
 def test_help_completes_commands_and_commands_of_commands(planned: Project) -> None:
-    assert list(completed(planned, "help", incomplete="re")) == ["replay", "resume", "retry"]
+    assert list(completed(planned, "help", incomplete="re")) == ["replay", "report", "resume", "retry"]
     assert list(completed(planned, "help", "net", incomplete="e")) == ["explore"]
     assert completed(planned, "help", "run") == {}
 
