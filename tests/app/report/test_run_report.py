@@ -1,6 +1,7 @@
 """The contents of a report: what has changed and landed, what failed and why, and the forecast."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -94,8 +95,8 @@ def test_both_forecasts_are_beside_what_happened(ran: Repository) -> None:
     assert report.snapshot.strip.forecast is None, "the run is over"
 
 
-def test_without_git_the_rest_is_still_reported(ran: Repository) -> None:
-    report = run_report(ran.root, None, environ={"PATH": ""}).run
+def test_without_git_the_rest_is_still_reported(ran: Repository, tmp_path: Path) -> None:
+    report = run_report(ran.root, None, environ={"PATH": str(tmp_path)}).run
     assert report is not None
     assert report.diffs == []
     assert list(report.details) == ["bad"]

@@ -1,7 +1,7 @@
 """How much the slices of a run have changed, also if it is an older run, or its branches are gone.
 
-The commits are those that `weft diff` compares: of the refs while these belong to the run, otherwise of the journal.
-Uncommitted files do not count.
+The commits are those that `weft diff` compares: of the refs while these belong to the run, otherwise of the
+journal. Uncommitted files do not count.
 """
 
 import os
