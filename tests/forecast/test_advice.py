@@ -7,6 +7,7 @@ import pytest
 
 from forecast.rehearsals import Data, call, group, leaf, rehearsal, steady, work
 from weft.forecast.advice import Saving, enough, savings, widths
+from weft.forecast.caps import MOST
 from weft.forecast.history import History
 from weft.forecast.quantiles import quantile
 from weft.forecast.replications import Change, Rehearsal, play_all
@@ -63,6 +64,41 @@ def test_one_more_token_of_the_bottleneck_saves_what_the_advice_says() -> None:
     assert all(not saving.is_certain for saving in rest)
 
 
+def test_one_more_slice_at_once_of_a_group_saves_what_the_advice_says() -> None:
+    # Six minutes of work one after the other, or three and three; the slice outside takes less than either.
+    rehearsed = rehearsal(group("g", *slices(6), max_parallel=1), leaf("h"), max_parallel=6)
+    first, *rest = advised(rehearsed)
+    assert (first.name, first.size) == ("slots:g", 1)
+    assert first.saves.value == pytest.approx(180.0)
+    assert first.busy == pytest.approx(1.0)
+    # Five slices wait for the first minute, four for the second, and so on.
+    assert first.wait == pytest.approx(60.0 * (5 + 4 + 3 + 2 + 1))
+    assert first.is_certain
+    assert all(not saving.is_certain for saving in rest)
+
+
+def test_the_limit_of_a_group_inside_another_is_of_use_only_together_with_it() -> None:
+    inner = group("in", *slices(4), max_parallel=1)
+    narrow = rehearsal(group("out", inner, max_parallel=1), max_parallel=4)
+    assert not any(saving.is_certain for saving in advised(narrow))
+    wide = rehearsal(group("out", inner, max_parallel=2), max_parallel=4)
+    best = advised(wide)[0]
+    assert (best.name, best.saves.value) == ("slots:out/in", pytest.approx(120.0))
+
+
+def test_only_the_tightest_of_many_groups_are_compared() -> None:
+    groups = [group(f"g{count}", *slices(count), max_parallel=1) for count in range(1, 14)]
+    rehearsed = rehearsal(*groups, max_parallel=32)
+    assert len(rehearsed.sizes) == 14
+    tightest = {f"slots:g{count}" for count in range(13, 13 - MOST, -1)}
+    assert {saving.name for saving in advised(rehearsed)} == {"slots"} | tightest
+
+
+def test_a_group_with_no_more_slices_than_its_limit_is_not_compared() -> None:
+    rehearsed = rehearsal(group("g", *slices(3), max_parallel=3), leaf("h"), max_parallel=1)
+    assert [saving.name for saving in advised(rehearsed)] == ["slots"]
+
+
 def test_nothing_waits_so_nothing_is_played() -> None:
     rehearsed = rehearsal(*slices(2, work(pool="db")), max_parallel=4, pools={"db": 2})
     summary = summarize(rehearsed, play_all(rehearsed, range(5)))
@@ -104,6 +140,12 @@ PLANS: dict[str, Callable[[int], Rehearsal]] = {
         group("g", *slices(4, work(minutes="2..9"))),
         group("h", *slices(4, work(minutes="1..4"))),
         max_parallel=3,
+        seed=seed,
+    ),
+    "a limit of a group": lambda seed: rehearsal(
+        group("g", *slices(7, work(minutes="2..9")), max_parallel=2),
+        group("h", *slices(3, work(minutes="1..4"))),
+        max_parallel=6,
         seed=seed,
     ),
     "values": lambda seed: rehearsal(

@@ -1,6 +1,6 @@
 """The questions that a driver can ask an engine. None of them changes anything."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from weft.engine.messages.facts import ControlState
@@ -73,12 +73,6 @@ class EngineView:
     def has_reached_ceiling(self) -> bool:
         """Whether a subplan has failed because of a ceiling."""
         return any(failure.reason is FailureReason.BUDGET for failure in self._state.failures.values())
-
-    @property
-    def pools(self) -> Mapping[str, int]:
-        """The numbers of the pools of the plan and its agents by name; `slots` is `max_parallel`."""
-        limits = self._state.limits
-        return {"slots": limits.slots[ROOT][0][0], **limits.named}
 
     def pool_uses(self, numbers: Iterable[int]) -> list[tuple[int, int]]:
         """Returns, for each of the pools, how much of it is in use, and how many requests wait for it."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from weft.ids import SubplanPath
 from weft.plan.model import AgentWork, Ask, Body, Pipeline, Plan, Pool, RunCommand, Step
 from weft.plan.order.outline import ROOT
 from weft.plan.settings import Layer, Scope
@@ -68,10 +69,12 @@ def _body(body: Body) -> Body:
 # Other sizes
 
 
-def with_width(plan: Plan, width: int) -> Plan:
-    """Returns the plan with another `max_parallel` for the whole plan. Limits inside it stay."""
-    root = plan.scopes[ROOT]
-    return replace(plan, scopes=(_with(root, {"max_parallel": width}), *plan.scopes[1:]))
+def with_width(plan: Plan, width: int, path: str = "") -> Plan:
+    """Returns the plan with another `max_parallel` of the plan, or of a group. Limits inside it stay."""
+    row = plan.outline.paths.index(SubplanPath(path)) if path else ROOT
+    scopes = list(plan.scopes)
+    scopes[row] = _with(scopes[row], {"max_parallel": width})
+    return replace(plan, scopes=tuple(scopes))
 
 
 def with_pool(plan: Plan, name: str, size: int) -> Plan:

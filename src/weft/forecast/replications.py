@@ -8,6 +8,7 @@ from weft.engine.engine import Engine
 from weft.engine.messages.facts import EarlierSlice, EarlierSpending, RunStarted
 from weft.engine.state.engine_state import engine_tables
 from weft.forecast.bounds import LowerBounds
+from weft.forecast.caps import watched_caps
 from weft.forecast.chains import Chains
 from weft.forecast.estimates import Estimates
 from weft.forecast.history import NO_HISTORY, History
@@ -21,14 +22,18 @@ from weft.plan.order.outline import ROOT
 
 
 class Change(Struct, frozen=True):
-    """A different size of a limit: `slots` is `max_parallel`; otherwise `pool:NAME` or `agent:NAME`."""
+    """A different size of a limit.
+
+    `slots` is the `max_parallel` of the plan, `slots:PATH` that of a group; otherwise `pool:NAME` or `agent:NAME`.
+    """
 
     name: str
     size: int
 
     def applied(self, plan: Plan) -> Plan:
-        if self.name == "slots":
-            return with_width(plan, self.size)
+        kind, _, path = self.name.partition(":")
+        if kind == "slots":
+            return with_width(plan, self.size, path)
         return with_pool(plan, self.name, self.size)
 
 
@@ -74,11 +79,15 @@ class Rehearsal:
         self._bounds = LowerBounds(self.compiled)
         # The tables depend only on the plan. To build them takes as long as many steps.
         self._tables = engine_tables(self.compiled)
+        limits = self._tables.limits
+        caps = watched_caps(plan.outline, limits)
+        self._watched = {name: number for name, number in limits.caps.items() if name in caps} | limits.named
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The sizes of the limits: `slots`, and the pools of the plan and of its agents."""
-        return {"slots": self._plan.scopes[ROOT].settings.max_parallel, **self.compiled.pools}
+        """The sizes of the limits: each `max_parallel`, and the pools of the plan and of its agents."""
+        limits = self._tables.limits
+        return {name: limits.sizes[number] for name, number in (limits.caps | limits.named).items()}
 
     def changed(self, changes: Iterable[Change]) -> "Rehearsal":
         """Returns the rehearsal of the same plan with other limits and the same luck."""
@@ -96,7 +105,8 @@ class Rehearsal:
         """Returns the outcome of a replication."""
         start = self._start
         engine = Engine(self.compiled, writes_events=False, tables=self._tables)
-        run = VirtualRun(engine, World(self._settings, replication), watches_pools=watches_pools)
+        watched = self._watched if watches_pools else {}
+        run = VirtualRun(engine, World(self._settings, replication), watched=watched)
         return run.play(
             RunStarted(
                 at=0.0,

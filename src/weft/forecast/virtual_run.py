@@ -54,8 +54,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
 class VirtualRun:
     """Drives an engine until its run is over."""
 
-    def __init__(self, engine: Engine, world: World, *, watches_pools: bool = True) -> None:
-        """`watches_pools`: whether the use of pools is recorded, which takes time at each fact."""
+    def __init__(self, engine: Engine, world: World, *, watched: Mapping[str, int] = {}) -> None:
+        """`watched`: the numbers, by name, of the pools whose use is recorded, which takes time at each fact."""
         self._engine = engine
         self._world = world
         self._now = 0.0
@@ -63,9 +63,9 @@ class VirtualRun:
         self._count = 0
         self._ends: dict[int, Ended] = {}
         """By firing: the end of its execution under way."""
-        self._pools = {name: PoolUse() for name in engine.pools} if watches_pools else {}
+        self._pools = {name: PoolUse() for name in watched}
         self._meters = tuple(self._pools.values())
-        self._numbers = tuple(engine.pools.values()) if watches_pools else ()
+        self._numbers = tuple(watched.values())
         self._rows: dict[int, float] = {}
         """By row of a slice: when its last step ended."""
         self._works: dict[str, float] = {}

@@ -20,6 +20,17 @@ subplans:
   - {id: b, prompt: x, steps: [{id: one, run: 'true', pool: db, estimate: {minutes: 10}}]}
   - {id: c, prompt: x, depends_on: [a], steps: [{id: two, run: 'true'}]}
 """
+GROUPS = """
+max_parallel: 6
+subplans:
+  - id: store
+    max_parallel: 1
+    subplans:
+      - {id: a, prompt: x, steps: [{id: one, run: 'true', estimate: {minutes: 10}}]}
+      - {id: b, prompt: x, steps: [{id: one, run: 'true', estimate: {minutes: 10}}]}
+      - {id: c, prompt: x, steps: [{id: one, run: 'true', estimate: {minutes: 10}}]}
+      - {id: d, prompt: x, steps: [{id: one, run: 'true', estimate: {minutes: 10}}]}
+"""
 PRICED = """
 agents: {coder: {use: command, command: 'sh OUTSIDE/agent.sh', pool: 2}}
 subplans:
@@ -137,6 +148,28 @@ def test_limits_can_be_changed(project: Project) -> None:
     assert alone["makespan_s"]["p50"] == next(each["p50_s"] for each in before["width"] if each["n"] == 1)
     same = data(project, "--max-parallel", "1")
     assert same["makespan_s"] == alone["makespan_s"]
+
+
+def test_the_limit_of_a_group_has_its_advice_which_holds(project: Project) -> None:
+    project.plan(GROUPS)
+    sections = lines(project, "-v")
+    assert sections["Bottleneck"].startswith("store.max_parallel (1) is busy ")
+    assert "store.max_parallel (1): busy " in sections["Limits"]
+    before = data(project)
+    best = before["pools"][0]
+    assert (best["name"], best["size"]) == ("store.max_parallel", 1)
+    low, high = best["one_more_saves_95_s"]
+    assert 0 < low <= best["one_more_saves_s"] <= high
+    after = data(project, "--set", "store.max_parallel=2")
+    assert after["pools"][0]["size"] == 2
+    saved = before["makespan_s"]["p50"] - after["makespan_s"]["p50"]
+    assert saved == pytest.approx(best["one_more_saves_s"])
+
+
+def test_the_nearest_limit_of_a_group_is_suggested(project: Project) -> None:
+    project.plan(GROUPS)
+    assert "did you mean store.max_parallel?" in refused(project, "--set", "stor.max_parallel=2")
+    assert "it can be: max_parallel, store.max_parallel" in refused(project, "--set", "x=2")
 
 
 def test_the_calls_of_an_agent_can_be_changed(project: Project) -> None:

@@ -16,6 +16,7 @@ from weft.app.project.places import project_of
 from weft.app.project.plans import NO_FLAGS, Flags, folder_of, load
 from weft.app.record.journal import open_book
 from weft.app.record.run_plan import plan_of
+from weft.app.views.wording.words import some
 from weft.errors import InputError
 from weft.forecast.advice import WIDTHS, Saving, WidthReport, enough, savings, widths
 from weft.forecast.history import NO_HISTORY, History
@@ -30,12 +31,16 @@ from weft.plan.text.problems import nearest
 from weft.store.sqlite import open_reader
 
 RUNS = 1_000
+_NAMES = 12
+"""How many names of limits a message lists."""
 PATIENCE = 10.0
 """Seconds that an answer may take, unless the number of replications is chosen."""
 _BASE = 0.4
 """The share of that time for the forecast itself; the rest is for comparisons."""
 _LEAST = 50
 """So many replications are played in any case."""
+_SEARCH = 3
+"""The comparisons that it takes, about, to find the width beyond which more buys little."""
 _PAIRS = 20, 400
 """The least and the most replications of a comparison. Pairs of runs with the same luck need fewer."""
 
@@ -57,7 +62,7 @@ class ForecastRequest(Struct, frozen=True, kw_only=True):
     """Seconds from now."""
     widths: Sequence[int] = ()
     changes: Sequence[tuple[str, int]] = ()
-    """Sizes of pools, agents or `max_parallel`, by the names that people use."""
+    """Sizes of limits, by the names that people use."""
     is_fresh: bool = False
     """Whether the work of earlier runs is repeated."""
 
@@ -110,7 +115,8 @@ def forecast(
         if not tally.is_interrupted:
             # After Ctrl-C, what is known so far is the answer.
             with suppress(KeyboardInterrupt):
-                advice = _Comparison(request, tally, pace, progress).advice(rehearsal, summary)
+                limits = sum(pool.wait > 0 for pool in summary.pools)
+                advice = _Comparison(request, tally, pace, limits, progress).advice(rehearsal, summary)
         return PlanForecast(
             plan=plan.id,
             summary=summary,
@@ -171,13 +177,16 @@ class _Advice(Struct, frozen=True, kw_only=True):
 class _Comparison:
     """Plays the same replications with other limits."""
 
-    def __init__(self, request: ForecastRequest, tally: Tally, pace: float, progress: Progress) -> None:
+    def __init__(
+        self, request: ForecastRequest, tally: Tally, pace: float, limits: int, progress: Progress
+    ) -> None:
+        """`limits`: how many limits are compared with one more."""
         self._sizes = tuple(request.widths) or WIDTHS
         least, most = _PAIRS
         if request.runs:
             runs = min(request.runs, most)
         else:
-            comparisons = len(self._sizes) + 5
+            comparisons = len(self._sizes) + limits + _SEARCH
             runs = int(pace * PATIENCE * (1.0 - _BASE) / comparisons)
         self._runs = max(min(runs, most, tally.runs), min(least, tally.runs))
         self._progress = progress
@@ -205,17 +214,18 @@ class _Comparison:
 
 
 def named_change(rehearsal: Rehearsal, name: str, size: int) -> Change:
-    """Returns the change of a limit that a person has named: `max_parallel`, `pools.NAME` or `agents.NAME`."""
-    sizes = rehearsal.sizes
-    names = {"max_parallel": "slots"}
-    names |= {_shown(limit): limit for limit in sizes if limit != "slots"}
+    """Returns the change of a limit that a person has named as `limit_name` writes it."""
+    names = {limit_name(limit): limit for limit in rehearsal.sizes}
     if name not in names:
         near = nearest(name, list(names))
-        hint = f"did you mean {near}?" if near else f"it can be: {', '.join(sorted(names))}"
+        hint = f"did you mean {near}?" if near else f"it can be: {some(sorted(names), _NAMES)}"
         raise InputError(f"--set {name}: the plan has no such limit; {hint}")
     return Change(names[name], size)
 
 
-def _shown(limit: str) -> str:
+def limit_name(limit: str) -> str:
+    """Returns the name of a limit: `max_parallel`, `GROUP.max_parallel`, `pools.NAME` or `agents.NAME`."""
     kind, _, label = limit.partition(":")
+    if kind == "slots":
+        return f"{label}.max_parallel" if label else "max_parallel"
     return f"{kind}s.{label}"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from weft.app.forecast.forecast import ForecastRequest, PlanForecast, forecast
+from weft.app.forecast.forecast import ForecastRequest, PlanForecast, forecast, limit_name
 from weft.app.forecast.outlook import outlook_of
 from weft.app.project.plans import find_plan
 from weft.app.read_model.run_shapes import Forecast, PoolAnswer, WidthAnswer
@@ -44,17 +44,11 @@ def forecast_answer(answer: PlanForecast, now: float) -> Forecast:
     )
 
 
-def shown_limit(name: str) -> str:
-    """Returns the name of a limit as the plan has it: `max_parallel`, `pools.NAME` or `agents.NAME`."""
-    kind, _, label = name.partition(":")
-    return f"{kind}s.{label}" if label else "max_parallel"
-
-
 def _limits(answer: PlanForecast) -> list[PoolAnswer]:
     savings = {saving.name: saving.saves.value for saving in answer.savings}
     return [
         PoolAnswer(
-            name=shown_limit(pool.name),
+            name=limit_name(pool.name),
             size=pool.size,
             used=pool.busy,
             waiting=pool.wait,

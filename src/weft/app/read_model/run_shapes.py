@@ -111,7 +111,7 @@ class PoolTable(Struct, frozen=True, kw_only=True):
     """The use of a pool."""
 
     name: str
-    """As in the plan: `max_parallel`, `agents.NAME` or `pools.NAME`."""
+    """As in the plan: `max_parallel`, `GROUP.max_parallel`, `agents.NAME` or `pools.NAME`."""
     size: int
     in_use: int
     holders: Sequence[PoolHolder]

@@ -47,7 +47,8 @@ _WIDEST = 1_000
 )
 @click.option(
     "--set", "sizes", metavar="LIMIT=N", multiple=True,
-    help="Assume another size of a limit: pools.NAME, agents.NAME or max_parallel. Repeatable.",
+    help="Assume another size of a limit: pools.NAME, agents.NAME, max_parallel or GROUP.max_parallel. "
+         "Repeatable.",
 )  # fmt: skip
 @click.option(
     "--runs", metavar="N", type=click.IntRange(1, 1_000_000),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 
-from weft.app.forecast.forecast import PlanForecast
+from weft.app.forecast.forecast import PlanForecast, limit_name
 from weft.app.forecast.outlook import Outlook
 from weft.app.views.wording.forecasts import moment
 from weft.app.views.wording.words import span
@@ -128,7 +128,8 @@ def _widths(reports: Sequence[WidthReport], enough: int | None) -> Iterator[str]
 
 def name_of(limit: str) -> str:
     """Returns the name of a limit as the plan writes it."""
-    return "max_parallel" if limit == "slots" else limit.partition(":")[2]
+    kind, _, label = limit.partition(":")
+    return limit_name(limit) if kind == "slots" else label
 
 
 def _bottlenecks(forecast: PlanForecast) -> Iterator[str]:

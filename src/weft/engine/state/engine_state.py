@@ -40,7 +40,10 @@ class PoolNumbers(Struct, frozen=True, kw_only=True):
     """The slots that each row takes: one of each `max_parallel` limit around it."""
     turns: list[tuple[int, ...]]
     """The pool of size 1 that serializes each row under `policy: serial`; empty without one."""
+    caps: dict[str, int]
+    """The limits on slices by name: `slots` is the `max_parallel` of the plan, `slots:PATH` that of a group."""
     named: dict[str, int]
+    """The pools of the plan and of its agents by name."""
 
 
 class EngineTables(Struct, frozen=True, kw_only=True):
@@ -354,7 +357,7 @@ def initial_state(compiled: CompiledPlan, tables: EngineTables | None, *, trace:
 
 def _limits(compiled: CompiledPlan) -> PoolNumbers:
     plan, outline = compiled.plan, compiled.plan.outline
-    numbers = PoolNumbers(sizes=[], slots=[], turns=[], named={})
+    numbers = PoolNumbers(sizes=[], slots=[], turns=[], caps={}, named={})
 
     def pool(size: int) -> int:
         numbers.sizes.append(size)
@@ -365,7 +368,9 @@ def _limits(compiled: CompiledPlan) -> PoolNumbers:
         slots = numbers.slots[parent] if row else ()
         turn = numbers.turns[parent] if row else ()
         if not row or ("max_parallel" in subplan.settings and not outline.is_leaf(row)):
-            slots = (*slots, (pool(settings.max_parallel), 1))
+            number = pool(settings.max_parallel)
+            numbers.caps[f"slots:{outline.paths[row]}" if row else "slots"] = number
+            slots = (*slots, (number, 1))
         if settings.policy != "serial":
             turn = ()
         elif not turn:
