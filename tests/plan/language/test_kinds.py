@@ -259,9 +259,17 @@ def test_spans_are_read(text, value):
     assert good(Span(), text) == value
 
 
-@pytest.mark.parametrize("text", ["20..5", "-5", "5...20", "1..2..3", "'5'", "5..", "a..b", "[5, 20]", ""])
+@pytest.mark.parametrize("text", ["-5", "5...20", "1..2..3", "'5'", "5..", "a..b", "[5, 20]", ""])
 def test_what_is_no_span_is_refused(text):
     assert bad(Span(), text).endswith("; it must be a number, 0 or more, or a range such as 5..20")
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"), [("20..5", "5..20"), ("'20..5'", "5..20"), ("1.50..0", "0..1.50")]
+)
+def test_a_span_in_the_wrong_order_is_refused_with_the_right_one(text, meant):
+    assert bad(Span(), text).endswith(f": the order is wrong; the smaller number comes first, as in {meant}")
+    assert good(Span(), meant)
 
 
 @pytest.mark.parametrize(

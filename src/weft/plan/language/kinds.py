@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from weft.plan.language.reader import BAD, Reader, Schema, mismatch
+from weft.plan.language.reader import BAD, Reader, Schema, describe, mismatch
 from weft.plan.language.slips import (
     boolean_meant,
     dollars_meant,
@@ -227,6 +227,13 @@ class Span(Struct, frozen=True):
         match = _RANGE.fullmatch(text)
         if match is not None:
             low, high = float(match[1]), float(match[2])
+            if low > high:
+                reader.wrong(
+                    node,
+                    f"{name} is {describe(node)}: the order is wrong; the smaller number comes first, as in"
+                    f" {match[2]}..{match[1]}",
+                )
+                return BAD
         elif isinstance(node, Scalar) and node.plain and _DECIMAL.fullmatch(text):
             low = high = float(text)
         else:
