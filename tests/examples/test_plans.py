@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from weft.app.check.timeouts import timeout_warnings
 from weft.net.verdict import Answer
 from weft.plan.compile.compile import compile_plan
 from weft.plan.loader.load import load_plan
@@ -21,4 +22,5 @@ def test_there_are_examples() -> None:
 def test_an_example_loads_without_a_warning_and_is_proven(path: Path) -> None:
     plan = load_plan(path.read_text(encoding="utf-8"), path.name)
     assert plan.warnings == ()
+    assert list(timeout_warnings(plan)) == []
     assert prove(compile_plan(plan)).answer is Answer.PROVED

@@ -320,7 +320,9 @@ def test_the_list_for_people_has_each_process_in_plan_order() -> None:
     assert Estimates(plan(leaf("a")), History(sigma=0.1)).sigma == 0.1
 
 
-@pytest.mark.parametrize(("minutes", "may"), [("5..20", False), ("5..40", True)])
+@pytest.mark.parametrize(
+    ("minutes", "may"), [("5..20", False), ("10..30", False), ("7..30", False), ("5..31", True)]
+)
 def test_a_step_whose_estimate_exceeds_its_timeout_may_time_out(minutes: str, *, may: bool) -> None:
     several = estimates({**COMMAND, "estimate": {"minutes": minutes}, "timeout": "30m"})
     assert [step.may_time_out for step in several.listed()] == [may]

@@ -153,6 +153,9 @@ def test_the_bound_is_the_longest_chain_or_the_work_per_slot() -> None:
     assert summarize(chain, play_all(chain, [0])).lower_bound == 120.0
     wide = rehearsal(*[leaf(f"s{number}") for number in range(10)], max_parallel=2)
     assert summarize(wide, play_all(wide, [0])).lower_bound == 300.0
+    narrow = group("g", *[leaf(f"s{number}") for number in range(6)], max_parallel=2)
+    capped = rehearsal(narrow, leaf("t"), max_parallel=5)
+    assert summarize(capped, play_all(capped, [0])).lower_bound == 180.0
     nested = rehearsal(group("g", leaf("a"), leaf("b")), leaf("c", depends_on=["g"]), max_parallel=5)
     assert summarize(nested, play_all(nested, [0])).lower_bound == 120.0
 

@@ -32,6 +32,7 @@ itself and of an agent at the same step, and of an agent at different steps."""
 _ENOUGH = 3
 """Executions of a step that are needed to estimate how often it fails."""
 _NEVER = LimitSample()
+_ROUNDING = 1e-9
 
 
 class Basis(StrEnum):
@@ -81,7 +82,7 @@ class StepEstimate(Struct, frozen=True, kw_only=True):
     def may_time_out(self) -> bool:
         """Whether its P90 exceeds its timeout. A default is no reason to expect that."""
         is_known = self.estimate.basis in {Basis.PLAN, Basis.HISTORY}
-        return is_known and self.estimate.seconds.at(P90) > self.timeout
+        return is_known and self.estimate.seconds.at(P90) > self.timeout * (1.0 + _ROUNDING)
 
 
 class Estimates:

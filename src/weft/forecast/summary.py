@@ -61,7 +61,7 @@ class ForecastSummary(Struct, frozen=True, kw_only=True):
     """The share of runs that a ceiling stops."""
     lower_bound: float
     """Seconds, in the median of runs, below which no schedule is: the longest chain of dependencies, or the work
-    divided by the slots."""
+    of the plan or a group divided by its slots."""
     pools: tuple[PoolReport, ...]
     paths: tuple[PathShare, ...]
     influences: tuple[Influence, ...]

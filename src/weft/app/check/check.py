@@ -9,6 +9,7 @@ from weft.app.agents.programs import MissingProgram, missing_programs
 from weft.app.check.change_history import changed_together
 from weft.app.check.eligibility import eligibility_of
 from weft.app.check.eligibility_rules import Eligibility
+from weft.app.check.timeouts import timeout_warnings
 from weft.app.history.ceiling_use import EarlierRuns, read_earlier_runs
 from weft.app.preflight.findings import PreflightFinding, warning
 from weft.app.preflight.preflight import preflight
@@ -60,6 +61,8 @@ def check(
         folder = folder_of(source)
         history = changed_together(compiled.plan, folder, environ)
         report = check_report(compiled, prove(compiled), history)
+        warnings = (*report.plan_warnings, *timeout_warnings(compiled.plan))
+        report = structs.replace(report, plan_warnings=warnings)
         eligibility = eligibility_of(compiled, folder, environ=environ)
         earlier = read_earlier_runs(compiled.plan, project_of(folder).journal)
         if plan_only:

@@ -6,14 +6,15 @@ from datetime import datetime
 from weft.app.forecast.forecast import PlanForecast, limit_name
 from weft.app.forecast.outlook import Outlook
 from weft.app.views.wording.forecasts import moment
+from weft.app.views.wording.timeouts import late_words
 from weft.app.views.wording.words import span
 from weft.cli.terminal import Paragraph
 from weft.cli.text.sections import count, few
 from weft.forecast.advice import Saving, WidthReport
 from weft.forecast.estimates import AGENT_MINUTES, COMMAND_SECONDS, StepEstimate
 from weft.forecast.quantiles import Interval
-from weft.forecast.spread import P90
 from weft.forecast.summary import PoolReport
+from weft.forecast.timeouts import late_steps
 from weft.plan.prices import dollars
 
 LABEL = 12
@@ -21,7 +22,10 @@ _VISIBLE = 60.0
 """A saving of less than a minute is not worth a sentence, unless the whole run is short."""
 _UNSURE = 0.05
 """A quantile whose interval is wider than this share of it is shown with its interval."""
+_NO_GAIN = 0.005
+"""A wider plan that saves less than this share of the time gains nothing."""
 _PATHS = 1
+_WARNINGS = 3
 
 
 def forecast_lines(forecast: PlanForecast, now: datetime, *, verbose: bool) -> Iterator[str]:
@@ -79,18 +83,10 @@ def _finish(forecast: PlanForecast, now: datetime) -> Iterator[str]:
         yield f"{count(forecast.done, 'slice')} done by earlier runs, {count(forecast.slices, 'slice')} left"
     if summary.fails.value:
         yield f"{_share(summary.fails.value)} of runs do not complete everything"
-    yield from _timeouts([step for step in summary.steps if step.may_time_out])
-
-
-def _timeouts(steps: Sequence[StepEstimate]) -> Iterator[str]:
-    if steps:
-        step = steps[0]
-        late, timeout = span(step.estimate.seconds.at(P90)), span(step.timeout)
-        others = f", and {count(len(steps) - 1, 'more step')} like it" if len(steps) > 1 else ""
-        yield (
-            f"warning: {step.path}:{step.step} takes {late} or more in one of ten runs, and its timeout of"
-            f" {timeout} ends it{others}"
-        )
+    late = late_steps(summary.steps)
+    yield from (f"warning: {late_words(each)}" for each in late[:_WARNINGS])
+    if len(late) > _WARNINGS:
+        yield f"… and {count(len(late) - _WARNINGS, 'more such warning')}"
 
 
 def _doubt(quantile: Interval, write: Callable[[float], str]) -> str:
@@ -103,6 +99,9 @@ def _doubt(quantile: Interval, write: Callable[[float], str]) -> str:
 def _cost(forecast: PlanForecast) -> Iterator[str]:
     summary = forecast.summary
     has_price = bool(summary.cost_p90.value)
+    if not has_price and all(step.agent is None for step in summary.steps):
+        yield "no agent is called"
+        return
     if summary.unpriced >= 1 and not has_price:
         yield f"unknown: no price is known for about {summary.unpriced:.0f} agent calls"
         return
@@ -122,8 +121,15 @@ def _cost(forecast: PlanForecast) -> Iterator[str]:
 def _widths(reports: Sequence[WidthReport], enough: int | None) -> Iterator[str]:
     if not reports:
         return
-    times = "   ".join(f"{report.width}: {span(report.p50.value)}" for report in reports)
+    times = "   ".join(f"{report.width}: {span(report.p50.value)}" for report in _gaining(reports))
     yield times if enough is None else f"{times}   more than {enough} at once buy little"
+
+
+def _gaining(reports: Sequence[WidthReport]) -> Sequence[WidthReport]:
+    """Returns the reports up to the first after which no wider one gains anything."""
+    medians = [report.p50.value for report in reports]
+    last = next(place for place, own in enumerate(medians) if min(medians[place:]) >= own * (1.0 - _NO_GAIN))
+    return reports[: last + 1]
 
 
 def name_of(limit: str) -> str:
@@ -170,7 +176,7 @@ def _influences(forecast: PlanForecast) -> Iterator[str]:
     influences = forecast.summary.influences
     if influences:
         shares = ", ".join(f"{each.path} ({_share(each.share)})" for each in influences[:3])
-        yield f"a better estimate would tell most of: {shares} of the spread"
+        yield f"most of the uncertainty comes from: {shares}; a better estimate there helps most"
 
 
 def _basis(forecast: PlanForecast, *, verbose: bool) -> Iterator[str]:
@@ -199,7 +205,8 @@ def _details(forecast: PlanForecast) -> Iterator[str]:
     """Yields what `--verbose` adds."""
     summary = forecast.summary
     bound, median = summary.lower_bound, summary.p50.value
-    distance = f", {_share(median / bound - 1)} above it" if bound and median > bound else ""
+    above = median / bound - 1 if bound else 0.0
+    distance = f", {_share(above)} above it" if above > 0 else ", which is no more"
     yield from _section("Bound", [f"no schedule is below {span(bound)}; P50 is {span(median)}{distance}"])
     yield from _section("Limits", map(_limit, summary.pools))
     yield from _section("Steps", map(_step, summary.steps))
@@ -251,17 +258,7 @@ def forecast_json(forecast: PlanForecast) -> dict[str, object]:
             for report in forecast.widths
         ],
         "enough": forecast.enough,
-        "pools": [
-            {
-                "name": name_of(saving.name),
-                "size": saving.size,
-                "busy": saving.busy,
-                "wait_s": saving.wait,
-                "one_more_saves_s": saving.saves.value,
-                "one_more_saves_95_s": [saving.saves.low, saving.saves.high],
-            }
-            for saving in forecast.savings
-        ],
+        "pools": list(_pools_json(forecast)),
         "paths": [{"share": path.share, "subplans": list(path.subplans)} for path in summary.paths],
         "influences": [{"subplan": each.path, "share": each.share} for each in summary.influences],
         "timeouts": [f"{step.path}:{step.step}" for step in summary.steps if step.may_time_out],
@@ -271,6 +268,20 @@ def forecast_json(forecast: PlanForecast) -> dict[str, object]:
         "runs": summary.runs,
         "seed": summary.seed,
     }
+
+
+def _pools_json(forecast: PlanForecast) -> Iterator[dict[str, object]]:
+    """Yields the limits, the most useful ones first; after Ctrl-C, what one more saves may be unknown."""
+    for limit in forecast.savings or forecast.summary.pools:
+        saves = limit.saves if isinstance(limit, Saving) else None
+        yield {
+            "name": name_of(limit.name),
+            "size": limit.size,
+            "busy": limit.busy,
+            "wait_s": limit.wait,
+            "one_more_saves_s": saves and saves.value,
+            "one_more_saves_95_s": saves and [saves.low, saves.high],
+        }
 
 
 def _quantiles(p50: Interval, p90: Interval, unit: int) -> dict[str, object]:

@@ -59,7 +59,7 @@ class CheckReport(Struct, frozen=True, kw_only=True):
     built_in_agents: tuple[BuiltInAgent, ...] = ()
     landing_verifies: LandingVerifies | None = None
     plan_warnings: tuple[Problem, ...]
-    """The warnings from loading the plan."""
+    """The warnings about the text of the plan."""
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
