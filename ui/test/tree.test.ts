@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { applyChange, isDone, nameOf, waitsFor } from "../src/logic/table";
+import { isDone } from "../src/logic/landing";
+import { applyChange, nameOf, waitsFor } from "../src/logic/table";
 import { countedState, doneCount, groupTallies, NO_FILTER, nextRow, treeRows } from "../src/logic/tree";
 import { MOST_ROWS, scrollTo, visibleSlice } from "../src/logic/virtual";
 import { exampleTable } from "./example";
@@ -33,8 +34,10 @@ describe("treeRows", () => {
     const table = exampleTable();
     applyChange(table, { row: 2, state: "completed", landing: "merged" });
     applyChange(table, { row: 3, state: "completed", landing: "unmerged" });
+    expect(doneCount(table)).toBe(0);
+    applyChange(table, { row: 2, state: "completed", landing: "landed bd7e5b6" });
     expect(paths(table, { ...NO_FILTER, hidesDone: true })).toEqual(["store", "store/disk", "cli"]);
-    applyChange(table, { row: 3, state: "completed", landing: "merged" });
+    applyChange(table, { row: 3, state: "completed", landing: "landed" });
     expect(paths(table, { ...NO_FILTER, hidesDone: true })).toEqual(["cli"]);
     expect(doneCount(table)).toBe(2);
   });

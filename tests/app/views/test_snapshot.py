@@ -132,3 +132,15 @@ def test_a_pause_of_a_group_changes_everything_in_it() -> None:
         (2, True, "paused"),
         (3, True, "paused"),
     ]
+
+
+def test_work_that_is_only_in_its_group_is_merged_and_not_landed() -> None:
+    story = Story(group("store", *slices("model")), *slices("cli"), isolation="git")
+    story.start()
+    story.begin("store", "store/model", "cli")
+    story.complete("store/model", "store", "cli")
+    assert columns_of(story.view).landing == {1: "unmerged", 2: "merged", 3: "unmerged"}
+    for path in ("store", "cli"):
+        story.step(path, "@land")
+        story.end(path, "@land")
+    assert columns_of(story.view).landing == {1: "landed", 2: "merged", 3: "landed"}

@@ -138,7 +138,7 @@ export interface SubplanColumns {
   /** Agent calls without a known cost, by row. */
   unknown_costs: Readonly<Partial<Record<number, number>>>;
   tokens: ReadonlyArray<number>;
-  /** `unmerged`, `merged`, `held`, `conflict`, or a place on the way as `queued to land`. By row. */
+  /** `unmerged`, `merged` (into its group), `held`, `conflict`, or a place as `queued to land` or `landed bd7e5b6`. By row. */
   landing: Readonly<Partial<Record<number, string>>>;
   /** Why it failed, is held, asks or is paused, in one line. By row. */
   note: Readonly<Partial<Record<number, string>>>;

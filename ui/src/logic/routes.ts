@@ -2,7 +2,7 @@
 
 export const RUN_PAGES = ["timeline", "graph", "cost", "pools", "conflicts", "events"] as const;
 export type RunPage = (typeof RUN_PAGES)[number];
-/** The pages that the navigation offers. */
+/** The pages that exist. The graph is not among them, as the server does not answer `graph` yet. */
 export const OFFERED_PAGES: readonly RunPage[] = ["timeline", "cost", "pools", "conflicts", "events"];
 export const TABS = ["log", "diff", "attempts", "why", "prompt"] as const;
 export type Tab = (typeof TABS)[number];
@@ -24,7 +24,7 @@ export function parseRoute(address: string): Route {
   if (first !== "r" || !run) return first === "" ? { page: "runs" } : { page: "unknown", address };
   if (!section) return { page: "run", run };
   if (section === "s" && rest.length) return subplanRoute(run, rest.join("/"), new URLSearchParams(query));
-  const page = RUN_PAGES.find(name => name === section);
+  const page = OFFERED_PAGES.find(name => name === section);
   return page && !rest.length ? { page, run } : { page: "unknown", address };
 }
 

@@ -120,10 +120,3 @@ export function* waitsFor(table: Table, row: number): Generator<string> {
     }
   }
 }
-
-/** Returns whether a slice has nothing left to do: it is completed, and no work of it waits to land. */
-export function isDone(table: Table, row: number): boolean {
-  if (table.state[row] !== "completed") return false;
-  const landing = table.landing.get(row);
-  return landing === undefined || landing === "merged";
-}

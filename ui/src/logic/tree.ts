@@ -1,5 +1,6 @@
 /** Which rows of a run are shown, in which order, folded and filtered. */
-import { isDone, type Table } from "./table";
+import { isDone } from "./landing";
+import type { Table } from "./table";
 
 export interface Filter {
   /** A state as the strip counts them: `running`, `failed`, `blocked`, `asking` …; empty for all. */

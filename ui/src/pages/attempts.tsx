@@ -54,7 +54,7 @@ function AttemptCard({ attempt, path }: { attempt: Attempt; path: string }) {
       {attempt.message && <p class="reason">{visible(attempt.message)}</p>}
       {attempt.feedback && (
         <details>
-          <summary>The feedback it was given</summary>
+          <summary>Feedback from the attempt before</summary>
           <pre class="lines">{visible(attempt.feedback)}</pre>
         </details>
       )}
@@ -69,7 +69,7 @@ function AttemptCard({ attempt, path }: { attempt: Attempt; path: string }) {
             }),
           )}
         >
-          Its log
+          Log
         </a>
       )}
     </article>

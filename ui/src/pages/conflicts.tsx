@@ -1,24 +1,31 @@
-/** Pairs of subplans that change the same files. */
+/** Work that is held in conflict, and pairs of subplans that are going to conflict. */
 import { runPath } from "../api/client";
 import type { ConflictPair, Conflicts } from "../api/types";
 import { href } from "../live/navigation";
-import { run } from "../live/store";
+import { needs, run } from "../live/store";
 import { subplanAddress } from "../logic/routes";
 import { visible } from "../logic/words";
 import { Load, useAnswer } from "../parts/load";
+import { NeedCard } from "../parts/needs";
 
 export function ConflictsPage() {
   const answer = useAnswer<Conflicts>(runPath(run.value, "conflicts"), {}, 3);
+  const held = needs.value.filter(need => need.kind === "conflict");
   return (
     <div class="page">
       <h1>Conflicts</h1>
+      {held.map(need => (
+        <NeedCard key={`${need.path} ${need.step}`} need={need} />
+      ))}
       <Load of={answer}>
         {({ pairs }) =>
           pairs.length ? (
             pairs.map(pair => <Pair key={`${pair.first} ${pair.second}`} pair={pair} />)
           ) : (
             <p class="soft none card">
-              No two subplans conflict, and none are going to as far as their changes show.
+              {held.length
+                ? "No other conflict is forecast from the changes so far."
+                : "No two subplans conflict, and none are going to as far as their changes show."}
             </p>
           )
         }

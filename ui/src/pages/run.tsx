@@ -50,7 +50,8 @@ export function RunPage() {
             onInput={event => setFilter({ ...filter, text: event.currentTarget.value })}
           />
           <label class="check">
-            <input type="checkbox" checked={!hidesDone} onChange={() => setHidden(!hidesDone)} /> Show landed
+            <input type="checkbox" checked={!hidesDone} onChange={() => setHidden(!hidesDone)} /> Show
+            finished
           </label>
         </div>
         {rows.length > 0 ? (
@@ -64,7 +65,7 @@ export function RunPage() {
         )}
         {rows.length > 0 && hidesDone && done > 0 && !filter.state && (
           <p class="soft below">
-            {count(done, "slice")} completed and landed {done === 1 ? "is" : "are"} not shown.{" "}
+            {count(done, "slice")} with nothing left to do or to land {done === 1 ? "is" : "are"} not shown.{" "}
             <button type="button" class="link" onClick={() => setHidden(false)}>
               Show
             </button>
@@ -79,7 +80,7 @@ function NoRows({ done, isFiltered, onShow }: { done: number; isFiltered: boolea
   if (isFiltered) return <p class="soft none card">No slice matches the filter.</p>;
   return (
     <p class="soft none card">
-      {done ? `All ${count(done, "slice")} are completed and landed. ` : "The plan has no slices. "}
+      {done ? "Every slice is completed, with nothing left to land. " : "The plan has no slices. "}
       {done > 0 && (
         <button type="button" class="link" onClick={onShow}>
           Show them

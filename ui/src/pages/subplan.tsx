@@ -8,6 +8,7 @@ import { go, href } from "../live/navigation";
 import { begin, canAct } from "../live/operations";
 import { currentReport } from "../live/report";
 import { run, table, version } from "../live/store";
+import { landingWords } from "../logic/landing";
 import { type Route, runAddress, subplanAddress, TABS, type Tab } from "../logic/routes";
 import { span, spent, visible } from "../logic/words";
 import { Actions } from "../parts/actions";
@@ -131,26 +132,23 @@ function Crumbs({ path }: { path: string }) {
 function Head({ detail }: { detail: SubplanDetail }) {
   // The table is fresher than the answer.
   const state = (version.value >= 0 && table.value?.state[detail.row]) || detail.state;
-  const ended = detail.ended_at;
+  const landing = state === "completed" && table.value ? landingWords(table.value, detail.row) : "";
+  // The cards below have the others.
+  const onCards = new Set(detail.needs.flatMap(need => need.actions).map(action => action.command));
+  const actions = detail.actions.filter(action => !onCards.has(action.command));
+  const isTitled = detail.title && detail.title !== detail.path.split("/").at(-1);
   return (
     <section class="strip" aria-label="The subplan">
       <div class="strip-head">
         <h1 class="mono">{visible(detail.path)}</h1>
         <State state={state} />
         {isPaused(detail) && <span class="tag">paused</span>}
-        {["merged", "unmerged"].includes(detail.landing) && (
-          <span class="tag">{landingWord(detail.landing)}</span>
-        )}
+        {landing && <span class="tag">{visible(landing)}</span>}
       </div>
-      {detail.title && <p class="goal">{visible(detail.title)}</p>}
+      {isTitled && <p class="goal">{visible(detail.title)}</p>}
       {detail.message && detail.needs.length === 0 && <p class="reason">{visible(detail.message)}</p>}
       <dl class="facts">
-        {detail.started_at !== null && (
-          <div>
-            <dt>{ended === null ? "Running for" : "Took"}</dt>
-            <dd>{span(Math.max(0, (ended ?? now.value) - detail.started_at))}</dd>
-          </div>
-        )}
+        <Duration detail={detail} state={state} />
         {spent(detail.cost, detail.unknown_costs) && (
           <div>
             <dt>Cost</dt>
@@ -171,13 +169,26 @@ function Head({ detail }: { detail: SubplanDetail }) {
         )}
       </dl>
       {detail.steps.length > 0 && <Steps detail={detail} />}
-      {detail.actions.length > 0 && !currentReport() && <Actions actions={detail.actions} />}
+      {actions.length > 0 && !currentReport() && <Actions actions={actions} />}
     </section>
   );
 }
 
-function landingWord(landing: string): string {
-  return { merged: "landed", unmerged: "not landed yet" }[landing] ?? landing;
+function Duration({ detail, state }: { detail: SubplanDetail; state: string }) {
+  if (detail.started_at === null) return null;
+  const seconds = span(Math.max(0, (detail.ended_at ?? now.value) - detail.started_at));
+  const [name, value] =
+    detail.ended_at !== null
+      ? ["Took", seconds]
+      : state === "running"
+        ? ["Running for", seconds]
+        : ["Started", `${seconds} ago`];
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  );
 }
 
 const STEP_SIGNS = {

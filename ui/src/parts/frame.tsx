@@ -89,7 +89,7 @@ function RunName() {
         /
       </span>
       <a href={href(runAddress(run.value))}>{visible(shown?.plan ?? run.value)}</a>
-      <span class="soft mono run-id">{visible(run.value)}</span>
+      <span class="soft mono run-id">{visible(shown?.run ?? run.value)}</span>
     </span>
   );
 }

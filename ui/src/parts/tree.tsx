@@ -2,6 +2,7 @@
 import { now } from "../live/clock";
 import { href } from "../live/navigation";
 import { activity, run, table, version } from "../live/store";
+import { landingWords } from "../logic/landing";
 import { subplanAddress } from "../logic/routes";
 import { nameOf, type Table, waitsFor } from "../logic/table";
 import { type GroupTally, groupTallies, type TreeRow } from "../logic/tree";
@@ -198,16 +199,13 @@ function NowText({ table, row }: { table: Table; row: number }) {
     );
   }
   if (state === "pending") return <Waits table={table} row={row} />;
-  const landing = table.landing.get(row);
-  if (state === "completed" && table.leaf[row])
-    return <span class="soft">{landingText(landing, table.carried.has(row))}</span>;
-  return null;
-}
-
-function landingText(landing: string | undefined, isCarried: boolean): string {
-  if (isCarried) return "completed by an earlier run";
-  if (!landing) return "";
-  return { merged: "landed", unmerged: "not landed yet" }[landing] ?? landing;
+  if (state !== "completed" || !table.leaf[row]) return null;
+  const words = table.carried.has(row) ? "completed by an earlier run" : visible(landingWords(table, row));
+  return (
+    <span class="soft" title={words}>
+      {words}
+    </span>
+  );
 }
 
 function Waits({ table, row }: { table: Table; row: number }) {

@@ -24,9 +24,10 @@ class LandingCourse:
         if row == ROOT or state is State.PENDING or not settings.has_branch:
             return ""
         # Completed work that does not land by itself has been merged into its group, as part of its completion.
-        return "merged" if state is State.COMPLETED and not self._lands(row) else "unmerged"
+        return "merged" if state is State.COMPLETED and not self.lands(row) else "unmerged"
 
-    def _lands(self, row: int) -> bool:
+    def lands(self, row: int) -> bool:
+        """Returns whether the work of a subplan lands on the target, and does not merge into its group."""
         if self._scopes[row].settings.merge_when == "slice":
             return self._outline.leaves[row]
         return self._outline.parents[row] == ROOT
@@ -41,6 +42,7 @@ class LandingView:
         self._landings = landings
         self._holds = holds
         self._rows = rows
+        self._course = LandingCourse(plan)
         self._numbers: dict[str, int] = {path: row for row, path in enumerate(plan.outline.paths)}
 
     @property
@@ -77,6 +79,11 @@ class LandingView:
     def place(self, row: int) -> str:
         """Returns the place of a result on its way to the target, as `queued to land`; empty before the queue."""
         return self._landings.places.of(self._plan.outline.paths[row])
+
+    def word(self, row: RowView) -> str:
+        """Returns the place of a result, else its landing: work that is only in its group is `merged`."""
+        is_landed = row.landing == "merged" and self._course.lands(row.number)
+        return self.place(row.number) or ("landed" if is_landed else row.landing)
 
     def passed(self, rows: Iterable[int]) -> PassedVerify | None:
         """Returns the verify that exactly these results have passed together; None if there was none."""

@@ -213,7 +213,7 @@ def change_of(view: RunView, row: RowView) -> RowChange:
         cost=row.cost,
         unknown_costs=row.unknown_costs,
         tokens=row.tokens,
-        landing=view.landings.place(number) or row.landing,
+        landing=view.landings.word(row),
         note=_note(view, row),
         carried=row.carried,
         paused=is_paused,
