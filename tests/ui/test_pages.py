@@ -52,10 +52,18 @@ def test_the_overview_has_cards_and_a_tree_grid(visitor: Visitor):
     tree = page.get_by_role("treegrid", name="Subplans")
     row = tree.get_by_role("row").filter(has_text="docs")
     expect(row).to_contain_text("failed")
-    expect(tree.get_by_role("row").filter(has_text="model")).to_have_count(0)
-    page.get_by_role("checkbox", name="Show landed").check()
     expect(tree.get_by_role("row").filter(has_text="model")).to_have_attribute("aria-level", "2")
     expect(page).to_have_title(re.compile("need"))
+
+
+def test_work_that_is_only_in_its_group_is_shown_and_not_called_landed(visitor: Visitor):
+    page = visitor.open("/r/last")
+    row = page.get_by_role("row").filter(has_text="model")
+    expect(row).to_contain_text("merged into store, not landed yet")
+    visitor.open("/r/last/s/store/model?tab=why")
+    expect(page.get_by_role("region", name="The subplan")).to_contain_text(
+        "merged into store, not landed yet"
+    )
 
 
 def test_a_count_filters_the_tree(visitor: Visitor):
@@ -121,8 +129,9 @@ def test_a_diff_shows_the_file_that_was_added(visitor: Visitor):
 def test_an_unknown_run_or_page_is_named(visitor: Visitor):
     page = visitor.open("/r/20990101-000000-0000")
     expect(page.get_by_role("alert")).to_contain_text("20990101-000000-0000")
-    visitor.open("/nothing/here")
-    expect(page.get_by_role("alert")).to_contain_text("no such page")
+    for address in ("/nothing/here", "/r/last/graph"):
+        visitor.open(address)
+        expect(page.get_by_role("alert")).to_contain_text("no such page")
 
 
 def test_no_request_leaves_this_machine(visitor: Visitor):

@@ -1,4 +1,4 @@
-"""The page beside a run that goes on: buttons, tabs, a killed coordinator, and a page of somebody else."""
+"""The page beside a run that is under way: buttons, tabs, a killed coordinator, and a page of another site."""
 
 import http.server
 import re

@@ -135,7 +135,7 @@ def test_a_pause_of_a_group_changes_everything_in_it() -> None:
 
 
 def test_work_that_is_only_in_its_group_is_merged_and_not_landed() -> None:
-    story = Story(group("store", *slices("model")), *slices("cli"), isolation="git")
+    story = Story(group("store", *slices("model")), *slices("cli"), isolation="worktree")
     story.start()
     story.begin("store", "store/model", "cli")
     story.complete("store/model", "store", "cli")

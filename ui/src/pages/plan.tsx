@@ -22,7 +22,7 @@ export function PlanPage() {
               {plan.plan && <strong>{visible(plan.plan)}</strong>}
               <code class="soft">{visible(plan.file)}</code>
               <span class="spring" />
-              {!currentReport() && <Command text={plan.start_command} />}
+              {!currentReport() && plan.problems.length === 0 && <Command text={plan.start_command} />}
             </div>
             {plan.problems.length > 0 && (
               <div class="card need tone-bad">

@@ -13,6 +13,7 @@ import { VirtualRows } from "./virtual";
 
 /** After so long without output an agent is called silent. */
 const SILENT_SECONDS = 60;
+const DAY = 24 * 3600;
 const HEADINGS = ["State", "Subplan", "Step", "Attempt", "Time", "Cost", "Now"];
 
 interface Properties {
@@ -181,7 +182,9 @@ function timeText(table: Table, row: number): string {
   const started = table.startedAt[row];
   if (started === null || started === undefined) return "";
   const ended = table.endedAt[row];
-  return stopwatch((ended ?? now.value) - started);
+  const seconds = (ended ?? now.value) - started;
+  if (seconds < DAY) return stopwatch(seconds);
+  return `${grouped(Math.floor(seconds / DAY))} d ${Math.floor((seconds % DAY) / 3600)} h`;
 }
 
 function NowText({ table, row }: { table: Table; row: number }) {
