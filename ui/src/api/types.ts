@@ -138,7 +138,7 @@ export interface SubplanColumns {
   /** Agent calls without a known cost, by row. */
   unknown_costs: Readonly<Partial<Record<number, number>>>;
   tokens: ReadonlyArray<number>;
-  /** `unmerged`, `merged` (into its group), `held`, `conflict`, or a place as `queued to land` or `landed bd7e5b6`. By row. */
+  /** `unmerged`, `merged` (into its group), `held`, `conflict`, or a place as `landed bd7e5b6`. By row. */
   landing: Readonly<Partial<Record<number, string>>>;
   /** Why it failed, is held, asks or is paused, in one line. By row. */
   note: Readonly<Partial<Record<number, string>>>;
@@ -296,7 +296,7 @@ export interface PoolHolder {
 
 /** The use of a pool. */
 export interface PoolTable {
-  /** As in the plan: `max_parallel`, `agents.NAME` or `pools.NAME`. */
+  /** As in the plan: `max_parallel`, `GROUP.max_parallel`, `agents.NAME` or `pools.NAME`. */
   name: string;
   size: number;
   in_use: number;

@@ -96,10 +96,7 @@ class SubplanColumns(Struct, frozen=True, kw_only=True):
     """Agent calls without a known cost, by row."""
     tokens: Sequence[int]
     landing: Mapping[int, str]
-    """`unmerged`, `merged` (into its group), `held`, `conflict`, or a place as `queued to land` or `landed bd7e5b6`.
-
-    By row.
-    """
+    """`unmerged`, `merged` (into its group), `held`, `conflict`, or a place as `landed bd7e5b6`. By row."""
     note: Mapping[int, str]
     """Why it failed, is held, asks or is paused, in one line. By row."""
     carried: Sequence[int]
