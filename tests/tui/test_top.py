@@ -1,11 +1,9 @@
 """`weft top` over real runs, driven by keys, with the text that a person sees."""
 
 import asyncio
-import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -14,9 +12,10 @@ from textual.pilot import Pilot
 
 from benchmarks.large_run import write_large_run
 from cli.running import Project
-from weft.app.views.wording.style import Style
+from tui.driver import drive, settled, shown, text_of
 from weft.errors import InputError
 from weft.tui.app import TopApp
+from weft.tui.commands import complete
 from weft.tui.source import RunSource
 
 PLAN = """
@@ -31,48 +30,6 @@ subplans:
 """
 
 ROOT = Path(__file__).parents[2]
-Script = Callable[[TopApp, Pilot[None]], Awaitable[None]]
-
-
-def text_of(app: TopApp) -> list[str]:
-    """The lines of the screen, without what is different each time."""
-    width, height = app.size
-    lines = [
-        "".join(part.text for part in strip).rstrip() for strip in app.screen._compositor.render_strips()
-    ]
-    assert len(lines) == height
-    assert all(len(line) <= width for line in lines)
-    return [re.sub(r"\d+:\d\d", "0:00", line) for line in lines]
-
-
-def shown(app: TopApp) -> str:
-    return "\n".join(text_of(app))
-
-
-async def settled(app: TopApp, pilot: Pilot[None]) -> None:
-    """Waits until the journal is read and drawn, and no command runs."""
-    await app.workers.wait_for_complete()
-    await pilot.pause()
-    while app._follower is not None and app._follower.is_reading:
-        app._tick()
-        await pilot.pause()
-    if app._follower is not None:
-        app._tick()
-        app._draw(app._follower)
-    await pilot.pause()
-
-
-def drive(root: Path, script: Script, *, size: tuple[int, int] = (80, 16), run: str | None = None) -> None:
-    async def play() -> None:
-        source = RunSource(root, run)
-        source.require()
-        app = TopApp(source, Style(colours=False))
-        async with app.run_test(size=size) as pilot:
-            await settled(app, pilot)
-            await script(app, pilot)
-        source.close()
-
-    asyncio.run(play())
 
 
 @pytest.fixture
@@ -288,3 +245,148 @@ def test_groups_fold_and_unfold(tmp_path: Path) -> None:
         assert len(app._tree.rows) == before
 
     drive(tmp_path / "large", script)
+
+
+# The prompt
+
+
+def chosen(app: TopApp) -> str:
+    assert app._follower is not None
+    return str(app._follower.view.outline.paths[app._tree.row])
+
+
+def test_a_command_is_typed_with_the_subplan_and_completed_by_tab(asking: Project) -> None:
+    async def script(app: TopApp, pilot: Pilot[None]) -> None:
+        await pilot.press(":", *"w", "tab", *" store/d", "tab", "enter")
+        await settled(app, pilot)
+        assert chosen(app) == "store/disk"
+        assert "store/disk failed" in shown(app)
+        await pilot.press(":", *"pause lat", "tab", "enter")
+        await settled(app, pilot)
+        assert "$ weft pause later: " in shown(app)
+        await pilot.press(":", *"resume release", "enter")
+        await settled(app, pilot)
+        assert "it is not paused" in shown(app)
+
+    drive(asking.root, script, size=(120, 20))
+
+
+def test_the_prompt_names_unknown_subplans_and_is_left_by_escape(asking: Project) -> None:
+    async def script(app: TopApp, pilot: Pilot[None]) -> None:
+        await pilot.press(":", *"stop nowhere", "tab", "enter")
+        await settled(app, pilot)
+        assert "no subplan is called 'nowhere'" in shown(app)
+        await pilot.press("/", "x", "tab", "escape")
+        await settled(app, pilot)
+        assert len(app._tree.rows) == 4
+        await pilot.press(":", "escape", ":", "enter")
+        await settled(app, pilot)
+        assert "release" in shown(app)
+        await pilot.press(":", "q", "enter")
+
+    drive(asking.root, script)
+
+
+@pytest.mark.parametrize(
+    ("text", "completed"),
+    [
+        ("re", "re"),
+        ("pa", "pause"),
+        ("sto", "sto"),
+        ("stor", "store"),
+        ("pause store/", "pause store/"),
+        ("pause store/m", "pause store/model"),
+        ("x", "x"),
+        ("x y", "x y"),
+    ],
+)
+def test_the_prompt_is_completed_as_far_as_all_names_agree(text: str, completed: str) -> None:
+    assert complete(text, ["", "store", "store/model", "store/disk", "release"]) == completed
+
+
+# Keys
+
+
+def test_a_key_without_anything_to_do_says_so(asking: Project) -> None:
+    async def script(app: TopApp, pilot: Pilot[None]) -> None:
+        for keys, words in {
+            ("m",): "nothing is held",
+            ("G", "R"): "later has not failed",
+            ("y", "x"): "x stands for no command",
+            ("y", "m"): "nothing is held",
+            ("y", "L"): "copied: weft logs later",
+            ("y", "D"): "copied: weft diff later",
+            ("y", "p"): "copied: weft pause later",
+            ("y", "s"): "copied: weft stop later",
+            ("y", "a"): "copied: weft answer release:sure yes",
+        }.items():
+            await pilot.press(*keys)
+            await pilot.pause()
+            assert words in text_of(app)[-1]
+
+    drive(asking.root, script, size=(110, 16))
+
+
+def test_the_next_subplan_that_needs_a_person_is_chosen(asking: Project) -> None:
+    async def script(app: TopApp, pilot: Pilot[None]) -> None:
+        places = []
+        for _ in range(4):
+            await pilot.press("n")
+            places.append(chosen(app))
+        assert places == ["store/disk", "release", "store", "store/disk"]
+
+    drive(asking.root, script)
+
+
+def test_a_need_is_opened_with_its_reason(asking: Project) -> None:
+    async def script(app: TopApp, pilot: Pilot[None]) -> None:
+        await pilot.press("shift+tab", "down", "up", "enter")
+        await settled(app, pilot)
+        assert chosen(app) == "release"
+        assert "It has 14 changes." in shown(app)
+        assert app.focused is app._details
+        await pilot.press("escape", "shift+tab", "a")
+        await pilot.pause()
+        assert "release:sure asks" in shown(app)
+        await pilot.press("x", "escape")
+
+    drive(asking.root, script, size=(100, 20))
+
+
+def test_a_log_is_searched_and_followed(project: Project) -> None:
+    lines = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo line $i; done; echo an Error; seq 100 140"
+    project.plan(f'subplans: [{{id: a, steps: [{{id: x, run: "{lines}; exit 1"}}]}}]\n')
+    assert project.weft("run").exit_code == 1
+
+    async def script(app: TopApp, pilot: Pilot[None]) -> None:
+        assert "x failed: exit code 1" in shown(app)
+        await pilot.press("enter", "g")
+        await settled(app, pilot)
+        assert "line 1" in shown(app)
+        await pilot.press("/", *"LINE 7", "enter")
+        await settled(app, pilot)
+        assert "line 7" in text_of(app)[4]
+        await pilot.press("e")
+        await settled(app, pilot)
+        assert "an Error" in text_of(app)[4]
+        await pilot.press("/", *"nothing", "enter")
+        await settled(app, pilot)
+        assert "not found: nothing" in shown(app)
+        await pilot.press("f")
+        await settled(app, pilot)
+        assert "x failed: exit code 1" in shown(app)
+        assert "follows the end" in shown(app)
+        await pilot.press("f", "space", "pageup", "k", "G")
+        await settled(app, pilot)
+        assert "x failed: exit code 1" in shown(app)
+
+    drive(project.root, script, size=(90, 14))
+
+
+def test_a_stop_that_is_confirmed_runs_the_command(asking: Project) -> None:
+    async def script(app: TopApp, pilot: Pilot[None]) -> None:
+        await pilot.press(":", *"later", "enter", "s", "y")
+        await settled(app, pilot)
+        assert "$ weft stop later: " in shown(app)
+
+    drive(asking.root, script, size=(110, 16))

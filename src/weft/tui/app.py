@@ -8,11 +8,12 @@ from textual.widgets import Input
 from weft.app.control.command_process import CommandResult, run_command
 from weft.app.views.wording.style import Style
 from weft.plan.order.outline import ROOT
-from weft.tui.commands import KEYS, PlannedCommand, command_of
+from weft.tui.commands import KEYS, WORDS, PlannedCommand, command_of, complete
 from weft.tui.details import is_error
 from weft.tui.dialogs import Dialog, Help
 from weft.tui.display import TABS, RunDisplay
 from weft.tui.line_list import LineList
+from weft.tui.prompt import Prompt
 from weft.tui.source import RunSource
 
 
@@ -85,7 +86,7 @@ class TopApp(RunDisplay):
             case "y":
                 self._copies = True
             case "f":
-                self._details.follows = not self._details.follows
+                self._details.follow(is_on=not self._details.follows)
                 self._note = "follows the end of the log" if self._details.follows else "does not follow"
             case "n" | "e":
                 if self._lines() is self._details:
@@ -143,10 +144,10 @@ class TopApp(RunDisplay):
 
     def _ask(self, kind: str) -> None:
         self._asks = kind
-        prompt = self.query_one("#prompt", Input)
+        prompt = self.query_one(Prompt)
         prompt.placeholder = {
             "/": "search in the log" if self._lines() is self._details else "filter by path",
-            ":": "a subplan, or pause, resume, stop, merge, retry",
+            ":": "a subplan, or a command such as: pause store (Tab completes)",
         }[kind]
         prompt.value = ""
         prompt.display = True
@@ -168,9 +169,15 @@ class TopApp(RunDisplay):
             self._go(value)
         self._show_hint()
 
+    def action_complete(self) -> None:
+        if self._asks == ":":
+            prompt = self.query_one(Prompt)
+            prompt.value = complete(prompt.value, self._paths())
+            prompt.cursor_position = len(prompt.value)
+
     def _end_prompt(self) -> None:
         self._asks = ""
-        self.query_one("#prompt", Input).display = False
+        self.query_one(Prompt).display = False
         self._before.focus()
 
     def key_escape(self) -> None:
@@ -180,21 +187,29 @@ class TopApp(RunDisplay):
                 self._tree.update_rows()
             self._end_prompt()
 
-    def _go(self, words: str) -> None:
-        """Runs a command that was typed, or jumps to a subplan: by its path, or by a part of it."""
-        keys = {"pause": "p", "resume": "p", "stop": "s", "retry": "R", "merge": "m", "answer": "a"}
-        if words == "q":
-            self.exit()
-        elif words in keys:
-            self._act(keys[words])
-        elif self._follower is not None:
-            paths = [str(path) for path in self._follower.view.outline.paths]
-            exact = [row for row, path in enumerate(paths) if row != ROOT and path == words]
-            near = [row for row, path in enumerate(paths) if row != ROOT and words.lower() in path.lower()]
-            if exact or near:
-                self._tree.jump((exact or near)[0])
-            else:
-                self._note = f"no subplan and no command is called {words!r}"
+    def _go(self, text: str) -> None:
+        """Runs a command that was typed, such as `pause store`, or jumps to a subplan by its path or a part."""
+        word, _, path = text.partition(" ")
+        key = WORDS.get(word, "")
+        if not key and not self._jump(text):
+            self._note = f"no subplan and no command is called {text!r}"
+        elif key and path.strip() and not self._jump(path.strip()):
+            self._note = f"no subplan is called {path.strip()!r}"
+        elif key and not self._look(key):
+            self._act(key, word)
+
+    def _paths(self) -> list[str]:
+        return [] if self._follower is None else [str(path) for path in self._follower.view.outline.paths]
+
+    def _jump(self, name: str) -> bool:
+        """Moves to the subplan with that path, or else to the first one whose path contains it."""
+        paths = list(enumerate(self._paths()))
+        exact = [row for row, path in paths if row != ROOT and path == name]
+        near = [row for row, path in paths if row != ROOT and name.lower() in path.lower()]
+        for row in (exact or near)[:1]:
+            self._tree.focus()
+            self._tree.jump(row)
+        return bool(exact or near)
 
     # Actions
 
@@ -217,9 +232,12 @@ class TopApp(RunDisplay):
         if planned.line:
             self.copy_to_clipboard(planned.line)
 
-    def _act(self, key: str) -> None:
+    def _act(self, key: str, word: str = "") -> None:
+        """Runs the command of a key. `word` is the command that was typed: the one of `p` may be the other one."""
         planned = self._planned(key)
-        if planned.problem:
+        if word in {"pause", "resume"} and f"weft {word}" not in planned.line:
+            self._note = f"it is {'paused already' if word == 'pause' else 'not paused'}"
+        elif planned.problem:
             self._note = planned.problem
         elif key == "a":
             self._answer(planned)

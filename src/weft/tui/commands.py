@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
+from itertools import takewhile
 
 from msgspec import Struct
 
@@ -12,6 +13,38 @@ from weft.engine.states import SubplanExecutionState as State
 
 KEYS = ("a", "m", "p", "R", "s", "L", "D")
 """Keys that stand for a command."""
+WORDS = {
+    "answer": "a",
+    "diff": "D",
+    "help": "?",
+    "log": "L",
+    "merge": "m",
+    "pause": "p",
+    "q": "q",
+    "quit": "q",
+    "resume": "p",
+    "retry": "R",
+    "stop": "s",
+    "why": "W",
+}
+"""What can be typed after `:`, and the key that does it."""
+
+
+def complete(text: str, paths: Sequence[str]) -> str:
+    """Returns the text of the prompt, completed as far as all commands and subplans that start with it agree."""
+    first, blank, rest = text.partition(" ")
+    if blank and first in WORDS:
+        return f"{first} {_common(rest, [*filter(None, paths)])}"
+    return _common(text, [*(word for word in WORDS if len(word) > 1), *filter(None, paths)])
+
+
+def _common(text: str, names: Sequence[str]) -> str:
+    matches = sorted(name for name in names if name.startswith(text))
+    if not matches:
+        return text
+    # What the first and the last of sorted names have in common, all have.
+    pairs = zip(matches[0], matches[-1], strict=False)
+    return "".join(left for left, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 class PlannedCommand(Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ HELP = (
     ("Esc", "back; ends a filter"),
     ("Tab", "from the list of needs to the tree to the right side"),
     ("/", "filter the tree; in a log, search"),
-    (":", "jump to a subplan, or type a command: pause, resume, stop, merge, retry"),
+    (":", "jump to a subplan, or type a command such as pause store; Tab completes"),
     ("n", "next subplan that needs you; in a log, next match"),
     ("e", "next failed subplan; in a log, next error"),
     ("L W D", "log, why, diff"),

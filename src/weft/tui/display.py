@@ -10,7 +10,6 @@ from typing import ClassVar
 from textual import events, work
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.widgets import Input
 
 from weft.app.inspect.follower import RunFollower
 from weft.app.inspect.log_tail import LogTail
@@ -20,6 +19,7 @@ from weft.tui.commands import KEYS
 from weft.tui.details import diff_parts, log_parts
 from weft.tui.line_list import FixedLines, LineList, TextLines
 from weft.tui.parts import Part
+from weft.tui.prompt import Prompt
 from weft.tui.source import RunSource
 from weft.tui.summary import heading, why_lines
 from weft.tui.tree import NeedsList, SubplanTree
@@ -73,7 +73,7 @@ class RunDisplay(App[None]):
             with Vertical(id="right"):
                 yield FixedLines(self._style, id="tabs")
                 yield TextLines(self._style, id="details")
-        yield Input(id="prompt", compact=True)
+        yield Prompt(id="prompt", compact=True)
         yield FixedLines(self._style, id="hint")
 
     # Parts of the screen

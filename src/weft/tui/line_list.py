@@ -120,7 +120,11 @@ class TextLines(LineList):
             self._text, self._wrapped_at = text, width
             self.lines = [part for whole in text for part in broken(whole, width, self.abilities)]
             self.set_count(len(self.lines))
-        if self.follows:
+        self.follow(is_on=self.follows)
+
+    def follow(self, *, is_on: bool) -> None:
+        self.follows = is_on
+        if is_on:
             self.scroll_end(animate=False)
 
     def on_resize(self) -> None:

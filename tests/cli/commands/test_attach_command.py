@@ -1,8 +1,11 @@
 """`weft attach`, and leaving `weft run` with a key: a real terminal, a real coordinator."""
 
+import os
+import signal
 from collections.abc import Iterator
 
 import pytest
+from inline_snapshot import snapshot
 
 from cli.running import Project
 from cli.terminals import CTRL_C, Terminal
@@ -64,3 +67,68 @@ def test_without_a_terminal_a_finished_run_prints_its_summary_and_its_exit_code(
     ended = project.weft("attach")
     assert ended.exit_code == 1
     assert "Failed after" in ended.output
+
+
+ASKING = """
+subplans:
+  - {id: a, steps: [{id: work, run: "echo first line; GATE x"}]}
+  - {id: b, steps: [{id: sure, action: ask, question: "Publish it?"}]}
+"""
+
+
+def test_keys_show_a_log_answer_pause_and_open_top(project: Project, terminals: list[Terminal]) -> None:
+    assert project.plan(ASKING).process("start").returncode == 0
+    project.reached()
+    terminal = Terminal.of(project, "attach")
+    terminals.append(terminal)
+    for keys, text in [
+        (b"", "a answer"),
+        (b"?", "answer a question of the run"),
+        (b"\x1b", "a answer"),
+        (b"m", "nothing waits for your consent"),
+        (b"l", "first line"),
+        (b"\x1b", "a answer"),
+        (b"a", "b:sure asks"),
+        (b"y", "$ weft answer b:sure yes: answered b:sure: yes"),
+        (b"p", "$ weft pause: "),
+        (b"t", "L log"),  # the keys of weft top
+        (b"q", "l log"),  # those of the live view
+    ]:
+        terminal.type(keys)
+        assert terminal.sees(text)
+    terminal.type(b"q")
+    assert terminal.rest().endswith("[130]")
+    assert ("answered", "b") in [(event.kind, event.subplan) for event in project.events()]
+    assert project.process("stop").returncode == 0
+
+
+def test_without_a_terminal_each_new_event_is_a_line(project: Project) -> None:
+    assert project.plan(GATED).process("start").returncode == 0
+    project.reached()
+    attached = project.start("attach")
+    assert attached.stderr is not None
+    (run,) = project.runs()
+    assert attached.stderr.readline() == f"run {run} is running; new events follow\n"
+    project.let_through()
+    _, lines = attached.communicate()
+    assert attached.returncode == 0
+    assert project.told(lines)[0] == snapshot("a  work done in N s")
+
+
+def test_the_death_of_the_coordinator_is_reported_with_the_command_that_resumes(
+    project: Project, terminals: list[Terminal]
+) -> None:
+    assert project.plan(GATED).process("start").returncode == 0
+    project.reached()
+    terminal = Terminal.of(project, "attach")
+    terminals.append(terminal)
+    assert terminal.sees("q leave")
+    (coordinator,) = project.coordinators()
+    os.kill(coordinator, signal.SIGKILL)
+    assert terminal.sees(f"the coordinator (process {coordinator}) has died; running steps continue")
+    assert terminal.sees("weft start")
+    terminal.type(b"q")
+    assert terminal.rest().endswith("[130]")
+    refused = project.process("attach")
+    assert refused.returncode == 1
+    assert "has died" in refused.stderr

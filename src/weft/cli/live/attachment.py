@@ -59,6 +59,8 @@ def _wait(live: LiveView) -> None:
 def follow(follower: RunFollower) -> int:
     """Prints a line for each new event, and returns the exit code; for output that is not a terminal."""
     follower.update()
+    if not follower.is_over:
+        note(f"run {follower.run} is {follower.state}; new events follow")
     while not follower.is_over:
         follower.look_around()
         if follower.attendance.pid is None and not follower.update():
