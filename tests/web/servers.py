@@ -43,9 +43,17 @@ class Server(Struct):
         self, method: str, path: str, *, body: object = None, headers: Mapping[str, str] | None = None
     ) -> Reply:
         """A request with exactly these headers."""
+        return self._request(method, path, None if body is None else json.dumps(body), headers or {})
+
+    def send(self, path: str, form: str, headers: Mapping[str, str]) -> Reply:
+        """A form that was filled in."""
+        return self._request(
+            "POST", path, form, {"Content-Type": "application/x-www-form-urlencoded"} | dict(headers)
+        )
+
+    def _request(self, method: str, path: str, text: str | None, headers: Mapping[str, str]) -> Reply:
         connection = self.connect()
-        text = None if body is None else json.dumps(body)
-        connection.request(method, path, text, dict(headers or {}))
+        connection.request(method, path, text, dict(headers))
         response = connection.getresponse()
         names = {name.lower(): value for name, value in response.getheaders()}
         reply = Reply(response.status, names, response.read())

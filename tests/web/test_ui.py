@@ -1,17 +1,23 @@
 """`weft ui` as a process: who is let in, what it answers, and what it streams."""
 
+import asyncio
 import json
+import sqlite3
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from app.forecast.projects import PlayedProject, lasting, played_project
-from web.servers import Server, running_ui
+from web.servers import ENVIRONMENT, Server, running_ui
 from weft.engine.messages.events import StepEnd, StepFinishedEvent
 from weft.interpreter import isolated_python
+from weft.web.server.feeds import INTERVAL, Feed, Reader
+from weft.web.server.live_runs import LiveRuns
 
 RUN = "20260101-000000-aaaa"
 HOSTILE = "<img src=x onerror=alert(1)>\x1b[31mred\u202ereversed"
@@ -114,7 +120,42 @@ def test_other_machines_are_let_in_only_with_a_passphrase(project: PlayedProject
     assert "WEFT_UI_PASSPHRASE" in refused.stderr
 
 
+def test_a_person_may_enter_the_passphrase_instead_of_the_token(project: PlayedProject) -> None:
+    passphrase = "correct horse & battery"
+    with running_ui(project.root, env={"WEFT_UI_PASSPHRASE": passphrase}) as server:
+        assert server.request("GET", "/r/last").headers["location"] == "/login"
+        page = server.request("GET", "/login")
+        assert b'type="password"' in page.body
+        assert b"<script" not in page.body
+        origin = {"Origin": f"http://127.0.0.1:{server.port}"}
+        wrong = server.send("/login", "passphrase=wrong", origin)
+        assert (wrong.status, "set-cookie" in wrong.headers) == (401, False)
+        assert server.send("/login", f"passphrase={quote(passphrase)}", {"Origin": "null"}).status == 403
+        right = server.send("/login", f"passphrase={quote(passphrase)}", origin)
+        cookie = right.headers["set-cookie"].partition(";")[0]
+        assert server.request("GET", "/api/v1/runs", headers={"Cookie": cookie}).status == 200
+
+
+def test_a_step_cannot_start_a_server(project: PlayedProject) -> None:
+    command = [*isolated_python("weft"), "-C", str(project.root), "ui", "--no-open"]
+    env = ENVIRONMENT | {"WEFT_RUN": RUN, "WEFT_SUBPLAN": "a"}
+    refused = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=env)
+    assert refused.returncode == 2
+    assert "a step of a" in refused.stderr
+
+
 # Answers
+
+
+def test_a_journal_of_a_newer_version_is_named(tmp_path: Path) -> None:
+    with played_project(tmp_path, PLAN) as played:
+        played.play(RUN, lasting(10.0), text=PLAN)
+    with closing(sqlite3.connect(tmp_path / ".weft" / "weft.db")) as database:
+        database.execute("PRAGMA user_version = 9999")
+    with running_ui(tmp_path) as server:
+        for question in ("runs", "runs/last/snapshot", f"runs/{RUN}/stream"):
+            reply = server.get(question)
+            assert (reply.status, "newer Weft" in reply.error["message"]) == (400, True)
 
 
 def test_runs_are_listed_with_their_counts(server: Server) -> None:
@@ -249,6 +290,33 @@ def test_an_event_of_the_journal_reaches_the_stream(tmp_path: Path) -> None:
             connection.close()
             detail = server.get("runs/last/subplan?path=a").data
             assert detail["title"] == "<script>alert(1)</script>"
+
+
+def test_a_reader_that_takes_nothing_is_dropped_and_others_are_served(tmp_path: Path) -> None:
+    with played_project(tmp_path, PLAN) as project:
+        project.play(RUN, lasting(10.0), text=PLAN, start=1_000.0, until=15.0)
+        asyncio.run(asyncio.wait_for(drop_slow_reader(project), 60))
+
+
+async def drop_slow_reader(project: PlayedProject) -> None:
+    runs = LiveRuns(project.root)
+    feed = Feed(runs, RUN)
+    slow, quick = Reader(), Reader()
+    waiting = 0
+    while slow.put(b"x"):
+        waiting += 1
+    feed.readers |= {slow, quick}
+    task = asyncio.create_task(feed.serve())
+    while quick.messages.empty():
+        ended = StepFinishedEvent(subplan="c", step="work", attempt=1, firing=6, outcome=StepEnd.FAILED)
+        project.journal.append(RUN, [(1_020.0, ended)])
+        await asyncio.sleep(INTERVAL)
+    # All that waited for it is forgotten, and its stream ends.
+    assert (waiting, slow.messages.get_nowait(), slow.messages.empty()) == (32, None, True)
+    assert feed.readers == {quick}
+    feed.readers.clear()
+    await task
+    await runs.close()
 
 
 # Logs
