@@ -167,10 +167,12 @@ def ending(place: Path) -> list[str]:
         "  weft logs quantities/temperature   the test that failed, and the fix",
         f"  weft diff {HELD}           what the slice that is held has changed",
         "  weft merge --list                  why it is held, and what to type",
-        "  weft ui                            the run in a browser; Ctrl-C ends it",
-        "  weft report                        the run as one HTML file, to keep or to send",
         "",
-        "The models have ended with the demo, so `weft run` would find none there.",
+        "The models have ended with the demo, so `weft run` would find none there. To see all of it, with the",
+        "logs, changes, timeline and costs:",
+        "",
+        "  weft ui                            in a browser; Ctrl-C ends it",
+        "  weft report                        as one HTML file, to keep or to send",
     ]
 
 

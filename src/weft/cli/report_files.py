@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from weft.errors import InputError
-from weft.system_errors import describe
 
 _START = 1_000
 """Characters in which a report names itself."""
@@ -24,7 +23,7 @@ def write_report(path: Path, text: str, *, force: bool) -> None:
     try:
         _replace(path, text)
     except OSError as error:
-        raise InputError(f"{path} cannot be written: {describe(error)}") from None
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def _is_report(path: Path) -> bool:

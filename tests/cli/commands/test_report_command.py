@@ -84,3 +84,24 @@ def test_a_directory_is_never_replaced(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be written"):
         write_report(tmp_path, REPORT, force=True)
     assert list(tmp_path.parent.glob(f".{tmp_path.name}.*")) == []
+
+
+# Of a forecast
+
+
+@needs_page
+def test_a_forecast_is_written_as_well_as_printed(project: Project) -> None:
+    done = project.plan(PLAN).weft("simulate", "--runs", "5", "--html", "forecast.html", "--json")
+    assert done.exit_code == 0, done.output
+    text = (project.root / "forecast.html").read_text()
+    data = text.partition('id="weft-report">')[2].partition("</script>")[0]
+    plan = json.loads(data)["plan"]
+    assert plan["forecast"]["replications"] == 5
+    assert plan["forecast"]["seconds"][1] == json.loads(done.stdout)["data"]["makespan_s"]["p50"]
+    assert plan["sections"][0]["title"] == "Finish"
+
+
+def test_a_backtest_has_no_page(project: Project) -> None:
+    refused = project.plan(PLAN).weft("simulate", "--backtest", "--html", "forecast.html")
+    assert refused.exit_code == 2
+    assert "--html" in refused.stderr

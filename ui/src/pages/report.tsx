@@ -36,7 +36,7 @@ function forecastText(row: RunRow): string {
 }
 
 /** Longer tables are folded at first. */
-const MOST_OPEN_ROWS = 20;
+const MOST_OPEN_ROWS = 8;
 
 function Diffs({ title, stats }: { title: string; stats: readonly DiffStat[] }) {
   if (!stats.length) return null;

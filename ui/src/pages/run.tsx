@@ -34,8 +34,8 @@ export function RunPage() {
   return (
     <div class="page">
       <Strip />
-      <Needs />
       {currentReport() && <ReportSummary />}
+      <Needs />
       <section aria-label="Tree" class="tree-part">
         <div class="tools">
           <Counts chosen={filter.state} onChoose={state => setFilter({ ...filter, state })} />

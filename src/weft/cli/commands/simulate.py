@@ -1,12 +1,16 @@
 """`weft simulate`: runs a plan in virtual time, and says when it will be done and what it will cost."""
 
 import re
+import time
+from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from weft.cli.effects import CommandEffect, WeftCommand
-from weft.cli.output import examples, progress_on_terminal, show_json, show_lines
+from weft.cli.output import examples, note, progress_on_terminal, show_json, show_lines
 from weft.cli.plan_options import (
     at_work_on_a_plan,
     directory,
@@ -15,9 +19,13 @@ from weft.cli.plan_options import (
     plan_argument,
     plan_source,
 )
+from weft.cli.report_files import force_option, write_report
 from weft.cli.run_options import run_option
 from weft.errors import InputError
 from weft.garbage import without_gc
+
+if TYPE_CHECKING:
+    from weft.app.forecast.forecast import PlanForecast
 
 _OVER_BUDGET, _TOO_LATE = 3, 4
 _OFTEN = 0.1
@@ -69,6 +77,11 @@ _WIDEST = 1_000
 @click.option(
     "--fresh", is_flag=True, help="Forecast the whole plan, as if no earlier run had completed anything."
 )
+@click.option(
+    "--html", "page", metavar="FILE", type=click.Path(dir_okay=False),
+    help="Write the forecast into an HTML file that opens from disk as well.",
+)  # fmt: skip
+@force_option
 @click.option("-v", "--verbose", is_flag=True, help="Print the lower bound, every limit and every estimate.")
 @json_option
 def simulate(  # noqa: PLR0913 - one for each option
@@ -83,6 +96,8 @@ def simulate(  # noqa: PLR0913 - one for each option
     run_id: str | None,
     backtest: bool,
     fresh: bool,
+    page: str | None,
+    force: bool,
     verbose: bool,
     as_json: bool,
     **flags: str | None,
@@ -104,6 +119,8 @@ def simulate(  # noqa: PLR0913 - one for each option
     """
     now = datetime.now().astimezone()
     if backtest:
+        if page is not None:
+            raise InputError("--html is for a forecast, and --backtest makes none")
         return _backtest(seed, as_json=as_json)
     with at_work_on_a_plan(as_json=as_json):
         from weft.app.forecast.forecast import ForecastRequest, forecast
@@ -130,11 +147,24 @@ def simulate(  # noqa: PLR0913 - one for each option
             show_json(forecast_json(answer))
         else:
             show_lines(forecast_lines(answer, now, verbose=verbose))
+        if page is not None:
+            lines = list(forecast_lines(answer, now, verbose=verbose))
+            _write_page(directory() / page, answer, plan or run_id or "", lines, force=force)
         # A run never spends much more than its ceiling: it stops there. So a stop counts, too.
         is_over = answer.ceiling is not None and answer.summary.cost_p90.value > answer.ceiling
         if is_over or answer.summary.ceiling.value > _OFTEN:
             return _OVER_BUDGET
         return _TOO_LATE if answer.in_time is not None and answer.in_time.value < confidence else 0
+
+
+def _write_page(path: Path, answer: "PlanForecast", file: str, lines: Sequence[str], *, force: bool) -> None:
+    from weft.app.report.plan_report import plan_report
+    from weft.web.report_page import report_html
+    from weft.web.server.forecasts import check_sections
+
+    report = plan_report(answer, file, check_sections("\n".join(lines)), time.time())
+    write_report(path, report_html(report, f"{answer.plan} · forecast · weft"), force=force)
+    note(f"wrote {path}")
 
 
 def _backtest(seed: int, *, as_json: bool) -> int:
