@@ -476,6 +476,24 @@ def test_what_failed_gets_another_go(project: Project) -> None:
     assert project.marks() == ["a:x"]
 
 
+def test_the_agent_of_a_retried_slice_reads_the_feedback(project: Project) -> None:
+    agent = f"cat > {project.outside}/prompt; test -e {project.outside}/fixed"
+    project.plan(
+        f"""
+agents: {{x: {{use: command, command: '{agent}'}}}}
+subplans:
+  - {{id: a, prompt: Do it, agent: x, steps: [{{id: code, prompt: "{{{{ slice.prompt }}}}", on_error: abort}}]}}
+"""
+    )
+    assert project.process("run", "-q").returncode == 1
+    (project.outside / "fixed").touch()
+    (project.outside / "review.txt").write_text("src/a.py:12: shorter\n")
+    assert "retries a" in weft(project, "retry", "a", "--file", str(project.outside / "review.txt"))
+    until(project, "completed")
+    assert "src/a.py:12: shorter" in (project.outside / "prompt").read_text()
+    assert "a  feedback: src/a.py:12: shorter" in weft(project, "events")
+
+
 def test_a_retry_waits_for_the_end_of_the_run(project: Project) -> None:
     started(project)
     done = project.process("retry", "a")

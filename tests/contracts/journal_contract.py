@@ -23,6 +23,7 @@ from weft.engine.messages.facts import (
     OutsideChange,
     RefMove,
     RunStarted,
+    SliceFeedback,
     StepOutcome,
     Woke,
 )
@@ -86,6 +87,9 @@ _JSON: st.SearchStrategy[Any] = st.recursive(
 _EARLIER = st.builds(EarlierSpending, **{each.name: _BY_TYPE[each.type] for each in fields(EarlierSpending)})
 _OUTSIDE = st.builds(OutsideChange, **{each.name: _BY_TYPE[each.type] for each in fields(OutsideChange)})
 _BY_TYPE[tuple[OutsideChange, ...]] = st.lists(_OUTSIDE, max_size=2).map(tuple)
+_BY_TYPE[tuple[SliceFeedback, ...]] = st.lists(
+    st.builds(SliceFeedback, subplan=_TEXT, text=_TEXT), max_size=2
+).map(tuple)
 _BY_TYPE[tuple[EarlierSpending, ...] | None] = st.none() | st.lists(_EARLIER, max_size=2).map(tuple)
 
 

@@ -173,6 +173,7 @@ class Engine(EngineView):
         state.started_at = fact.at
         state.carried = frozenset(fact.carried)
         state.continued = {earlier.subplan: earlier for earlier in fact.continued}
+        state.feedback = {feedback.subplan: feedback.text for feedback in fact.feedback}
         landed = [row for row, path in enumerate(state.plan.outline.paths) if path in fact.landed]
         state.land(landed)
         state.reach_target(landed)

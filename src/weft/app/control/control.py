@@ -192,7 +192,9 @@ def _is_within(path: str, subplans: Sequence[str]) -> bool:
     return any(not subplan or path == subplan or path.startswith(f"{subplan}/") for subplan in subplans)
 
 
-def refuse_to_retry(recorded_run: RecordedRun, names: Sequence[str]) -> tuple[str, ...]:
+def refuse_to_retry(
+    recorded_run: RecordedRun, names: Sequence[str], *, has_feedback: bool = False
+) -> tuple[str, ...]:
     """Returns the paths of the subplans to retry; raises an error if they cannot be retried now."""
     subplans = chosen(recorded_run, names)
     holder = recorded_run.journal.holder()
@@ -203,9 +205,13 @@ def refuse_to_retry(recorded_run: RecordedRun, names: Sequence[str]) -> tuple[st
             f"with: weft stop"
         )
     states = recorded_run.journal.states(recorded_run.run.run)
+    if has_feedback:
+        from weft.app.control.feedback_check import refuse_feedback  # noqa: PLC0415 - loads the whole plan
+
+        refuse_feedback(recorded_run, {path: states.get(path, "pending") for path in subplans})
     for path in subplans:
         state = states.get(path, "pending")
-        if state != "failed":
+        if state != "failed" and not (has_feedback and state == "completed"):
             raise InputError(
                 f"{path} has not failed: it is {state}; {_instead_of_retry(recorded_run, states)}"
             )

@@ -13,7 +13,7 @@ from weft.app.history.earlier_runs import Earlier
 from weft.app.history.slice_progress import SliceProgress, progress_of
 from weft.engine.messages import events as kinds
 from weft.engine.messages.events import AnyEvent
-from weft.engine.messages.facts import EarlierSlice, RunStarted
+from weft.engine.messages.facts import EarlierSlice, RunStarted, SliceFeedback
 from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.digests import subplan_digests
@@ -40,6 +40,8 @@ class CompletedWork(Struct, frozen=True):
     """The paths that this last run carried over from an earlier run."""
     continued: tuple[EarlierSlice, ...] = ()
     """Slices that are not completed and continue after the steps that an earlier run completed."""
+    feedback: tuple[SliceFeedback, ...] = ()
+    """What people want changed in slices that are not completed since."""
 
 
 def kept_of(
@@ -163,6 +165,7 @@ class _History:
         self._done: dict[str, str] = {}
         self._taken_over: set[str] = set()
         self._continued: dict[str, EarlierSlice] = {}
+        self._feedback: dict[str, SliceFeedback] = {}
         self._landed: set[str] = set()
 
     def add(self, record: RunRecord, started: RunStarted, result: _RunResult) -> bool:
@@ -172,7 +175,7 @@ class _History:
         # A run of the whole plan decides about every subplan in it, and `--fresh` says that older work does not
         # count.
         is_end = not started.chosen or started.fresh
-        if result.completed or result.slices or not is_end:
+        if result.completed or result.slices or started.feedback or not is_end:
             done = self._compare(record, result)
             # Work that landed on another branch is completed but has not landed where this plan lands now.
             if started.target == self._last[1].target:
@@ -199,6 +202,11 @@ class _History:
             earlier = result.slices[path].earlier()
             if earlier is not None:
                 self._continued[path] = earlier
+        self._feedback |= {
+            feedback.subplan: feedback
+            for feedback in result.started.feedback
+            if feedback.subplan in same and feedback.subplan not in done
+        }
         return done.keys()
 
     def kept(self, parts: Collection[str]) -> CompletedWork:
@@ -222,6 +230,9 @@ class _History:
                 self._continued[path]
                 for path in self._plan.outline.paths
                 if path in self._continued and path not in done
+            ),
+            feedback=tuple(
+                self._feedback[path] for path in self._plan.outline.paths if path in self._feedback
             ),
         )
 

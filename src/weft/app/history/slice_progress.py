@@ -65,6 +65,9 @@ class SliceProgress(Struct):
         # has none of that work, so everything recorded before is void.
         if isinstance(fact, Ended) and fact.kept:
             self._waiting, self._open = self._recorded_steps(), dict.fromkeys(self.slice.open, "")
+        elif self.slice.completed:  # it was merged, and the new workspace has the work of its steps
+            self._waiting, self._open = self._recorded_steps(), {}
+            self._move(fact)
         else:
             run = self.slice.run
             self.slice = EarlierSlice(subplan=self.slice.subplan, run=run)
@@ -126,15 +129,20 @@ class SliceProgress(Struct):
         end = f"/{dotted(self.slice.subplan)}"
         for move in moves:
             if move.ref.startswith("refs/heads/") and move.ref.endswith(end):
-                self.slice = replace(self.slice, commit=move.after)
+                self.slice = replace(self.slice, commit=move.after, completed=False)
 
     def earlier(self) -> EarlierSlice | None:
         """Returns the steps that the next run continues after; None without any, or if the slice itself failed."""
         steps = {**self._waiting, **self._steps}
         # A slice that failed by itself would fail again in the same way, so it starts from its first step.
-        if not self._is_cut_off or not self._has_workspace or not steps:
+        if not self._is_cut_off or not self._has_workspace or not (steps or self.slice.completed):
             return None
         return replace(self.slice, steps=tuple(steps.values()), open=tuple(self._open))
+
+    def completed(self) -> EarlierSlice:
+        """Returns all steps of a slice that the run has completed."""
+        steps = tuple(self._steps.values())
+        return replace(self.slice, steps=steps, open=(), merging=False, resolved=False, completed=True)
 
 
 def _is_planned(step: str) -> bool:

@@ -13,6 +13,7 @@ from weft.engine.messages.events import (
     AnyEvent,
     AskEvent,
     CoordinatorLeftEvent,
+    FeedbackEvent,
     MergeEvent,
     RecoveredEvent,
     RunFinishedEvent,
@@ -76,6 +77,8 @@ class RunHistory:
         self.landed_at: dict[int, float] = {}
         self.rejections: dict[tuple[int, str, int], str] = {}
         """Why the result of a step was rejected, by row, step and attempt."""
+        self.requests: dict[int, str] = {}
+        """What people want changed in slices, by row."""
         self._taken_at: float | None = None
         """When the present coordinator has taken up the run; None if it has left the run."""
 
@@ -108,6 +111,8 @@ class RunHistory:
             case MergeEvent():
                 if event.step == InternalStep.LAND and event.outcome == "merged" and event.moves:
                     self.landed_at[row] = at
+            case FeedbackEvent():
+                self.requests[row] = event.text
             case RunStartedEvent() | RecoveredEvent():
                 self._taken_at = at
             case RunFinishedEvent() | CoordinatorLeftEvent():

@@ -113,7 +113,7 @@ def _attempt(live: LiveRun, record: ExecutionRecord) -> Attempt:
         ended_at=record.ended_at,
         outcome=record.outcome,
         message=record.message or live.history.rejections.get((record.row, record.step, record.attempt), ""),
-        feedback=_feedback(live, record),
+        feedback="\n\n".join(filter(None, (_request(live, record), _feedback(live, record)))),
         exit_code=record.exit_code,
         tail=record.tail.splitlines()[-_TAIL:],
         cost=record.cost,
@@ -121,6 +121,11 @@ def _attempt(live: LiveRun, record: ExecutionRecord) -> Attempt:
         session=record.session,
         has_output=bool(record.agent or record.command),
     )
+
+
+def _request(live: LiveRun, record: ExecutionRecord) -> str:
+    """Returns what a person wants the agent to change."""
+    return live.history.requests.get(record.row, "") if record.agent else ""
 
 
 def _feedback(live: LiveRun, record: ExecutionRecord) -> str:

@@ -7,10 +7,11 @@ child shares the parent's terminal, so that the user sees its errors. Afterwards
 import json
 import os
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from weft.errors import WeftError
 from weft.interpreter import isolated_python
@@ -74,27 +75,18 @@ class ReadyMessage:
 
 
 def start(
-    arguments: Sequence[str], *, directory: Path, environ: Mapping[str, str]
+    arguments: Sequence[str], *, directory: Path, environ: Mapping[str, str], data: bytes = b""
 ) -> tuple[dict[str, Any], int]:
-    """Starts the coordinator and returns its message with 0, or an empty message with its exit code."""
+    """Starts the coordinator and returns its message with 0, or an empty message with its exit code.
+
+    The coordinator can read the data from its standard input.
+    """
     # A pipe rather than a file: its end-of-file also arrives when the child dies without any message.
     reader, writer = os.pipe()
     os.set_inheritable(writer, True)
     try:
-        child = subprocess.Popen(  # noqa: S603 - ourselves
-            [
-                *isolated_python("weft"),
-                "-C",
-                str(directory),
-                "coordinate",
-                f"--ready-to={writer}",
-                *arguments,
-            ],
-            stdin=subprocess.DEVNULL,
-            env=dict(environ),
-            pass_fds=[writer],
-            start_new_session=True,  # the coordinator must survive the end of the terminal
-        )
+        with _input_file(data) as stdin:
+            child = _spawn(arguments, writer, stdin, directory=directory, environ=environ)
     finally:
         # Without this the parent itself would hold the pipe open, and the read below would never end.
         os.close(writer)
@@ -110,3 +102,30 @@ def start(
             f"memory, then type: weft start"
         )
     return {}, code
+
+
+def _spawn(
+    arguments: Sequence[str],
+    writer: int,
+    stdin: BinaryIO,
+    *,
+    directory: Path,
+    environ: Mapping[str, str],
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603 - ourselves
+        [*isolated_python("weft"), "-C", str(directory), "coordinate", f"--ready-to={writer}", *arguments],
+        stdin=stdin,
+        env=dict(environ),
+        pass_fds=[writer],
+        start_new_session=True,  # the coordinator must survive the end of the terminal
+    )
+
+
+def _input_file(data: bytes) -> BinaryIO:
+    """Returns a file without a name that has the data. A pipe could be too small for them."""
+    if not data:
+        return open(os.devnull, "rb")  # noqa: PTH123 - the caller closes it
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
+    file.write(data)
+    file.seek(0)
+    return cast("BinaryIO", file)

@@ -94,7 +94,9 @@ def _select(request: RunRequest, whole: Plan, journal: SqliteJournal) -> tuple[P
     completed: Sequence[str] = ()
     if request.ids and not request.fresh:
         completed = kept_of(whole, journal, earlier_runs(journal, whole.id)).paths
-    return choose(whole, request.ids, completed)
+    # The work may be built on other results that have not landed. They land only in a run that has them.
+    names = [*request.ids, *completed] if request.feedback else request.ids
+    return choose(whole, names, completed)
 
 
 def _require_approval(plan: Plan, places: Places, environ: Mapping[str, str]) -> None:

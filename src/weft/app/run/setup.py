@@ -52,6 +52,8 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     """Whether to keep running when only questions to people remain."""
     ids: tuple[str, ...] = ()
     """The selected subplans as the user named them; empty for the whole plan."""
+    feedback: Mapping[str, str] = {}
+    """What the user wants changed in slices, by path. It always starts a new run."""
 
 
 def refuse(compiled: CompiledPlan) -> None:
@@ -79,7 +81,9 @@ def replaced_run(
     Raises `InputError` if the plan cannot run, before anything happens to the unfinished run.
     """
     last = _last(journal, plan.id)
-    if request.fresh or last is None or last.state not in UNFINISHED or last.digest == plan_digest(plan):
+    if request.fresh or last is None or last.state not in UNFINISHED:
+        return None
+    if last.digest == plan_digest(plan) and not request.feedback:
         return None
     kept = kept_of(plan, journal, earlier_runs(journal, plan.id), choice.parts)
     preflight(plan, plans.folder_of(request.source), environ, done=kept.paths).require()
@@ -106,12 +110,11 @@ def begin(
     make = partial(_make_setup, plan, places, directory=folder, chosen=choice.paths)
     # The same plan continues under its own run id. The preflight was done when that run started; only the sandbox
     # is checked again, since steps without it could reach more than the plan allows.
-    if last is not None and unfinished and last.digest == digest and not request.fresh:
+    is_new = request.fresh or bool(request.feedback)
+    if last is not None and unfinished and last.digest == digest and not is_new:
         refuse_without(plan, environ)
         return resume_run(last, compiled, journal, workplaces, fresh_budget=request.fresh_budget)
-    kept = CompletedWork()
-    if not request.fresh:
-        kept = kept_of(plan, journal, earlier_runs(journal, plan.id), choice.parts)
+    kept = _kept(request, plan, journal, choice)
     checks = preflight(plan, folder, environ, done=kept.paths).require()
     workplace = workplaces.new(checks, kept.landed, kept.target, choice.notes)
     # Only after the preflight: a refusal must leave the unfinished run as it was.
@@ -159,9 +162,22 @@ def begin(
         earlier=() if request.fresh_budget else spent_by(journal, earlier_runs(journal, plan.id)),
         fresh_budget=request.fresh_budget,
         continued=kept.continued,
+        feedback=kept.feedback,
         paused=_paused_paths(request, journal, setup),
     )
     return setup, Engine(compiled), started
+
+
+def _kept(request: RunRequest, plan: Plan, journal: SqliteJournal, choice: SubplanChoice) -> CompletedWork:
+    """Returns what the new run takes over from earlier runs."""
+    if request.fresh:
+        return CompletedWork()
+    kept = kept_of(plan, journal, earlier_runs(journal, plan.id), choice.parts)
+    if not request.feedback:
+        return kept
+    from weft.app.history.requested_changes import with_requests  # noqa: PLC0415 - rarely needed
+
+    return with_requests(kept, request.feedback, plan, journal, earlier_runs(journal, plan.id))
 
 
 def resume_run(

@@ -30,6 +30,7 @@ from weft.engine.messages.events import (
     ConflictAheadEvent,
     CoordinatorLeftEvent,
     CostUnknownEvent,
+    FeedbackEvent,
     IgnoredEvent,
     LeftOutEvent,
     LimitedEvent,
@@ -164,6 +165,7 @@ class RunFold:
                 | MergeAskedEvent()
                 | CoordinatorLeftEvent()
                 | IgnoredEvent()
+                | FeedbackEvent()
                 | UnknownEvent()
             ):
                 pass

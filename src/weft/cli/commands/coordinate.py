@@ -1,6 +1,8 @@
 """`weft coordinate`: the hidden command that `weft start` starts. It runs a plan in the background."""
 
+import json
 import os
+import sys
 
 import click
 
@@ -18,6 +20,9 @@ EXIT_BUSY = 1
 @click.option("--fresh", is_flag=True)
 @click.option("--fresh-budget", is_flag=True)
 @click.option("--resume", "run", metavar="RUN")
+@click.option(
+    "--feedback", "has_feedback", is_flag=True, help="Read texts by path, in JSON, from standard input."
+)
 @click.option("--ready-to", "ready", type=int, required=True)
 def coordinate(
     *,
@@ -25,6 +30,7 @@ def coordinate(
     fresh: bool,
     fresh_budget: bool,
     run: str | None,
+    has_feedback: bool,
     ready: int,
     **flags: str | None,
 ) -> int:
@@ -46,7 +52,12 @@ def coordinate(
         if run is not None:
             return continue_run(run, directory(), observer)
         request = RunRequest(
-            source=plan_source(plan), flags=flags, fresh=fresh, fresh_budget=fresh_budget, ids=ids
+            source=plan_source(plan),
+            flags=flags,
+            fresh=fresh,
+            fresh_budget=fresh_budget,
+            ids=ids,
+            feedback=json.load(sys.stdin) if has_feedback else {},
         )
         return run_plan(request, observer)
 

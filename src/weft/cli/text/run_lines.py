@@ -111,6 +111,8 @@ def _describe(event: AnyEvent, view: RunView) -> str:  # noqa: C901, PLR0912 - o
             return _conflict_ahead(event, view)
         case kinds.OutsideChangedEvent():
             return f"warning: {outside_words(outside_warning(event))}"
+        case kinds.FeedbackEvent():
+            return f"feedback: {event.text}"
         case kinds.LeftOutEvent():
             return f"is left out of {event.group}: {event.message}"
         case kinds.PushEvent():

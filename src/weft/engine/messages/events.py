@@ -32,6 +32,7 @@ from weft.engine.messages.run_events import (
     BudgetEvent,
     CoordinatorLeftEvent,
     CostUnknownEvent,
+    FeedbackEvent,
     IgnoredEvent,
     LeftOutEvent,
     LimitedEvent,
@@ -67,6 +68,7 @@ __all__ = [
     "ConflictAheadEvent",
     "CoordinatorLeftEvent",
     "CostUnknownEvent",
+    "FeedbackEvent",
     "IgnoredEvent",
     "LeftOutEvent",
     "LimitedEvent",
@@ -132,6 +134,7 @@ OptionalEvent = (
     | LimitedEvent
     | LimitsEndedEvent
     | LeftOutEvent
+    | FeedbackEvent
     | AskEvent
     | AnsweredEvent
     | OutsideChangedEvent

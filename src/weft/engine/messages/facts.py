@@ -230,7 +230,10 @@ class EarlierStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class EarlierSlice(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an earlier run did of a slice before it was cut off, for a new run to continue after."""
+    """What an earlier run did of a slice before it was cut off, for a new run to continue after.
+
+    Also what it did of a completed slice before the step whose agent a person sends back to work.
+    """
 
     subplan: str
     run: str
@@ -245,6 +248,16 @@ class EarlierSlice(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether all its steps were done and it was only to be merged: then a person may be at work on it."""
     resolved: bool = False
     """Whether an agent has tried to resolve a conflict of it."""
+    completed: bool = False
+    """Whether it was completed. Then its agent works on, in the workspace as it is."""
+
+
+class SliceFeedback(Struct, frozen=True, kw_only=True):
+    """What a person wants changed in a slice."""
+
+    subplan: str
+    """Its path."""
+    text: str
 
 
 class RunStarted(Fact, frozen=True, kw_only=True, tag="run_started", omit_defaults=True):
@@ -274,6 +287,8 @@ class RunStarted(Fact, frozen=True, kw_only=True, tag="run_started", omit_defaul
     """Slices that continue where an earlier run was cut off."""
     paused: tuple[str, ...] = ()
     """The subplans that people paused in the run before, which this one replaces; empty for the whole plan."""
+    feedback: tuple[SliceFeedback, ...] = ()
+    """What people want changed in slices that are not completed; their agents read it."""
 
 
 class MergeAsked(Fact, frozen=True, kw_only=True, tag="merge_asked", omit_defaults=True):

@@ -158,6 +158,12 @@ class SubplanStateEvent(Event, frozen=True, kw_only=True, tag="subplan_state"):
     """Whether an earlier run completed it."""
 
 
+class FeedbackEvent(Event, frozen=True, kw_only=True, tag="feedback"):
+    """Written at the start of a run for each slice whose agent gets the feedback of a person."""
+
+    text: str = written("")
+
+
 class LeftOutEvent(Event, frozen=True, kw_only=True, tag="left_out"):
     """Written when a group continues without a subplan that breaks its verify, or builds on such a subplan."""
 

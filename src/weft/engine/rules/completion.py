@@ -141,10 +141,13 @@ class Completion:
         self._moves.leads(firing, outcome)
 
     def _check_continuation(self, subplan: SubplanState, fact: Ended) -> None:
-        """Keeps the continuation only if the workspace is the one of the earlier run."""
-        if not fact.kept:
+        """Keeps the continuation only if the workspace has the work of the earlier run."""
+        assert subplan.continuation is not None
+        earlier = subplan.continuation.slice
+        # A completed slice was merged, so that a new workspace has its work as well.
+        if not fact.kept and not earlier.completed:
             subplan.continuation = None
-        elif subplan.continuation is not None and subplan.continuation.slice.resolved:
+        elif earlier.resolved:
             subplan.attempts.setdefault(InternalStep.RESOLVE, 0)
 
     # Outcomes

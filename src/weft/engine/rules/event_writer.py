@@ -36,6 +36,7 @@ from weft.engine.messages.landing_events import (
 from weft.engine.messages.run_events import (
     BudgetEvent,
     CoordinatorLeftEvent,
+    FeedbackEvent,
     IgnoredEvent,
     LeftOutEvent,
     LimitedEvent,
@@ -69,6 +70,8 @@ class EventWriter(StepEventWriter):
         plan = self._state.plan
         subplans, slices = len(plan.subplans) - 1, sum(plan.outline.leaves)
         self._emit(RunStartedEvent(plan=plan.id, run=fact.run, subplans=subplans, slices=slices, fact=fact))
+        for feedback in fact.feedback:
+            self._emit(FeedbackEvent(subplan=feedback.subplan, text=feedback.text))
 
     def run_finished(self, outcome: RunEnd, stuck: Sequence[str] = ()) -> None:
         state = self._state

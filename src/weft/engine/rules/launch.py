@@ -7,6 +7,7 @@ from weft.engine.messages.orders import AgentTask, Land, Launch, LaunchKind, Mer
 from weft.engine.rules.prompt_context import with_context, with_goal
 from weft.engine.rules.step_result import part_name
 from weft.engine.rules.template_values import Texts
+from weft.engine.state.change_requests import is_request_added, request_text
 from weft.engine.state.conversations import resumed
 from weft.engine.state.cut_off_notice import text_of
 from weft.engine.state.engine_state import EngineState
@@ -170,12 +171,15 @@ class Launcher:
     def _prompt(self, filled: str, subplan: SubplanState, placed: PlacedStep, *, continues: bool) -> str:
         """Returns the complete prompt. A continued conversation already contains the context.
 
-        A crash of the last attempt is mentioned even if the template does not read `feedback`.
+        A crash of the last attempt, and what a person wants changed, are mentioned even if the template does not
+        read `feedback`.
         """
         work = placed.step.body
         assert isinstance(work, AgentWork)
         if placed.address in subplan.crashes and "feedback" not in work.prompt:
             filled = f"{filled.rstrip()}\n\n{subplan.crashes[placed.address]}"
+        if subplan.request and is_request_added(placed.address, subplan.steps):
+            filled = f"{filled.rstrip()}\n\n{request_text(subplan.request)}"
         return (
             filled if continues else with_context(filled, self._state.plan, subplan.row, template=work.prompt)
         )

@@ -157,6 +157,7 @@ class Scopes:
         subplan = SubplanState(row=row, path=path, script=state.scripts[shape], landing=landing)
         if landing is None and self._outline.leaves[row]:
             subplan.steps = state.steps_of(row)
+        subplan.request = state.feedback.get(path, "")
         subplan.frame.own_failure = failure
         if landing is None and path in state.continued:
             subplan.continuation = continuation_of(state.continued[path])

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from hashlib import blake2b
 
+from weft.engine.state.change_requests import request_text
 from weft.engine.state.engine_state import EngineState
 from weft.engine.state.outputs import step_values
 from weft.engine.state.pipelines import PlacedStep
@@ -30,10 +31,14 @@ def template_values(
         "plan": {"id": plan.id, "goal": plan.goal or ""},
         "run": {"id": state.run},
         "env": state.env,
-        "feedback": "\n\n".join(filter(None, (subplan.crashes.get(placed.address), subplan.feedback))),
+        "feedback": "\n\n".join(filter(None, _feedback(subplan, placed))),
         "attempt": attempt,
         "step": step_values(placed.beside, subplan.outputs, plan.pipelines, within=placed.within),
     }
+
+
+def _feedback(subplan: SubplanState, placed: PlacedStep) -> tuple[str, ...]:
+    return request_text(subplan.request), subplan.crashes.get(placed.address, ""), subplan.feedback
 
 
 class Texts:

@@ -88,6 +88,8 @@ class EngineState(Struct, eq=False, kw_only=True):
     carried: frozenset[str] = frozenset()
     continued: dict[str, EarlierSlice] = {}
     """Slices that continue work of an earlier run, by path."""
+    feedback: dict[str, str] = {}
+    """What people want changed in slices, by path."""
     serial: int = 0
     requests: dict[int, PoolRequest] = {}
     last_request: int = 0

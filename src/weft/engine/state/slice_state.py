@@ -90,6 +90,9 @@ class SubplanState(Struct, eq=False, kw_only=True):
     faults: dict[str, str] = {}
     """Errors in the conditions of steps, by address."""
     feedback: str = ""
+    """About the last failure of a step that leads to another attempt."""
+    request: str = ""
+    """What a person wants changed. All attempts read it."""
     crashes: dict[str, str] = {}
     """The feedback about a crash of an agent that is retried, by address."""
     asked: dict[str, str] = {}

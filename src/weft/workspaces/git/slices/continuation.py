@@ -58,7 +58,8 @@ class WorktreeContinuation:
         head, start = refs.get(self._names.head(path)), refs.get(self._names.start(path))
         if head is None or start is None:
             return _NOT_KEPT
-        commit = earlier.commit or start
+        # The merge of a completed slice, or an agent that resolved its conflict, may have added commits.
+        commit = head if earlier.completed else earlier.commit or start
         if not self._contains(head, commit) or not self._is_built_on_the_same(request, start, head, refs):
             return _NOT_KEPT
         worktree = self._repository.worktree(path)
