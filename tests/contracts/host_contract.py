@@ -15,6 +15,7 @@ from typing import Protocol
 import anyio
 import pytest
 from anyio.to_thread import run_sync
+from msgspec.structs import replace
 
 from weft.ports.host import EndReason, Host, Job, JobEnded, JobRecords, OutputPart, Running, Sighting
 
@@ -267,6 +268,13 @@ class HostContract:
         await host.open()
         host.start(stage.job("a", ["wait"], timeout=0.05))
         assert (await end_of(host, "a")).why == EndReason.TIMEOUT
+        await host.close()
+
+    async def test_a_silent_job_is_ended(self, stage: Stage) -> None:
+        host = stage.host()
+        await host.open()
+        host.start(replace(stage.job("a", ["say hello", "wait"]), idle_timeout=0.05))
+        assert (await end_of(host, "a")).why == EndReason.IDLE
         await host.close()
 
     async def test_who_comes_later_takes_over_what_runs(self, stage: Stage) -> None:

@@ -278,6 +278,19 @@ def test_a_time_limit_ends_the_whole_group_and_what_fled_from_it(project: Projec
     assert "time limit of 1 s" in outcome.message("s")
 
 
+def test_a_silent_agent_is_ended_and_a_silent_command_is_not(project: Project) -> None:
+    """The agent writes once and then waits for ever; the command is silent for longer than the limit."""
+    outcome = project.plan(
+        "agents: {coder: {use: command, command: [sh, -c, 'echo hello; sleep 1000']}}\n"
+        "agent: coder\nidle_timeout: 100ms\nretries: 0\nfailure_mode: continue_on_error\nsubplans:\n"
+        "  - {id: s, steps: [{id: work, prompt: x}]}\n"
+        "  - {id: t, steps: [{id: work, run: sleep 0.3}]}\n"
+    ).run()
+    assert project.processes() == []
+    assert outcome.states() == {"s": "failed timeout", "t": "completed"}
+    assert "it wrote nothing for 0.1 s and was ended (idle_timeout)" in outcome.message("s")
+
+
 # --- people ---
 
 ASKING = """

@@ -2,7 +2,9 @@
 
 import os
 import signal
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -101,3 +103,37 @@ def test_no_time_counts_while_a_job_stands_still(timeout: float | None) -> None:
     assert (one.is_frozen, one.due) == (True, NEVER)
     one.thaw()
     assert (one.is_frozen, one.deadline >= before) == (False, True)
+
+
+def silent_job(limit: float | None, *written: float) -> RunningJob:
+    """A job that started at 100 and whose streams were last written to at these times."""
+    made = job(None)
+    made.request.idle_timeout = limit
+    made._awake_since = 100.0
+    made.streams = [SimpleNamespace(written_at=at, due=NEVER) for at in written]  # type: ignore[misc]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("limit", "written", "deadline"),
+    [
+        (5.0, (0.0, 0.0), 105.0),
+        (5.0, (0.0, 120.0), 125.0),
+        (5.0, (130.0, 120.0), 135.0),
+        (None, (0.0, 0.0), NEVER),
+    ],
+)
+def test_silence_counts_from_the_last_output_of_either_stream(
+    limit: float | None, written: tuple[float, ...], deadline: float
+) -> None:
+    silent = silent_job(limit, *written)
+    assert (silent.idle_deadline, silent.due) == (deadline, deadline)
+
+
+def test_the_silence_of_a_frozen_job_does_not_count() -> None:
+    silent = silent_job(5.0, 0.0, 0.0)
+    before = time.monotonic()
+    silent.freeze()
+    assert silent.due == NEVER
+    silent.thaw()
+    assert silent.idle_deadline >= before + 5.0

@@ -155,9 +155,9 @@ def test_other_defaults_are_none_or_empty() -> None:
     documented = {name for name, _ in literals()}
     others = {name: DEFAULTS.values[name] for name in SETTING_NAMES if name not in documented}
     assert others == {
-        "max_concurrency": None, "agent": None, "model": None, "budget": None, "budget.tokens": None,
-        "reserve": None, "reserve.tokens": None, "isolation": "worktree", "setup": (), "sandbox.use": "none",
-        "sandbox.network": True, "sandbox.hide": (), "sandbox.read": (), "sandbox.write": (),
+        "max_concurrency": None, "agent": None, "model": None, "idle_timeout": None, "budget": None,
+        "budget.tokens": None, "reserve": None, "reserve.tokens": None, "isolation": "worktree", "setup": (),
+        "sandbox.use": "none", "sandbox.network": True, "sandbox.hide": (), "sandbox.read": (), "sandbox.write": (),
     }  # fmt: skip
 
 

@@ -257,6 +257,13 @@ def test_a_time_limit_is_reported() -> None:
     )
 
 
+def test_a_silent_agent_has_timed_out() -> None:
+    order = replace(launch("x"), idle_timeout=300.0)
+    ended = fact_of(order, job(why=EndReason.IDLE, signal=15), ("out", "err"), at=13.0)
+    assert (ended.how, ended.idle) == (StepOutcome.TIMEOUT, True)
+    assert ended.message == "it wrote nothing for 300 s and was ended (idle_timeout)"
+
+
 @pytest.mark.parametrize("halted", [StepOutcome.CANCELLED, StepOutcome.STOPPED])
 def test_what_was_ended_on_request_is_reported_as_it_was_asked_for(halted: StepOutcome) -> None:
     ended = fact(job(why=EndReason.STOPPED, signal=15), halted=halted)

@@ -63,6 +63,8 @@ class VirtualJob:
                 raise _Ended(why=EndReason.NOT_STARTED, message=f"there is no {name}")
             case ["wait"] if self.job.timeout < SHORT:
                 raise _Ended(why=EndReason.TIMEOUT, signal=15)
+            case ["wait"] if self.job.idle_timeout is not None and self.job.idle_timeout < SHORT:
+                raise _Ended(why=EndReason.IDLE, signal=15)
             case ["wait"]:
                 self.waits = True
             case _:

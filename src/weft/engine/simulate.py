@@ -52,6 +52,8 @@ class SimulatedEnd(Struct, frozen=True, kw_only=True):
     result: str = ""
     exit_code: int | None = None
     message: str = ""
+    idle: bool = False
+    """Of a timeout: whether the agent was silent."""
     lasting: bool = False
     cost: int | None = None
     tokens: int | None = None
@@ -310,6 +312,7 @@ class Simulator:
             result=how.result,
             exit_code=how.exit_code,
             message=how.message,
+            idle=how.idle,
             lasting=how.lasting,
             conflict=how.conflict,
             cost=how.cost,

@@ -135,6 +135,7 @@ class Step(Struct, frozen=True, kw_only=True):
     on_result: tuple[OnResult, ...] = ()
     pools: tuple[tuple[str, int], ...] = ()
     timeout: float | None = None
+    idle_timeout: float | None = None
     grace: float | None = None
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     sandbox: SandboxParts | None = None

@@ -55,6 +55,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     retries: int = 2
     infra_retries: int = 2
     timeout: float = 1800.0
+    idle_timeout: float | None = None
     grace: float = 10.0
     budget: int | None = None
     """In micro-dollars, as all amounts."""

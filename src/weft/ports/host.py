@@ -33,6 +33,8 @@ class Job(Struct, frozen=True, kw_only=True):
     output: str
     """The name under which the host stores the output, such as `store.model/test.1.7-1`. `read` takes it."""
     timeout: float
+    idle_timeout: float | None = None
+    """The seconds for which the job may write nothing; None without a limit."""
     grace: float
     sandboxed: bool = False
     """Whether the first process of each command is a sandbox that contains the others. It gets no SIGTERM, because
@@ -44,6 +46,8 @@ class EndReason(StrEnum):
 
     EXITED = "exited"
     TIMEOUT = "timeout"
+    IDLE = "idle"
+    """It wrote nothing for longer than its `idle_timeout`."""
     STOPPED = "stopped"
     """It was stopped on request."""
     NOT_STARTED = "not_started"

@@ -112,6 +112,7 @@ class JobFactory:
             stdin=None if called is None else called.stdin,
             output=output,
             timeout=launch.timeout,
+            idle_timeout=launch.idle_timeout,
             grace=launch.grace,
             sandboxed=apart.sandbox.is_on,
         )

@@ -144,6 +144,7 @@ def fact_of(
         session=report.session,
         until=report.until if how is StepOutcome.LIMITED else None,
         seconds=max(ended.ended_at - ended.started_at, 0.0),
+        idle=ended.why is EndReason.IDLE,
         stdout_bytes=ended.stdout_bytes if ended.stdout is None else 0,
         stderr_bytes=ended.stderr_bytes if ended.stderr is None else 0,
     )
@@ -155,6 +156,13 @@ def _never_started(ended: JobEnded, output: tuple[str, str], verdict: Verdict) -
     return ended.exit_code in _CANNOT_RUN and is_silent
 
 
+def _describe_limit(launch: Launch, why: EndReason) -> str:
+    """Returns which of its two time limits the step exceeded."""
+    if why is EndReason.IDLE:
+        return f"it wrote nothing for {launch.idle_timeout:g} s and was ended (idle_timeout)"
+    return f"it exceeded its time limit of {launch.timeout:g} s"
+
+
 def _judge_end(
     launch: Launch, ended: JobEnded, halted: StepOutcome | None, verdict: Verdict | None
 ) -> tuple[StepOutcome, str]:
@@ -163,8 +171,8 @@ def _judge_end(
             return verdict.how, verdict.message
         case EndReason.EXITED:
             return _judge_exit(ended)
-        case EndReason.TIMEOUT:
-            return StepOutcome.TIMEOUT, f"it exceeded its time limit of {launch.timeout:g} s"
+        case EndReason.TIMEOUT | EndReason.IDLE:
+            return StepOutcome.TIMEOUT, _describe_limit(launch, ended.why)
         # Only a stop that this run requested has the outcome of that request. A stop by any other program says
         # nothing about the work, so the step runs again.
         case EndReason.STOPPED if halted is not None:

@@ -38,6 +38,16 @@ def test_the_next_attempt_hears_of_the_time_limit() -> None:
     assert "The agent 'coder' of step 'work' took longer than 90 seconds and was ended." in second
 
 
+def test_the_next_attempt_hears_that_the_agent_was_silent() -> None:
+    silent = ends(
+        StepOutcome.TIMEOUT, idle=True, message="it wrote nothing for 90 s and was ended (idle_timeout)"
+    )
+    story = direct(silent, DONE, idle_timeout="90s")
+    assert story.states == {"a": "completed"}
+    (_, second) = story.prompts("a:work")
+    assert "The agent 'coder' of step 'work' failed: it wrote nothing for 90 s and was ended" in second
+
+
 def test_what_a_check_said_is_not_forgotten_over_a_crash_and_a_crash_is_told_once() -> None:
     story = direct(DONE, CRASH, DONE, check=[fails(message="red"), fails(message="red"), DONE])
     (_, second, third) = story.prompts("a:work")

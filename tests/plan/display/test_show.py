@@ -57,7 +57,7 @@ subplans:
     steps:
       - {id: one, run: [ls, ""], pool: db, async: true, env: {A: 1.10, B: yes}, estimate: {minutes: 1..2.5}}
       - {id: two, prompt: "do {{ slice.prompt }}", agent: coder, model: m, resume: true, max_cost: 0.25,
-         max_tokens: 50k, read_only: true, timeout: 1h, grace: 2s, pools: {port: 2}, async: true,
+         max_tokens: 50k, read_only: true, timeout: 1h, idle_timeout: 5m, grace: 2s, pools: {port: 2}, async: true,
          condition: attempt == 1,
          output_schema: {type: object, properties: {n: {minimum: 0.5, enum: [null, "1", 1]}}}}
       - {id: both, action: join, depends_on: [two, one], on_error: wait_for_all}
@@ -214,7 +214,7 @@ def test_a_plan_is_shown_with_the_place_that_each_setting_comes_from() -> None:
     plan = load_plan(NOTES, configs=config, flags=flags("retries"), surroundings=Surroundings(git=False))
     assert show_plan(plan) == snapshot("""\
 # weft.yaml with everything resolved.
-# Not set: max_concurrency, model, budget, reserve, setup.
+# Not set: max_concurrency, model, idle_timeout, budget, reserve, setup.
 weft: 1
 plan: notes
 max_parallel: 8  # weft.yaml:3

@@ -59,7 +59,7 @@ def test_settings_are_reported_once_with_those_that_a_step_has_too():
     assert len(settings) == len(SETTINGS) - 1 + len(of_merge)
     on_a_step = [name for name, cells in settings.items() if cells[-1] == "yes"]
     assert on_a_step == [key.name for key in SETTINGS if key.name in {own.name for own in STEP.keys}]
-    assert on_a_step == ["agent", "model", "timeout", "grace", "sandbox"]
+    assert on_a_step == ["agent", "model", "timeout", "idle_timeout", "grace", "sandbox"]
 
 
 def test_a_key_reports_what_is_allowed_what_holds_without_it_and_what_it_means():

@@ -94,6 +94,8 @@ class Ended(Fact, frozen=True, kw_only=True, tag="ended", omit_defaults=True):
     """The end of what was written to standard error."""
     message: str = ""
     """For people: what went wrong."""
+    idle: bool = False
+    """Of a timeout: whether the agent was ended because it wrote nothing, and not for the time it took."""
     lasting: bool = False
     """Of a failure: whether another try cannot help, as with a wrong key."""
     files: tuple[str, ...] = ()

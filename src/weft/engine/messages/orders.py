@@ -86,6 +86,8 @@ class Launch(Order, frozen=True, kw_only=True):
     sandbox: SandboxParts | None = None
     """What the step itself says about it."""
     timeout: float
+    idle_timeout: float | None = None
+    """The seconds for which an agent may write nothing; None without a limit."""
     grace: float
 
     @property

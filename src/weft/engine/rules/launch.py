@@ -108,6 +108,7 @@ class Launcher:
                 model=agent.model or settings.model,
                 prompt=with_goal(definition.prompt or definition.title, self._state.plan),
             ),
+            idle_timeout=settings.idle_timeout,
             timeout=settings.timeout,
             grace=settings.grace,
         )
@@ -164,6 +165,7 @@ class Launcher:
             env=self._env(firing, step, texts),
             inputs=texts.digest,
             sandbox=step.sandbox,
+            idle_timeout=step.idle_timeout if step.idle_timeout is not None else settings.idle_timeout,
             timeout=step.timeout if step.timeout is not None else settings.timeout,
             grace=step.grace if step.grace is not None else settings.grace,
         )

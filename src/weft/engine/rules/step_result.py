@@ -88,10 +88,15 @@ def failure_of(firing: StepFiring, fact: Ended) -> Failure:
         agent="" if agent is None else agent.name,
         exit_code=fact.exit_code,
         signal=fact.signal,
-        timeout=order.timeout if fact.how is StepOutcome.TIMEOUT and isinstance(order, Launch) else None,
+        timeout=order.timeout if _exceeded_time(fact) and isinstance(order, Launch) else None,
         detail=detail,
         tail=output_tail(fact.result, fact.errors),
     )
+
+
+def _exceeded_time(fact: Ended) -> bool:
+    """Returns whether the step took too long as a whole. The message of a silent agent has its limit instead."""
+    return fact.how is StepOutcome.TIMEOUT and not fact.idle
 
 
 def _command(order: object, number: int) -> str:

@@ -10,7 +10,7 @@ from .spawn import NotStartedError, open_input, spawn
 from .streams import NEVER, OutputLimits, Stream, words
 from .termination import LEFTOVER_GRACE, Termination
 
-EXITED, TIMEOUT, STOPPED, NOT_STARTED = "exited", "timeout", "stopped", "not_started"
+EXITED, TIMEOUT, IDLE, STOPPED, NOT_STARTED = "exited", "timeout", "idle", "stopped", "not_started"
 
 
 class JobRequest:
@@ -24,6 +24,8 @@ class JobRequest:
     output: str
     timeout: float | None
     """None for no limit, because JSON has no infinity."""
+    idle_timeout: float | None = None
+    """The seconds for which it may write nothing; None for no limit."""
     grace: float
     sandboxed: bool = False
 
@@ -49,6 +51,8 @@ class RunningJob:
         self.ending: Termination | None = None
         self._remaining: float | None = None
         """While it is frozen, the seconds that remain of its timeout."""
+        self._awake_since = NEVER
+        """When it was started or last thawed: its silence before that does not count."""
         self._command = 0
         self._why = EXITED
         self._message = ""
@@ -66,6 +70,7 @@ class RunningJob:
         request = self.request
         if self._command == 0:
             self.started_at = time.time()
+            self._awake_since = time.monotonic()
             self.deadline = NEVER if request.timeout is None else time.monotonic() + request.timeout
         # The mark is inherited through fork and exec, and by every descendant, whatever it does to its
         # environment.
@@ -112,13 +117,14 @@ class RunningJob:
         return self._remaining is not None
 
     def freeze(self) -> None:
-        # The time limit of a step does not run while it is frozen.
+        # The time limits of a step do not run while it is frozen.
         self._remaining, self.deadline = self.deadline - time.monotonic(), NEVER
 
     def thaw(self) -> None:
         assert self._remaining is not None
         self.deadline = time.monotonic() + self._remaining
         self._remaining = None
+        self._awake_since = time.monotonic()
 
     def add_leftovers(self, leftovers: Sequence[Process]) -> None:
         """Records the processes that remain after the last command has ended by itself."""
@@ -131,10 +137,18 @@ class RunningJob:
 
     @property
     def due(self) -> float:
-        due = self.ending.check_at if self.ending else self.deadline
+        due = self.ending.check_at if self.ending else min(self.deadline, self.idle_deadline)
         for stream in self.streams:
             due = min(due, stream.due)
         return due
+
+    @property
+    def idle_deadline(self) -> float:
+        """When it will have been silent for too long."""
+        limit = self.request.idle_timeout
+        if limit is None or self.is_frozen:
+            return NEVER
+        return limit + max([self._awake_since, *(stream.written_at for stream in self.streams)])
 
     def store_tails(self, now: float) -> None:
         for stream in self.streams:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from time import monotonic
 
-from .job import STOPPED, TIMEOUT, JobRequest, RunningJob
+from .job import IDLE, STOPPED, TIMEOUT, JobRequest, RunningJob
 from .log import JobLog
 from .processes import FIRST_MARK, Marks, Process, descendants, find_process, own_children
 from .spawn import NotStartedError
@@ -180,6 +180,8 @@ class JobTable:
             job.store_tails(now)
             if job.ending is None and job.deadline <= now:
                 job.stop(TIMEOUT, job.request.grace)
+            elif job.ending is None and job.idle_deadline <= now:
+                job.stop(IDLE, job.request.grace)
             if job.ending is not None and job.ending.check_at <= now:
                 remaining = job.ending.signal_all(partial(self._family, job))
                 # The command itself may be dead but not reaped yet; then its exit status is still to come.

@@ -69,6 +69,8 @@ class Stream:
         self._tail: Tail | None = None
         self._bigger = False
         self.count = 0
+        self.written_at = 0.0
+        """When the last output arrived, by the monotonic clock."""
         self.trouble = ""
         """Why some of it could not be stored."""
         self.due = NEVER
@@ -88,6 +90,7 @@ class Stream:
         except BlockingIOError:
             return -1
         if count:
+            self.written_at = monotonic()
             self._take(_BUFFER[:count])
         if count >= _FULL_PIPE and not self._bigger:  # only worthwhile for jobs that write a lot
             self._bigger = True

@@ -154,7 +154,8 @@ def _addresses(plan: Plan, row: int) -> Iterator[tuple[str, _LocatedStep]]:
 def _on_step(plan: Plan, row: int, located: _LocatedStep) -> Iterator[EffectiveValue]:
     """Yields the values with which the step or its agent overrides settings."""
     step = located.step
-    for name, seconds in (("timeout", step.timeout), ("grace", step.grace)):
+    limits = (("timeout", step.timeout), ("idle_timeout", step.idle_timeout), ("grace", step.grace))
+    for name, seconds in limits:
         if seconds is not None:
             yield EffectiveValue(name=name, value=notation.duration(seconds), origin=located.origin(name))
     for part, value in notation.sandbox(step.sandbox or {}).items():

@@ -17,7 +17,7 @@ _FINEST = Decimal("0.000000001")
 """A duration has at most nine decimals, and at most nine digits before them."""
 _TOO_MANY = 10**9
 MOST_IN_A_UNIT = 10**9
-_DURATIONS = frozenset({"timeout", "grace"})
+_DURATIONS = frozenset({"timeout", "idle_timeout", "grace"})
 _TOKENS = frozenset(f"{name}.tokens" for name in AMOUNTS)
 
 

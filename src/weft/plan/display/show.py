@@ -218,6 +218,7 @@ def step_entries(step: Step) -> Iterator[tuple[str, Plain]]:
             "max_retries": step.max_retries or None,
             "pools": dict(step.pools),
             "timeout": None if step.timeout is None else notation.duration(step.timeout),
+            "idle_timeout": None if step.idle_timeout is None else notation.duration(step.idle_timeout),
             "grace": None if step.grace is None else notation.duration(step.grace),
             "env": dict(step.env),
             "sandbox": None if step.sandbox is None else notation.sandbox(step.sandbox),

@@ -105,6 +105,10 @@ SETTINGS = (
     ),
     Key(name="timeout", kind=Duration(), default="30m", doc="How long a step may take."),
     Key(
+        name="idle_timeout", kind=Duration(), default=Words("no limit"),
+        doc="How long an agent may write nothing. An agent that is silent for longer is ended, and has timed out.",
+    ),
+    Key(
         name="grace", kind=Duration(), default="10s",
         doc="How long a process has between SIGTERM and SIGKILL.",
     ),
@@ -239,6 +243,8 @@ STEP = Record(
             doc="Several pools, or several tokens of one; they are taken all at once."),
         Key(name="timeout", kind=Duration(), doc="How long the step may take.",
             default=Words("the setting `timeout`")),
+        Key(name="idle_timeout", kind=Duration(), doc="How long its agent may write nothing.",
+            default=Words("the setting `idle_timeout`")),
         Key(name="grace", kind=Duration(), doc="How long its process has between SIGTERM and SIGKILL.",
             default=Words("the setting `grace`")),
         Key(name="env", kind=ENVIRONMENT, default="{}", doc="Environment variables of its process."),
@@ -246,7 +252,10 @@ STEP = Record(
     ),
     (
         ExactlyOne(BODIES),
-        OnlyWith(("agent", "model", "resume", "max_cost", "max_tokens", "read_only"), Has("prompt")),
+        OnlyWith(
+            ("agent", "model", "resume", "max_cost", "max_tokens", "read_only", "idle_timeout"),
+            Has("prompt"),
+        ),
         OnlyWith(("question",), Is("action", "ask")),
         OnlyWith(("env", "pool", "pools", "timeout", "grace", "sandbox"), PROCESS),
         OnlyWith(("max_retries",), Is("on_error", "retry")),

@@ -154,6 +154,7 @@ def step(values: Values) -> Step:
         on_result=tuple(_on_result(fields.get("on_result", ()))),
         pools=_step_pools(fields),
         timeout=fields.get("timeout"),
+        idle_timeout=fields.get("idle_timeout"),
         grace=fields.get("grace"),
         env=fields.get("env", {}),
         **_sandbox(fields),
