@@ -23,7 +23,7 @@ _THOROUGH = {
 }  # fmt: skip
 _WITH_PROCESSES = {
     "agents", "hosts", "testing", "app/run/test_background.py", "cli/commands/test_init_command.py",
-    "cli/test_steering_commands.py",
+    "cli/test_steering_commands.py", "cli/commands/test_attach_command.py", "cli/commands/test_top_command.py",
 }  # fmt: skip
 """These cover the modules that run in no process of the tests themselves."""
 _PROCESSES = "COVERAGE_PROCESS_CONFIG"

@@ -390,3 +390,52 @@ def test_a_stop_that_is_confirmed_runs_the_command(asking: Project) -> None:
         assert "$ weft stop later: " in shown(app)
 
     drive(asking.root, script, size=(110, 16))
+
+
+def test_folding_a_slice_moves_to_its_group_and_then_folds_that(asking: Project) -> None:
+    async def script(app: TopApp, pilot: Pilot[None]) -> None:
+        await pilot.press(":", *"store/disk", "enter", "l", "h")
+        assert chosen(app) == "store"
+        await pilot.press("h")
+        assert len(app._tree.rows) == 3
+        await pilot.press("h", "e")
+        assert chosen(app) == "store"
+        await pilot.press("right", ":", *"store/model", "enter")
+        assert chosen(app) == "store/model"  # completed work is shown when it is asked for
+
+    drive(asking.root, script)
+
+
+def test_a_click_chooses_a_subplan_and_none_below_the_last(asking: Project) -> None:
+    async def script(app: TopApp, pilot: Pilot[None]) -> None:
+        await pilot.click("#tree", offset=(3, 2))
+        assert chosen(app) == "release"
+        await pilot.click("#tree", offset=(3, 8))
+        assert chosen(app) == "release"
+        await pilot.click("#details", offset=(3, 1))
+        assert chosen(app) == "release"
+
+    drive(asking.root, script)
+
+
+def test_nothing_to_find_is_said(project: Project) -> None:
+    project.plan("subplans: [{id: a, title: Letters, steps: [{id: x, run: 'true'}]}]\n")
+    assert project.weft("run").exit_code == 0
+
+    async def script(app: TopApp, pilot: Pilot[None]) -> None:
+        for keys, words in [
+            ("e", "nothing failed"),
+            ("n", "nothing needs you"),
+            ("a", "no question is open"),
+        ]:
+            await pilot.press(keys)
+            await pilot.pause()
+            assert words in text_of(app)[-1]
+        await pilot.press("h", "z", "W")
+        await settled(app, pilot)
+        assert "Letters" in shown(app)
+        await pilot.press("enter", "L", "e")
+        await settled(app, pilot)
+        assert "no error in this log" in text_of(app)[-1]
+
+    drive(project.root, script)

@@ -107,7 +107,7 @@ class TopApp(RunDisplay):
     def _next_line(self, *, is_error_wanted: bool) -> None:
         lines, start = self._details.lines, self._details.scroll_offset.y
         search = self._search.lower()
-        for index in [*range(start + 1, len(lines)), *range(start + 1)]:
+        for index in ((start + 1 + number) % len(lines) for number in range(len(lines))):
             is_match = (
                 is_error(lines[index]) if is_error_wanted else search and search in lines[index][0].lower()
             )

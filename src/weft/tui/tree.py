@@ -79,7 +79,8 @@ class SubplanTree(LineList):
         """Moves to the next visible subplan with one of these signs, and returns whether there is one."""
         assert self._view is not None
         now = self._clock()
-        around = [*range(self.cursor + 1, len(self.rows)), *range(self.cursor + 1)]
+        count = len(self.rows)
+        around = [(self.cursor + 1 + number) % count for number in range(count)]
         for index in around:
             row_view = self._view.rows[self.rows[index]]
             # Most rows wait; the words about these need not be made.
