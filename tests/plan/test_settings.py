@@ -157,7 +157,8 @@ def test_other_defaults_are_none_or_empty() -> None:
     assert others == {
         "max_concurrency": None, "agent": None, "model": None, "idle_timeout": None, "budget": None,
         "budget.tokens": None, "reserve": None, "reserve.tokens": None, "isolation": "worktree", "setup": (),
-        "sandbox.use": "none", "sandbox.network": True, "sandbox.hide": (), "sandbox.read": (), "sandbox.write": (),
+        "sandbox.use": "none", "sandbox.network": True, "sandbox.hide": (), "sandbox.read": (),
+        "sandbox.write": (),
     }  # fmt: skip
 
 
