@@ -269,16 +269,8 @@ class Tree:
         except FileNotFoundError:
             return False
 
-    def rename(self, old: str, new: str) -> None:
-        """Gives an entry another name in the same directory."""
-        above, name = _split(old)
-        if above != _split(new)[0]:
-            raise UnsafeFileError(self._shown(new), f"is not in the directory of {self._shown(old)}")
-        with self.folder(above) as folder:
-            os.rename(name, _split(new)[1], src_dir_fd=folder.descriptor, dst_dir_fd=folder.descriptor)
-
     def move(self, old: str, new: str) -> None:
-        """Moves an entry to another directory of the tree, which exists."""
+        """Gives an entry another name, in the same directory or in another of the tree, which exists."""
         (above, name), (new_above, new_name) = _split(old), _split(new)
         with self.folder(above) as folder, self.folder(new_above) as target:
             os.rename(name, new_name, src_dir_fd=folder.descriptor, dst_dir_fd=target.descriptor)

@@ -57,7 +57,7 @@ class RotatingLog:
 
 def _rename(old: Path, new: Path) -> None:
     tree, name = locate(old)
-    tree.rename(name, locate(new)[1])
+    tree.move(name, locate(new)[1])
 
 
 class ReadyMessage:

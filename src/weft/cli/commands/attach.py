@@ -12,7 +12,7 @@ from weft.cli.run_options import run_argument
 
 @click.command(
     cls=WeftCommand,
-    effect=CommandEffect.READS,
+    effect=CommandEffect.CHANGES,
     epilog=examples("weft attach", "weft attach 20261116-163916-bd4e"),
     short_help="Watch a run that is running in the background.",
 )
