@@ -4,10 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from ui.chromium import FLAGS, find_chromium
 from ui.projects import NOTES, make_project, server, weft
+
+# A busy machine makes a test slow, not red.
+expect.set_options(timeout=60_000)
 
 
 @pytest.fixture(scope="session")
@@ -63,6 +66,6 @@ class Visitor:
 @pytest.fixture
 def visitor(browser: Browser, notes_url: str) -> Iterator[Visitor]:
     context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(60_000)
     yield Visitor(context, notes_url)
     context.close()

@@ -45,7 +45,7 @@ def count_rows(page: Page) -> int:
 def test_ten_thousand_slices_are_a_window_of_rows(large: Visitor):
     page = large.open("/r/last")
     tree = page.get_by_role("treegrid", name="Subplans")
-    expect(tree).to_be_visible(timeout=60_000)
+    expect(tree).to_be_visible()
     page.get_by_role("checkbox", name="Show finished").check()
     expect(tree).to_have_attribute("aria-rowcount", "10101")  # with 100 groups and the head
     assert 0 < count_rows(page) <= MOST_ROWS
