@@ -490,6 +490,7 @@ ELSEWHERE = {
     "store/queries.py": "files of the package",
     "store/sqlite.py": "a directory that is brought to the disk, and not read",
     "testing/models/__main__.py": "files that the user names",
+    "web/report_page.py": "files of the package",
     "workspaces/git/checkouts/untracked_files.py": "the top of a worktree, from which it walks by descriptors",
     "workspaces/git/base/child_records.py": "with O_NOFOLLOW",
     "workspaces/git/clones/clone.py": "a clone's own git directory, before its step runs",

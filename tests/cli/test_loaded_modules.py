@@ -52,7 +52,7 @@ BARS = {
     ("status",): (110, READERS | {"shutil"}),
     ("status", "--json"): (110, READERS | {"shutil"}),
     ("events", "--json"): (80, READERS | {"shutil"}),
-    ("check",): (195, LIBRARIES | LOOP | ENGINE | GIT | TERMINAL | RARE),
+    ("check",): (197, LIBRARIES | LOOP | ENGINE | GIT | TERMINAL | RARE),
     ("run", "--quiet", "--fresh"): (325, LIBRARIES | GIT | TERMINAL | SANDBOX | RARE),
 }
 """For each command, the most modules of Weft that it loads, and modules that it never loads."""

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from e2e.repositories import Repository
-from weft.app.inspect.change_counts import ChangeCount, count_changes
+from weft.app.inspect.change_counts import count_changes
 from weft.app.inspect.diffs import Diff, FileChange, find_diff, open_view
 from weft.app.record.journal import open_book
 from weft.app.record.run_plan import plan_of
+from weft.app.views.change_count import ChangeCount
 from weft.errors import InputError
 
 PLAN = """

@@ -3,7 +3,7 @@
 from inline_snapshot import snapshot
 
 from app.run_stories import Story, group, slices
-from weft.app.inspect.change_counts import ChangeCount
+from weft.app.views.change_count import ChangeCount
 from weft.app.views.wording.style import Style
 from weft.cells import cells
 from weft.cli.live.slice_table import ROWS, slice_table, table_rows

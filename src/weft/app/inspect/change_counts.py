@@ -10,19 +10,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.app.isolation.plan_repository import names_of, repository_of
+from weft.app.views.change_count import ChangeCount
 from weft.errors import WeftError
 from weft.plan.model import Plan
 from weft.workspaces.git.base.program import Git
 from weft.workspaces.git.base.refs import tips_of
-
-
-class ChangeCount(Struct, frozen=True):
-    """How much a slice has changed. Binary files count as files, and have no lines."""
-
-    files: int = 0
-    added: int = 0
-    removed: int = 0
-
 
 _NONE = ChangeCount()
 

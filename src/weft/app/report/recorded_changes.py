@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 
-from weft.app.inspect.change_counts import Branch, ChangeCount, compare_branches
+from weft.app.inspect.change_counts import Branch, compare_branches
 from weft.app.inspect.diffs import is_newest
 from weft.app.isolation.plan_repository import names_of
 from weft.app.record.journal import RecordedRun
+from weft.app.views.change_count import ChangeCount
 from weft.engine.messages.facts import Ended
 from weft.engine.messages.internal_steps import InternalStep
 from weft.plan.model import Plan

@@ -13,8 +13,8 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from math import inf
 
-from weft.app.inspect.change_counts import count_changes
 from weft.app.run.session import LEFT, RunSetup
+from weft.app.views.change_count import ChangeCount
 from weft.app.views.event_json import event_json
 from weft.app.views.run_view import RunView
 from weft.app.views.wording.words import few
@@ -168,7 +168,11 @@ class Observer:
     def _table(self) -> list[str]:
         view, setup = self.view, self.setup
         paths = [view.outline.paths[row] for row in table_rows(view)]
-        changes = count_changes(setup.plan, setup.directory, paths) if paths else {}
+        changes: Mapping[str, ChangeCount] = {}
+        if paths:  # without a table, git is not loaded
+            from weft.app.inspect.change_counts import count_changes
+
+            changes = count_changes(setup.plan, setup.directory, paths)
         stream = sys.stderr
         return slice_table(view, self._clock(), changes, width=text_width(stream), style=style_of(stream))
 

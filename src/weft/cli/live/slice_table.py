@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from weft.app.inspect.change_counts import ChangeCount
+from weft.app.views.change_count import ChangeCount
 from weft.app.views.rows import BECAUSE_OF_OTHERS, RowView
 from weft.app.views.run_view import RunView
 from weft.app.views.wording.activities import lines_changed
