@@ -43,7 +43,7 @@ class World:
         self.tree = Tree(self.inside)
 
     def is_untouched(self) -> bool:
-        return self.secret.read_bytes() == SECRET and [one.name for one in self.outside.iterdir()] == [
+        return self.secret.read_bytes() == SECRET and [path.name for path in self.outside.iterdir()] == [
             "secret"
         ]
 
@@ -337,7 +337,7 @@ def test_a_directory_that_is_swapped_for_a_link_during_the_walk_changes_nothing(
         with folder.inner("er") as inner:
             os.close(inner.file("secret", os.O_WRONLY | os.O_CREAT | os.O_TRUNC))
     assert world.is_untouched()
-    assert sorted(one.name for one in (world.inside / "moved").iterdir()) == ["er", "secret"]
+    assert sorted(path.name for path in (world.inside / "moved").iterdir()) == ["er", "secret"]
 
 
 def test_no_swap_between_a_directory_and_a_link_leads_out(world: World) -> None:
@@ -433,7 +433,7 @@ def test_it_holds_what_was_written_under_any_names(
             UnsafeFileError,
             IsADirectoryError,
         ):  # a file where a directory is to be, or the other way round
-            assert any(path.startswith(f"{one}/") or one.startswith(f"{path}/") for one in kept)
+            assert any(path.startswith(f"{item}/") or item.startswith(f"{path}/") for item in kept)
             continue
         kept[path] = data
     assert {path: tree.read(path, most=MOST) for path in kept} == kept

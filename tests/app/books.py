@@ -81,9 +81,9 @@ def written(
                 state="running",
             )
         )  # fmt: skip
-        one = Written(root, journal)
-        one.tell(*events)
-        yield one
+        item = Written(root, journal)
+        item.tell(*events)
+        yield item
     finally:
         journal.close()
 

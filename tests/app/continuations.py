@@ -27,8 +27,8 @@ def play(
             return SimulatedEnd(kept=is_kept and order.continues is not None)
         if not isinstance(order, Launch):
             return SimulatedEnd()
-        found = ends.get(f"{order.path}:{order.step}", SimulatedEnd())
-        return found if isinstance(found, SimulatedEnd) else found[min(order.attempt, len(found)) - 1]
+        result = ends.get(f"{order.path}:{order.step}", SimulatedEnd())
+        return result if isinstance(result, SimulatedEnd) else result[min(order.attempt, len(result)) - 1]
 
     return Simulator(compiled, world).play(env=env, continued=tuple(continued))
 
@@ -43,16 +43,18 @@ def cut_off(compiled: CompiledPlan, facts: Iterable[AnyFact]) -> dict[str, Earli
 
 
 def progress(events: Iterable[AnyEvent]) -> dict[str, EarlierSlice]:
-    found: dict[str, SliceProgress] = {}
+    table: dict[str, SliceProgress] = {}
     for event in events:
         if isinstance(event.fact, RunStarted):
-            found |= {one.subplan: progress_of("next", one.subplan, one) for one in event.fact.continued}
+            table |= {
+                state.subplan: progress_of("next", state.subplan, state) for state in event.fact.continued
+            }
         if isinstance(event, SubplanStateEvent) and event.outcome == "completed":
-            found.pop(event.subplan, None)
+            table.pop(event.subplan, None)
         elif event.subplan:
-            found.setdefault(event.subplan, progress_of("first", event.subplan, None)).apply(event)
-    slices = {path: one.earlier() for path, one in found.items()}
-    return {path: one for path, one in slices.items() if one is not None}
+            table.setdefault(event.subplan, progress_of("first", event.subplan, None)).apply(event)
+    slices = {path: item.earlier() for path, item in table.items()}
+    return {path: entry for path, entry in slices.items() if entry is not None}
 
 
 def launched(run: SimulatedRun) -> list[str]:

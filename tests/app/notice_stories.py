@@ -39,4 +39,4 @@ def finished(outcome: str, **data: Any) -> AnyEvent:
 
 
 def recorded(events: Iterable[AnyEvent]) -> list[Recorded]:
-    return [Recorded(seq=seq, at=1_000.0 + seq, run="r1", event=one) for seq, one in enumerate(events)]
+    return [Recorded(seq=seq, at=1_000.0 + seq, run="r1", event=item) for seq, item in enumerate(events)]

@@ -21,7 +21,7 @@ PIPELINES = {
 
 
 def slices(*ids: str, **more: Any) -> list[dict[str, Any]]:
-    return [{"id": one, "prompt": "x", "pipeline": "tdd"} | more for one in ids]
+    return [{"id": item, "prompt": "x", "pipeline": "tdd"} | more for item in ids]
 
 
 def group(name: str, *subplans: dict[str, Any], **more: Any) -> dict[str, Any]:

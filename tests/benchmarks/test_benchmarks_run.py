@@ -305,7 +305,7 @@ def test_a_missed_bar_is_the_exit_code(
     monkeypatch.setattr(compare, "_in_a_process_of_its_own", lambda comparison, sizes: comparison(sizes))
     monkeypatch.setattr(compare, "COMPARISONS", {"made up": lambda _: [row(figure, at_least(2))]})
     assert compare.main(["--json"]) == code
-    (told,) = json.loads(capsys.readouterr().out)["rows"]
-    assert told["passed"] is (code == 0)
+    (messages,) = json.loads(capsys.readouterr().out)["rows"]
+    assert messages["passed"] is (code == 0)
     assert compare.main(["--quick"]) == 0
     assert "nothing is judged" in capsys.readouterr().out

@@ -154,15 +154,15 @@ def test_a_file_that_does_not_fit_is_a_leaf() -> None:
 
 def test_no_file_is_lost_and_the_order_is_kept() -> None:
     leaves = leaves_of(13, 1, 7, 2, 2, 30)
-    found = evened(leaves, effective=9.0, fits=at_most(9))
-    assert [*chain(*found)] == [*chain(*leaves)]
+    entry = evened(leaves, effective=9.0, fits=at_most(9))
+    assert [*chain(*entry)] == [*chain(*leaves)]
 
 
 def test_by_lot_every_file_is_in_one_leaf_of_the_size_asked_for() -> None:
     paths = [*chain(*leaves_of(6, 4))]
-    found = by_lot(paths, [3, 5, 2], seed=1)
-    assert sizes_of(found) == [3, 5, 2]
-    assert Counter(chain(*found)) == Counter(paths)
+    entry = by_lot(paths, [3, 5, 2], seed=1)
+    assert sizes_of(entry) == [3, 5, 2]
+    assert Counter(chain(*entry)) == Counter(paths)
 
 
 def test_the_same_seed_draws_the_same_lot_from_any_order() -> None:
@@ -299,8 +299,8 @@ def result(as_folders: Comparison, *, commits: int = 7, later_commits: int = 3) 
 
 
 def test_whoever_keeps_no_more_than_another_has_lost() -> None:
-    found = result(comparison(kept(0.5, 0.3, 0.1), kept(0.5, 0.2, 0.1), kept(0.1, 0.4, 0.0)))
-    assert losses(found) == [
+    entry = result(comparison(kept(0.5, 0.3, 0.1), kept(0.5, 0.2, 0.1), kept(0.1, 0.4, 0.0)))
+    assert losses(entry) == [
         "p, as folders: references 0.500, folders 0.500",
         "p, as folders: later changes 0.100, folders 0.100",
         "p, as folders: changes 0.300, by lot 0.400",
@@ -344,17 +344,17 @@ def test_a_package_is_measured_from_its_archives(tmp_path: Path, monkeypatch: py
     digests = [write_wheel(archives / f"made-up-{n}.wheel", made_up_release(n)) for n in range(4)]
     (tmp_path / "releases.txt").write_text("".join(f"made-up {n} {it}\n" for n, it in enumerate(digests)))
     monkeypatch.setattr("benchmarks.decomposition.packages.RELEASES", tmp_path / "releases.txt")
-    told: list[str] = []
-    found = measured(WHEEL, tmp_path, told.append)
-    assert (found.files, found.references, found.releases, found.commits, found.later_commits) == (
+    values: list[str] = []
+    entry = measured(WHEEL, tmp_path, values.append)
+    assert (entry.files, entry.references, entry.releases, entry.commits, entry.later_commits) == (
         16,
         16,
         4,
         2,
         1,
     )
-    assert (found.as_folders.folders.references, found.as_folders.ours.references) == (0.0, 1.0)
-    assert told[0] == "made-up 0, 1 of 4 releases"
+    assert (entry.as_folders.folders.references, entry.as_folders.ours.references) == (0.0, 1.0)
+    assert values[0] == "made-up 0, 1 of 4 releases"
 
 
 def test_scale_says_what_so_many_files_took(capsys: pytest.CaptureFixture[str]) -> None:

@@ -120,7 +120,7 @@ class Project:
     def events(self) -> list[StoredEvent]:
         """Of the last run."""
         with closing(open_reader(self.journal)) as journal:
-            return all_stored(one.event for one in journal.events(journal.runs()[0].run))
+            return all_stored(item.event for item in journal.events(journal.runs()[0].run))
 
     def result(self, name: str) -> str:
         return (self.root / ".weft" / "workspaces" / "tried" / "_plan" / name).read_text()
@@ -141,8 +141,8 @@ class Project:
 
     def supervisors(self) -> list[int]:
         names = {os.fsencode(host) for host in self._hosts()}
-        found = [pid for pid in pids() if names & set(proc(pid, "cmdline").split(b"\0"))]
-        return [pid for pid in found if not is_reaper(pid)]
+        values = [pid for pid in pids() if names & set(proc(pid, "cmdline").split(b"\0"))]
+        return [pid for pid in values if not is_reaper(pid)]
 
     def coordinators(self) -> list[int]:
         """Those in the background. `weft start` names the project as the user did, which may be `.`."""
@@ -168,8 +168,8 @@ class Project:
                 started.kill()
             started.communicate()
         for alive in (self.coordinators, self.supervisors, self.step_processes):
-            while found := alive():
-                for pid in found:
+            while result := alive():
+                for pid in result:
                     with suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
         for host in self._hosts():

@@ -19,8 +19,8 @@ class SmallTerminal(io.StringIO):
 
     def write(self, text: str) -> int:
         self.written += text
-        for found in _TOKEN.finditer(text):
-            self._take(found)
+        for item in _TOKEN.finditer(text):
+            self._take(item)
         return len(text)
 
     def _take(self, found: re.Match[str]) -> None:
@@ -59,5 +59,5 @@ class SmallTerminal(io.StringIO):
 
     def typed(self) -> str:
         """What has been written since this was last asked."""
-        found, self.written = self.written, ""
-        return found
+        result, self.written = self.written, ""
+        return result

@@ -42,9 +42,9 @@ def _parse(typed: str, words: list[str]) -> None:
         command: click.Command = cli
         context = click.Context(cli, info_name="weft")
         while isinstance(command, click.Group):
-            name, found, words = command.resolve_command(context, words)
-            assert found is not None
-            command = found
+            name, result, words = command.resolve_command(context, words)
+            assert result is not None
+            command = result
             context = click.Context(command, info_name=name, parent=context)
         command.parse_args(context, words)
     except click.exceptions.Exit:

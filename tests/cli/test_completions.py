@@ -44,9 +44,9 @@ def planned(project: Project) -> Project:
 
 def completed(project: Project, *args: str, incomplete: str = "") -> dict[str, str | None]:
     complete = ShellComplete(cli, {}, "weft", "_WEFT_COMPLETE")
-    found = complete.get_completions(["-C", str(project.root), *args], incomplete)
-    assert {item.type for item in found} <= {"plain"}
-    return {item.value: item.help for item in found}
+    completions = complete.get_completions(["-C", str(project.root), *args], incomplete)
+    assert {item.type for item in completions} <= {"plain"}
+    return {item.value: item.help for item in completions}
 
 
 # Subplans
@@ -131,8 +131,8 @@ def test_what_is_held_is_completed_with_the_reason(tmp_path: Path) -> None:
 
 
 def test_settings_are_completed(project: Project) -> None:
-    found = completed(project, "config")
-    assert set(SETTING_NAMES) < set(found)
+    result = completed(project, "config")
+    assert set(SETTING_NAMES) < set(result)
 
 
 @pytest.mark.parametrize("command", ["check", "show", "graph"])
@@ -235,9 +235,9 @@ def test_tab_in_bash_writes_the_rest_of_the_name(ran: Project) -> None:
     to_beginning, to_end = b"\x01", b"\x05"
     os.write(master, b'eval "$(weft completion bash)"\n')
     os.write(master, b"weft logs store/model:ch\t" + to_beginning + b"echo '<" + to_end + b">'\nexit\n")
-    said = b""
-    while b"<weft logs store/model:check >" not in said.replace(b"echo '<", b""):
-        said += os.read(master, 4096)
+    text = b""
+    while b"<weft logs store/model:check >" not in text.replace(b"echo '<", b""):
+        text += os.read(master, 4096)
     assert bash.wait() == 0
     os.close(master)
 

@@ -77,9 +77,9 @@ def reading(command: click.Command = cli, name: str = "") -> Iterator[str]:
     if isinstance(command, click.Group):
         context = click.Context(command)
         for inner in command.list_commands(context):
-            found = command.get_command(context, inner)
-            assert found is not None
-            yield from reading(found, f"{name} {inner}".strip())
+            result = command.get_command(context, inner)
+            assert result is not None
+            yield from reading(result, f"{name} {inner}".strip())
 
 
 class Trapped(Repository):
@@ -132,7 +132,7 @@ def test_every_command_that_reads_is_tried() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [one for some in COMMANDS.values() for one in some],
+    [item for some in COMMANDS.values() for item in some],
     ids=" ".join,
 )
 def test_it_runs_nothing_that_the_project_brings(

@@ -283,16 +283,16 @@ def test_the_command_keeps_data_and_chatter_apart(net: str, tmp_path: Path) -> N
 
 
 def test_python_m_weft_is_the_same_command() -> None:
-    said = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "weft", "--version"], capture_output=True, text=True, check=True
     )
-    assert said.stdout.startswith("weft ")
+    assert result.stdout.startswith("weft ")
 
 
 def test_help_loads_nothing_heavy() -> None:
     script = "import sys; import weft.cli; print(*sys.modules)"
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    loaded = set(said.stdout.split())
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = set(result.stdout.split())
     assert "click" in loaded
     assert not loaded & {"numpy", "anyio", "asyncio", "rich", "weft.app.inspect.nets", "weft.net.model"}
 
@@ -306,8 +306,8 @@ try:
 finally:
     print(gc.isenabled(), gc.get_freeze_count() > len(gc.get_objects()))
 """
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert said.stdout.splitlines()[1:] == ["True True"]
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[1:] == ["True True"]
 
 
 @pytest.mark.parametrize("args", [["--help"], ["net", "explore", "net.pnml"]])
@@ -374,15 +374,15 @@ def test_ctrl_c_ends_a_long_search_with_exit_code_130(tmp_path: Path) -> None:
         os.close(terminal)
         first = os.read(watching, 1000)  # comes when the search is under way
         process.send_signal(signal.SIGINT)
-        said = first + read_to_end(watching)
+        text = first + read_to_end(watching)
         assert process.stdout
         assert process.stdout.read() == b""
     os.close(watching)
     assert process.returncode == 130
     assert re.match(rb"\r[0-9,]+ states so far", first)
-    assert said.endswith(b"interrupted\r\n")
-    assert b"Traceback" not in said
-    assert b"\x1b" not in said
+    assert text.endswith(b"interrupted\r\n")
+    assert b"Traceback" not in text
+    assert b"\x1b" not in text
 
 
 def read_to_end(terminal: int) -> bytes:

@@ -39,7 +39,7 @@ def told(project: Project) -> list[dict[str, Any]]:
 
 
 def in_short(project: Project) -> list[tuple[str, str | None, str | None]]:
-    return [(one["event"], one["subplan"], one["next"]) for one in told(project)]
+    return [(event["event"], event["subplan"], event["next"]) for event in told(project)]
 
 
 def test_a_question_and_the_end_are_reported_once_over_several_processes(project: Project) -> None:
@@ -51,7 +51,7 @@ def test_a_question_and_the_end_are_reported_once_over_several_processes(project
     project.process("answer", "a:sure", "yes")
     assert project.process("run").returncode == 0
     assert in_short(project) == [asked, ("finished", None, None)]
-    assert {one["run"] for one in told(project)} == set(project.runs())
+    assert {event["run"] for event in told(project)} == set(project.runs())
 
 
 # Whichever way the processes are scheduled: e begins before d is merged, and writes after that.
@@ -72,8 +72,8 @@ def test_a_conflict_and_a_landing_are_reported_once_though_they_are_tried_again(
     for _ in range(2):  # the second tries again what is held
         assert repository.run(waits=False).state == "waiting"
         lines = (repository.outside / "told").read_text().splitlines()
-        told = sorted((one["event"], one["subplan"], one["next"]) for one in map(json.loads, lines))
-        assert told == [("conflict", "e", "weft merge e"), ("gate", "d", "weft merge d")]
+        values = sorted((item["event"], item["subplan"], item["next"]) for item in map(json.loads, lines))
+        assert values == [("conflict", "e", "weft merge e"), ("gate", "d", "weft merge d")]
     repository.end()
 
 
@@ -91,8 +91,8 @@ def test_the_user_sets_receivers_unless_the_plan_does(project: Project) -> None:
         project.plan(steps).process("run")
         project.plan(f"notify: [{{webhook: '{of_plan.url}'}}]\n{steps}").process("run", "--fresh")
         project.plan(f"notify: []\n{steps}").process("run", "--fresh")
-        assert [one["event"] for one in of_user.got] == ["finished"]
-        assert [one["event"] for one in of_plan.got] == ["finished"]
+        assert [item["event"] for item in of_user.got] == ["finished"]
+        assert [entry["event"] for entry in of_plan.got] == ["finished"]
 
 
 def test_receivers_do_not_delay_a_run(project: Project) -> None:

@@ -81,8 +81,8 @@ def ran(tmp_path: Path) -> Iterator[Project]:
 
 def test_events_and_logs_show_the_rejection(ran: Project) -> None:
     events = [json.loads(line) for line in ran.weft("events", "--json").stdout.splitlines()]
-    ends = [one for one in events if one["event"] == "step_finished" and one["step"] == "look"]
-    assert [(one["outcome"], one["rejected_by"], one["message"]) for one in ends] == [
+    ends = [event for event in events if event["event"] == "step_finished" and event["step"] == "look"]
+    assert [(end["outcome"], end["rejected_by"], end["message"]) for end in ends] == [
         ("rejected", "on_result", RULE)
     ] * 2
     assert f"a:look (attempt 2) rejected: {RULE}" in ran.weft("logs", "a:look").output

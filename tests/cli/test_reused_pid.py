@@ -51,6 +51,6 @@ def test_a_process_with_the_pid_of_a_dead_coordinator_is_not_taken_for_it(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    before, after, other_lives, said = json.loads(done.stdout)
+    before, after, other_lives, entry = json.loads(done.stdout)
     assert (before["alive"], after["pid"], after["alive"]) == (True, before["pid"], False)
-    assert (other_lives, "ended what the dead coordinator had left running: 1 step" in said) == (True, True)
+    assert (other_lives, "ended what the dead coordinator had left running: 1 step" in entry) == (True, True)

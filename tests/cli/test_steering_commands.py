@@ -45,7 +45,7 @@ def status(project: Project) -> dict[str, Any]:
 
 
 def subplan(project: Project, path: str) -> dict[str, Any]:
-    return next(one for one in status(project)["subplans"] if one["path"] == path)
+    return next(item for item in status(project)["subplans"] if item["path"] == path)
 
 
 def until(project: Project, state: str) -> dict[str, Any]:
@@ -85,8 +85,8 @@ subplans:
 
 
 def test_a_run_continues_in_the_background_until_it_is_over(project: Project) -> None:
-    said = weft(project.plan(TWO_STEPS), "start")
-    assert project.told(said) == [
+    result = weft(project.plan(TWO_STEPS), "start")
+    assert project.told(result) == [
         f"run RUN is running in the background (process {project.coordinators()[0]})"
     ]
     project.reached()
@@ -94,14 +94,14 @@ def test_a_run_continues_in_the_background_until_it_is_over(project: Project) ->
     counts = until(project, "completed")["counts"]
     assert {state: count for state, count in counts.items() if count} == {"completed": 1}
     assert project.marks() == ["a:y"]
-    assert "All is done" not in said
+    assert "All is done" not in result
     assert "a  completed" in (project.root / ".weft" / "coordinator.log").read_text()
 
 
 def test_before_it_starts_it_is_said_what_can(project: Project) -> None:
     project.plan(TWO_STEPS + "  - {id: b, depends_on: [a], steps: [{id: x, run: 'true'}]}\n")
-    said = project.process("-C", str(project.root), "start").stderr.splitlines()
-    assert said[:3] == [
+    lines = project.process("-C", str(project.root), "start").stderr.splitlines()
+    assert lines[:3] == [
         "Start     1 slice can start right away, with nothing it depends on: a.",
         "Blocked   1 slice waits:",
         "            b  blocked by a",
@@ -144,15 +144,15 @@ def test_a_fresh_start_does_not_say_that_all_is_complete(project: Project) -> No
 def test_of_starts_at_the_same_time_one_starts_and_the_others_say_that_it_runs(project: Project) -> None:
     project.plan(TWO_STEPS)
     starts = [project.start("-C", str(project.root), "start") for _ in range(3)]
-    said = [(one.communicate(), one.returncode) for one in starts]
+    values = [(item.communicate(), item.returncode) for item in starts]
     project.reached()
     (pid,) = project.coordinators()
-    assert sorted(project.told(out)[0] for (out, _), _ in said) == [
+    assert sorted(project.told(out)[0] for (out, _), _ in values) == [
         f"run RUN is running already (process {pid})",
         f"run RUN is running already (process {pid})",
         f"run RUN is running in the background (process {pid})",
     ]
-    assert ([code for _, code in said], len(project.runs())) == ([0, 0, 0], 1)
+    assert ([code for _, code in values], len(project.runs())) == ([0, 0, 0], 1)
     project.let_through()
     until(project, "completed")
 
@@ -188,8 +188,8 @@ def test_status_tells_what_is_under_way(project: Project) -> None:
     now = status(project)
     assert (now["state"], now["plan"], now["counts"]["running"]) == ("running", "tried", 2)
     assert now["coordinator"]["alive"] is True
-    one = next(row for row in now["subplans"] if row["path"] == "g/b")
-    assert (one["state"], one["step"], one["attempt"], one["steps_done"], one["steps_total"]) == (
+    item = next(row for row in now["subplans"] if row["path"] == "g/b")
+    assert (item["state"], item["step"], item["attempt"], item["steps_done"], item["steps_total"]) == (
         "running",
         "x",
         1,
@@ -293,9 +293,9 @@ def test_what_was_paused_when_its_coordinator_was_killed_is_the_same_run_and_sti
     weft(project, "resume")
     until(project, "completed")
     assert project.marks() == ["a:y"]
-    assert [one.outcome for one in project.events() if (one.kind, one.step) == ("step_finished", "x")] == [
-        "done"
-    ]
+    assert [
+        item.outcome for item in project.events() if (item.kind, item.step) == ("step_finished", "x")
+    ] == ["done"]
 
 
 def test_what_was_resumed_before_it_was_started_again_is_not_paused(project: Project) -> None:
@@ -519,8 +519,8 @@ def test_for_programs_a_retry_says_what_it_does_and_a_plan_that_broke_meanwhile_
     assert (broken.returncode, "rum" in broken.stderr) == (2, True)
     (project.root / "weft.yaml").write_text(text)
     (project.outside / "fixed").touch()
-    told = json.loads(weft(project, "retry", "a", "--json"))["data"]
-    assert (told["subplans"], told["run"]) == (["a"], project.runs()[-1])
+    messages = json.loads(weft(project, "retry", "a", "--json"))["data"]
+    assert (messages["subplans"], messages["run"]) == (["a"], project.runs()[-1])
     until(project, "completed")
 
 

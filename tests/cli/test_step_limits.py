@@ -85,8 +85,8 @@ def test_each_command_that_changes_something_is_refused_by_the_environment(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     environ = {"WEFT_RUN": "r1", "WEFT_SUBPLAN": "store"}
-    said = refuse(name, environ, monkeypatch)
-    assert said.startswith(f"`weft {name}` is refused inside a step of store (run r1): ")
+    refusal = refuse(name, environ, monkeypatch)
+    assert refusal.startswith(f"`weft {name}` is refused inside a step of store (run r1): ")
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_an_option_can_make_a_command_change_something(
     name: str, option: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = refuse(name, {"WEFT_RUN": "r1"}, monkeypatch, **{option: "x"})
-    assert said.startswith(f"`weft {name} --{option}` is refused inside a step (run r1): ")
+    refusal = refuse(name, {"WEFT_RUN": "r1"}, monkeypatch, **{option: "x"})
+    assert refusal.startswith(f"`weft {name} --{option}` is refused inside a step (run r1): ")
 
 
 def test_a_command_of_a_notification_is_no_step(project: Project) -> None:

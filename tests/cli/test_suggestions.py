@@ -81,7 +81,7 @@ def test_what_status_and_the_summary_suggest_can_be_typed(
     run = project.plan(plan).weft("run", "--no-wait")
     status = project.weft("status")
     plan_file = str(project.root / "weft.yaml")
-    assert [one.removesuffix(f" {plan_file}") for one in commands_in(status.stdout)] == suggested
+    assert [item.removesuffix(f" {plan_file}") for item in commands_in(status.stdout)] == suggested
     for command in dict.fromkeys([*commands_in(status.stdout), *commands_in(run.output)]):
         done = project.weft(*shlex.split(command)[1:])
         assert done.exit_code != USAGE, f"{command}: {done.output}"

@@ -101,8 +101,8 @@ def test_no_color_wins_then_force_color_then_the_terminal(
 
 def test_problems_are_painted_in_a_pipe_if_colours_are_forced(tmp_path: Path) -> None:
     (tmp_path / "weft.yaml").write_text("weft: 1\npolicy: seril\n")
-    said = CliRunner(env={"FORCE_COLOR": "1"}).invoke(cli, ["-C", str(tmp_path), "check"]).stderr
-    assert "\x1b[31m\x1b[1merror\x1b[0m: policy" in said
+    text = CliRunner(env={"FORCE_COLOR": "1"}).invoke(cli, ["-C", str(tmp_path), "check"]).stderr
+    assert "\x1b[31m\x1b[1merror\x1b[0m: policy" in text
 
 
 # Folding

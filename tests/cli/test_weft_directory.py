@@ -76,7 +76,7 @@ def test_a_link_in_it_is_refused_with_what_to_type(project: Project, name: str) 
     assert f"{link} is a symbolic link" in done.output
     assert f"type: rm {link}" in done.output
     assert (outside / "secret").read_text() == SECRET
-    assert [one.name for one in outside.iterdir()] == ["secret"]
+    assert [path.name for path in outside.iterdir()] == ["secret"]
     assert project.marks() == []
 
 

@@ -54,14 +54,14 @@ class Stage(Protocol):
 
 async def ends(host: Host, count: int) -> dict[str, JobEnded]:
     """The next ends, of this many jobs."""
-    found: dict[str, JobEnded] = {}
+    table: dict[str, JobEnded] = {}
     async for batch in host.ended():
         for end in batch:
-            assert end.id not in found
-            found[end.id] = end
-        if len(found) >= count:
+            assert end.id not in table
+            table[end.id] = end
+        if len(table) >= count:
             break
-    return found
+    return table
 
 
 async def end_of(host: Host, name: str) -> JobEnded:
@@ -284,8 +284,8 @@ class HostContract:
         await stage.reached("a")
         await first.close()
         second = stage.host()
-        known = await second.open()
-        assert [type(job) for job in known.values()] == [Running]
+        file = await second.open()
+        assert [type(job) for job in file.values()] == [Running]
         stage.release("a")
         assert (await end_of(second, "a")).stdout == "done\n"
         await second.close()
@@ -294,10 +294,10 @@ class HostContract:
         first = stage.host()
         await first.open()
         first.start(stage.job("a", ["say done"]))
-        told = await end_of(first, "a")
+        end = await end_of(first, "a")
         await first.close()
         second = stage.host()
-        assert await second.open() == {"a": told}
+        assert await second.open() == {"a": end}
         second.start(stage.job("fence", ["exit 0"]))
         await end_of(second, "fence")
         await second.close()
@@ -322,8 +322,8 @@ class HostContract:
         await first.close()
         await stage.crash()
         second = stage.host()
-        known = await second.open()
-        assert [job.why for job in known.values() if isinstance(job, JobEnded)] == [EndReason.LOST]
+        file = await second.open()
+        assert [job.why for job in file.values() if isinstance(job, JobEnded)] == [EndReason.LOST]
         await second.close()
 
     async def test_a_host_may_be_prepared_before_it_is_opened(self, stage: Stage) -> None:

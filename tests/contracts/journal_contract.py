@@ -282,8 +282,8 @@ class JournalContract:
         kinds = ("subplan_state", "step_started", "step_finished", "step_skipped")
         events = [make_event(kind=kind, subplan=path) for path in "abc" for kind in kinds]
         journal.append("r1", [(1.0, event) for event in events])
-        found = reader.step_events("r1", ["a", "c", "d"], after=1)
-        assert [(one.seq, one.kind, one.subplan) for one in found] == [
+        result = reader.step_events("r1", ["a", "c", "d"], after=1)
+        assert [(item.seq, item.kind, item.subplan) for item in result] == [
             (2, "step_started", "a"),
             (3, "step_finished", "a"),
             (9, "subplan_state", "c"),
@@ -297,9 +297,9 @@ class JournalContract:
         steps = [("subplan_state", "a"), ("step_started", "a"), ("step_started", ""), ("step_finished", "a")]
         events = [make_event(kind=kind, subplan=path) for kind, path in [("step_finished", ""), *steps]]
         journal.append("r1", [(1.0, event) for event in events])
-        assert [one.seq for one in reader.step_events("r1", [""])] == [1, 4]
-        assert [one.seq for one in reader.step_events("r1", ["a", ""])] == [1, 2, 3, 4, 5]
-        assert [one.seq for one in reader.step_events("r1", ["b"])] == []
+        assert [outcome.seq for outcome in reader.step_events("r1", [""])] == [1, 4]
+        assert [entry.seq for entry in reader.step_events("r1", ["a", ""])] == [1, 2, 3, 4, 5]
+        assert [item.seq for item in reader.step_events("r1", ["b"])] == []
 
     def test_merges_that_went_well_can_be_left_out_and_read_by_themselves(
         self, journal: JournalWithFacts, reader: ReaderWithFacts
@@ -308,11 +308,11 @@ class JournalContract:
         ends += [("b", "@land", "merged"), ("c", "@land", "merged"), ("c", "@land", "held")]
         events = [make_event(kind="merge", subplan=path, step=step, outcome=end) for path, step, end in ends]
         journal.append("r1", [(1.0, event) for event in (*events, make_event(kind="push"))])
-        assert [one.seq for one in reader.notable_events("r1")] == [1, 2, 3, 4, 5, 6, 7]
-        assert [one.seq for one in reader.notable_events("r1", merged=False)] == [1, 6, 7]
-        assert [one.seq for one in reader.merges("r1", ["a", "c", "d"])] == [1, 2, 5, 6]
-        assert [one.seq for one in reader.merges("r1", [])] == []
-        assert [one.seq for one in reader.merges_after("r1", 4)] == [5, 6]
+        assert [item.seq for item in reader.notable_events("r1")] == [1, 2, 3, 4, 5, 6, 7]
+        assert [actual.seq for actual in reader.notable_events("r1", merged=False)] == [1, 6, 7]
+        assert [content.seq for content in reader.merges("r1", ["a", "c", "d"])] == [1, 2, 5, 6]
+        assert [merge.seq for merge in reader.merges("r1", [])] == []
+        assert [entry.seq for entry in reader.merges_after("r1", 4)] == [5, 6]
         assert set(reader.landed("r1")) == {"b"}
         assert set(reader.landed("r9")) == set()
 
@@ -328,9 +328,9 @@ class JournalContract:
         self, journal: JournalWithFacts, reader: ReaderWithFacts
     ) -> None:
         def last() -> str:
-            found = reader.record()
-            assert found is not None
-            return found.run
+            result = reader.record()
+            assert result is not None
+            return result.run
 
         made = record("r1").created_at
         for run in ("r2", "r3"):

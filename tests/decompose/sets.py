@@ -82,7 +82,7 @@ def leaf_waits(whole: Part) -> dict[int, set[int]]:
         others = [parts[name if name.startswith("/") else f"{around}/{name}"] for name in part.depends_on]
         for leaf in part.leaves():
             earlier_leaves.setdefault(leaves[id(leaf)], set()).update(
-                leaves[id(one)] for dependency in others for one in dependency.leaves()
+                leaves[id(item)] for dependency in others for item in dependency.leaves()
             )
     return earlier_leaves
 

@@ -9,10 +9,11 @@ def after(parts: int, *uses: tuple[int, int], **times: int) -> dict[int, list[in
     order = compute_order(parts, references)
     place = {part: at for at, part in enumerate(order.used_first)}
     predecessors = {
-        one: [earlier for earlier in range(parts) if order.is_after(one, earlier)] for one in range(parts)
+        number: [earlier for earlier in range(parts) if order.is_after(number, earlier)]
+        for number in range(parts)
     }
-    assert all(place[earlier] < place[one] for one, others in predecessors.items() for earlier in others)
-    return {one: others for one, others in predecessors.items() if others}
+    assert all(place[earlier] < place[item] for item, others in predecessors.items() for earlier in others)
+    return {entry: others for entry, others in predecessors.items() if others}
 
 
 def test_a_part_comes_after_what_it_uses_directly_and_indirectly() -> None:

@@ -12,7 +12,7 @@ def test_each_check_is_in_the_table_as_the_code_has_it() -> None:
         "| check | looks at | why it matters | `--fix` |\n"
     )
     rows = [
-        f"| `{one.id}` | {one.covers} | {one.why} | {one.fix_description} |".replace("|  |", "| |")
-        for one in CHECKS
+        f"| `{item.id}` | {item.covers} | {item.why} | {item.fix_description} |".replace("|  |", "| |")
+        for item in CHECKS
     ]
     assert rest.partition("\n\n")[0].splitlines()[1:] == rows

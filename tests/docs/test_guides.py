@@ -33,14 +33,14 @@ def blocks(text: str, language: str) -> list[str]:
 
 def plans(guide: Path) -> list[str]:
     """The plans of a guide; where it shows only pipelines, plans that use each of them."""
-    found: list[str] = []
+    values: list[str] = []
     for block in blocks(guide.read_text(encoding="utf-8"), "yaml"):
         if block.startswith("weft: 1"):
-            found.append(block)
+            values.append(block)
         else:
             names = re.findall(r"^  ([a-z-]+):$", block, flags=re.MULTILINE)
-            found += [HEAD + block + SLICE.format(name=name) for name in names]
-    return found
+            values += [HEAD + block + SLICE.format(name=name) for name in names]
+    return values
 
 
 def named_plan(guide: Path, name: str) -> str:
@@ -148,9 +148,9 @@ def test_the_guide_to_worktrees_leads_through_a_conflict_to_what_landed(project:
     (project.root / "weft.yaml").write_text(plans(guide)[0])
     assert project.weft("run").exit_code == 4
     assert (project.root / "not-cold.txt").read_text() == "red orange"
-    told = project.weft("merge", "--list").stdout
+    messages = project.weft("merge", "--list").stdout
     typed = blocks(guide.read_text(), "sh")[0].splitlines()
-    assert [line for line in typed if line.replace(" -C ", f" -C {project.root}/") not in told] == []
+    assert [line for line in typed if line.replace(" -C ", f" -C {project.root}/") not in messages] == []
     git(project, *typed[0].split()[1:], check=False)
     (project.root / ".weft/worktrees/colours/soft/colours.txt").write_text("soft neon\n")
     git(project, "-C", ".weft/worktrees/colours/soft", "commit", "--quiet", "--all", "--no-edit")

@@ -18,10 +18,10 @@ def blocks(language: str) -> list[str]:
 
 
 def test_what_it_writes_can_be_written() -> None:
-    one, several = (read_config(block, "config.yaml", "user").notify for block in blocks("yaml"))
-    assert one is not None
+    item, several = (read_config(block, "config.yaml", "user").notify for block in blocks("yaml"))
+    assert item is not None
     assert several is not None
-    assert (len(one), len(several)) == (1, 2)
+    assert (len(item), len(several)) == (1, 2)
 
 
 def test_what_it_shows_has_the_shape_of_what_is_sent() -> None:

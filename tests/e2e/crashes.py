@@ -61,6 +61,6 @@ class Driver:
 def undisturbed(root: Path, plan: str = PLAN) -> Traces:
     project = Project(root).plan(plan)
     project.run()
-    found = traces(project)
+    lines = traces(project)
     project.end()
-    return found
+    return lines

@@ -74,12 +74,12 @@ def check(repository: Repository, whole: Traces) -> None:
 def check_losses(repository: Repository, whole: Traces) -> None:
     """What was lost with the supervisor is done again, and nothing else."""
     repository.run()
-    found = traces(repository)
+    lines = traces(repository)
     lost = [event for event in repository.story().of("step_finished") if event.outcome == "lost"]
     again = Counter(f"{event.subplan} {event.step}" for event in lost)
-    assert [name for name, times in found.steps.items() if times > 1 + again[name]] == []
-    assert (found.files, found.landed, found.held) == (whole.files, whole.landed, whole.held)
-    assert (found.state, found.states) == (whole.state, whole.states)
+    assert [name for name, times in lines.steps.items() if times > 1 + again[name]] == []
+    assert (lines.files, lines.landed, lines.held) == (whole.files, whole.landed, whole.held)
+    assert (lines.state, lines.states) == (whole.state, whole.states)
     assert repository.lost() == []
     assert repository.is_whole()
     repository.end()

@@ -30,26 +30,26 @@ def twice(night: Night) -> Iterator[str]:
     """A step runs again only if the journal has an end of the execution before, and is done once."""
     marks = Counter(tuple(line.split()[:3]) for line in night.repository.lines("marks"))
     jobs = Counter(line.split()[3] for line in night.repository.lines("marks") if line.startswith("begin"))
-    told = night.repository.story().of("step_finished")
-    ends = Counter(_end(event) for event in told if "earlier_run" not in event.data)
+    messages = night.repository.story().of("step_finished")
+    ends = Counter(_end(event) for event in messages if "earlier_run" not in event.data)
     for job, times in jobs.items():
         if times > 1:
             yield f"the execution {job} ran {times} times"
-    for one in night.slices:
+    for item in night.slices:
         for step in ("code", "test"):
             here = {
                 outcome: times
                 for (path, name, outcome), times in ends.items()
-                if (path, name) == (one.path, step)
+                if (path, name) == (item.path, step)
             }
-            begun, ended = marks["begin", one.path, step], marks["end", one.path, step]
+            begun, ended = marks["begin", item.path, step], marks["end", item.path, step]
             unfinished = here.get("lost", 0) + here.get("stopped", 0) + here.get("cancelled", 0)
             if here.get("done", 0) > 1:
-                yield f"{one.path}:{step} was done {here['done']} times"
+                yield f"{item.path}:{step} was done {here['done']} times"
             if begun > sum(here.values()):
-                yield f"{one.path}:{step} began {begun} times, and the journal explains {here}"
+                yield f"{item.path}:{step} began {begun} times, and the journal explains {here}"
             if ended > here.get("done", 0) + unfinished:
-                yield f"{one.path}:{step} came to its end {ended} times, and the journal explains {here}"
+                yield f"{item.path}:{step} came to its end {ended} times, and the journal explains {here}"
 
 
 def _end(event: StoredEvent) -> tuple[str, str, str]:
@@ -62,12 +62,12 @@ def lost(night: Night) -> Iterator[str]:
         yield f"no name leads to the commit {subject!r}"
     subplans, held = night.subplans(), {entry["subplan"] for entry in night.ask("merge", "--list")["held"]}
     target = set(night.repository.git("ls-tree", "--name-only", "main").splitlines())
-    for one in night.slices:
-        entry = subplans[one.path]
+    for item in night.slices:
+        entry = subplans[item.path]
         if entry["state"] == "completed":
-            yield from _lost_work(night, one, target, is_held=one.path in held)
-        elif not _is_blocked(night, held, one.path):
-            yield f"{one.path} is {entry['state']}: {entry['reason']} {entry['message']}"
+            yield from _lost_work(night, item, target, is_held=item.path in held)
+        elif not _is_blocked(night, held, item.path):
+            yield f"{item.path} is {entry['state']}: {entry['reason']} {entry['message']}"
 
 
 def _lost_work(night: Night, one: Slice, target: set[str], *, is_held: bool) -> Iterator[str]:
@@ -95,7 +95,7 @@ def moved(night: Night) -> Iterator[str]:
 
 def _is_blocked(night: Night, held: set[str], path: str) -> bool:
     """Whether it, or what it needs, is held, for a person to settle."""
-    needs = {one.path: one.needs for one in night.slices}
+    needs = {item.path: item.needs for item in night.slices}
     return path in held or any(_is_blocked(night, held, need) for need in needs[path])
 
 
@@ -122,7 +122,7 @@ def _whole_groups(night: Night, checkout: Path) -> Iterator[str]:
     plan = (night.repository.root / "weft.yaml").read_text()
     for name, members in groups_of(night.slices).items():
         has_verify = verify_line(name).replace("OUTSIDE", str(night.repository.outside)) in plan
-        if has_verify and all((checkout / f"coded-{one.name}").exists() for one in members):
+        if has_verify and all((checkout / f"coded-{member.name}").exists() for member in members):
             yield f"verify-{name}"
 
 

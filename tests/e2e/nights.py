@@ -152,15 +152,15 @@ def plan_text(slices: list[Slice], choice: random.Random, cents: int) -> str:
     )
     return head + "".join(
         f"  - id: {name}\n{verify_line(name) if name in verified else ''}"
-        f"    subplans:\n{''.join(one.yaml for one in members)}"
+        f"    subplans:\n{''.join(member.yaml for member in members)}"
         for name, members in groups.items()
     )
 
 
 def groups_of(slices: list[Slice]) -> dict[str, list[Slice]]:
     groups: dict[str, list[Slice]] = {}
-    for one in slices:
-        groups.setdefault(one.group, []).append(one)
+    for item in slices:
+        groups.setdefault(item.group, []).append(item)
     return groups
 
 
@@ -261,15 +261,15 @@ class Night(Struct):
 
     def _settle(self, message: str) -> bool:
         """Whether there was a conflict; another try may have settled it meanwhile."""
-        if (found := re.search(r"git -C (\S+) merge (\S+)", message)) is not None:
-            place, other = Path(found[1]), found[2]
+        if (result := re.search(r"git -C (\S+) merge (\S+)", message)) is not None:
+            place, other = Path(result[1]), result[2]
             return place.is_dir() and self._resolve(place, other)
-        found = re.search(r"git switch (\S+), then: git merge (\w+)", message)
-        assert found is not None, message
+        result = re.search(r"git switch (\S+), then: git merge (\w+)", message)
+        assert result is not None, message
         with tempfile.TemporaryDirectory(dir=self.repository.outside) as folder:
             place = Path(folder) / "place"
-            added = self.repository.ask_git("worktree", "add", str(place), found[1])
-            is_settled = added.returncode == 0 and self._resolve(place, found[2])
+            added = self.repository.ask_git("worktree", "add", str(place), result[1])
+            is_settled = added.returncode == 0 and self._resolve(place, result[2])
             self.repository.ask_git("worktree", "remove", "--force", str(place))
         return is_settled
 
@@ -381,7 +381,7 @@ class Night(Struct):
     def subplans(self) -> dict[str, dict[str, Any]]:
         """Of each slice what `weft status` says."""
         listed = self.ask("status", "--all")["subplans"]
-        paths = {one.path for one in self.slices}
+        paths = {item.path for item in self.slices}
         return {entry["path"]: entry for entry in listed if entry["path"] in paths}
 
     def _picture(self) -> str:
@@ -416,16 +416,18 @@ def make_night(root: Path, seed: int, count: int) -> Night:
         repository.head = REMOVES
     repository.commit(shared="nothing\n")
     slices = make_slices(choice, count)
-    least = sum(one.cents * (1 + one.crashes) for one in slices)
+    least = sum(item.cents * (1 + item.crashes) for item in slices)
     enough = least * choice.choice([2, 3]) + MOST_CENTS * count
     cents = least // 2 + MOST_CENTS if choice.random() < TIGHT else enough
     (repository.outside / "works").mkdir()
-    for one in slices:
-        (repository.outside / "works" / one.path.replace("/", ".")).write_text(one.work)
+    for entry in slices:
+        (repository.outside / "works" / entry.path.replace("/", ".")).write_text(entry.work)
     for name, text in {"library": LIBRARY, "agent": AGENT, "test": TEST, "verify": VERIFY}.items():
         (repository.outside / name).write_text(text.replace("OUTSIDE", str(repository.outside)))
     for name, members in groups_of(slices).items():
-        script = GROUP_VERIFY.replace("NAMES", " ".join(one.name for one in members)).replace("GROUP", name)
+        script = GROUP_VERIFY.replace("NAMES", " ".join(member.name for member in members)).replace(
+            "GROUP", name
+        )
         (repository.outside / f"verify-{name}").write_text(script.replace("OUTSIDE", str(repository.outside)))
     repository.plan(plan_text(slices, choice, cents))
     disturbances = [*_disturbances(choice, count)]

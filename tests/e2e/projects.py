@@ -41,8 +41,8 @@ class Heard(Struct):
         self.begun = run
 
     def receive(self, events: Sequence[Recorded]) -> None:
-        for one in events:
-            event = stored(one.event)
+        for item in events:
+            event = stored(item.event)
             self.events.append(event)
             if self.react is not None:
                 self.react(event)
@@ -79,12 +79,14 @@ class Outcome(Struct):
     def order(self) -> list[str]:
         """The plan's own steps in the order in which they began, as `subplan:step`."""
         started = self.of("step_started")
-        return [f"{one.subplan}:{one.step}" for one in started if not one.step.startswith("@")]
+        return [f"{item.subplan}:{item.step}" for item in started if not item.step.startswith("@")]
 
     def states(self) -> dict[str, str]:
         """The last reported state of each subplan, with the reason if it failed."""
-        told = self.of("subplan_state")
-        return {one.subplan: " ".join(filter(None, (one.outcome, one.data.get("reason")))) for one in told}
+        messages = self.of("subplan_state")
+        return {
+            item.subplan: " ".join(filter(None, (item.outcome, item.data.get("reason")))) for item in messages
+        }
 
     def message(self, subplan: str) -> str:
         return str(self.of("subplan_state", subplan)[-1].data.get("message", ""))
@@ -140,7 +142,7 @@ class Project:
         """The contents of the journal for all runs; the state is that of the last."""
         with closing(open_reader(Places(self.root).journal)) as journal:
             runs = journal.runs()
-            events = [stored(one.event) for run in reversed(runs) for one in journal.events(run.run)]
+            events = [stored(item.event) for run in reversed(runs) for item in journal.events(run.run)]
         return Outcome(state=runs[0].state, events=events)
 
     # --- what was left ---
@@ -175,8 +177,8 @@ class Project:
 
     def supervisors(self) -> list[int]:
         names = {os.fsencode(host) for host in self.hosts()}
-        found = [pid for pid in pids() if names & set(proc(pid, "cmdline").split(b"\0"))]
-        return [pid for pid in found if not is_reaper(pid)]
+        values = [pid for pid in pids() if names & set(proc(pid, "cmdline").split(b"\0"))]
+        return [pid for pid in values if not is_reaper(pid)]
 
     def end(self) -> None:
         """Nothing of it is alive any more, and nothing but the supervisor was."""

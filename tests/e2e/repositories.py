@@ -141,11 +141,11 @@ class Repository(Project):
 
         Merges are nobody's work: they are tried in memory, again and again.
         """
-        known = set(self.git("log", "--all", "--format=%T").splitlines())
+        lines = set(self.git("log", "--all", "--format=%T").splitlines())
         missing = self.commits() - self.reachable()
-        told = (self.git("log", "-1", "--format=%P|%T|%s", commit).split("|", 2) for commit in missing)
+        values = (self.git("log", "-1", "--format=%P|%T|%s", commit).split("|", 2) for commit in missing)
         return [
-            subject for parents, tree, subject in told if len(parents.split()) < MERGE and tree not in known
+            subject for parents, tree, subject in values if len(parents.split()) < MERGE and tree not in lines
         ]
 
     def checkout(self) -> dict[str, bytes]:

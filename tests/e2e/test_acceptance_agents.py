@@ -85,7 +85,11 @@ class Told(Struct):
 
     def prompts(self, slice_: str, beginning: str = "") -> list[str]:
         """What each conversation began with, in their order."""
-        first = [one.body["messages"][-1]["content"] for one in self.asked if self._is_first(one, slice_)]
+        first = [
+            question.body["messages"][-1]["content"]
+            for question in self.asked
+            if self._is_first(question, slice_)
+        ]
         return [text for text in first if text.startswith(beginning)]
 
     def _is_first(self, asked: RecordedRequest, slice_: str) -> bool:
@@ -174,9 +178,9 @@ def test_a_check_that_cannot_be_run_is_no_failure_of_the_work(told: Told) -> Non
 
 
 def test_an_answer_of_a_judge_that_does_not_fit_its_schema_is_reported_and_counts_as_a_no(told: Told) -> None:
-    said = "judge: the result is not JSON"
+    text = "judge: the result is not JSON"
     assert told.state("vague") == "failed exhausted"
-    assert told.outcome.message("vague").startswith(said)
+    assert told.outcome.message("vague").startswith(text)
     first, second = told.prompts("vague", CODE)
     assert "It is fine." not in first
     assert "its output_schema asks for it" in second

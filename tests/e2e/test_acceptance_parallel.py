@@ -166,10 +166,10 @@ def test_with_fail_fast_a_failure_ends_its_siblings_processes(project: Project) 
         "kind": "failed cancelled",
         "later": "failed cancelled",
     }
-    assert [one.data["cause"] for one in outcome.of("step_cancelled")] == ["bad", "bad"]
+    assert [actual.data["cause"] for actual in outcome.of("step_cancelled")] == ["bad", "bad"]
     assert project.marks() == []
-    opened = {(one.data["firing"], one.data["execution"]) for one in outcome.of("step_started")}
-    closed = {(one.data["firing"], one.data["execution"]) for one in outcome.of("step_finished")}
+    opened = {(item.data["firing"], item.data["execution"]) for item in outcome.of("step_started")}
+    closed = {(entry.data["firing"], entry.data["execution"]) for entry in outcome.of("step_finished")}
     assert opened == closed
 
 
@@ -238,7 +238,7 @@ subplans:
     first = project.run(stop)
     assert first.state == "stopped"
     assert project.processes() == []
-    assert [one.outcome for one in first.of("step_finished", "a", "x")] == ["stopped"]
+    assert [item.outcome for item in first.of("step_finished", "a", "x")] == ["stopped"]
     (project.outside / "on").touch()
     second = project.run()
     assert second.state == "completed"
@@ -304,7 +304,7 @@ subplans:
 """)
         outcome = project.run()
     assert sorted(outcome.states().values()) == ["completed", "completed", "failed conflict"]
-    (conflict,) = [one for one in outcome.of("step_finished") if one.outcome == "conflict"]
+    (conflict,) = [item for item in outcome.of("step_finished") if item.outcome == "conflict"]
     assert conflict.data["files"] == ["same"]
     assert set(project.result()) == {"same", "c"}
 

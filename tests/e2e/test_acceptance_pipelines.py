@@ -66,7 +66,7 @@ def test_a_branch_that_is_not_wanted_is_not_run_and_the_join_continues(project: 
     )
     assert outcome.state == "completed"
     assert project.marks() == []
-    assert [one.step for one in outcome.of("step_skipped")] == ["a"]
+    assert [item.step for item in outcome.of("step_skipped")] == ["a"]
     assert "[b]:\nb" in result_of(project)
 
 
@@ -358,7 +358,7 @@ subplans: [{id: s, prompt: x}]
     outcome = project.run()
     assert outcome.state == "completed"
     assert [mark.split()[2] for mark in project.marks()] == ["1", "1"]
-    assert [one.outcome for one in outcome.of("step_finished", "s", "work")] == ["limited", "done"]
+    assert [item.outcome for item in outcome.of("step_finished", "s", "work")] == ["limited", "done"]
 
 
 def test_a_usage_limit_outlives_the_coordinator(project: Project) -> None:
@@ -373,7 +373,9 @@ def test_a_usage_limit_outlives_the_coordinator(project: Project) -> None:
           {"do": [{"say": "x"}]}]""",
     )
     assert project.run(stop).state == "stopped"
-    (until,) = [one.data["until"] for one in project.story().of("step_finished") if one.outcome == "limited"]
+    (until,) = [
+        item.data["until"] for item in project.story().of("step_finished") if item.outcome == "limited"
+    ]
     outcome = project.run()
     assert outcome.state == "completed"
     assert time.time() >= until

@@ -51,7 +51,7 @@ def test_tests_code_check_judge_in_this_order_each_with_its_outcome(project: Pro
     project.plan(f"policy: {policy}{TDD.replace('VERIFY', 'true')}", script__json=script())
     outcome = project.run()
     assert outcome.ends() == [("one", step, "done") for step in ("tests", "code", "check", "judge")]
-    assert [(one.step, one.outcome) for one in project.story().of("step_finished", "one")] == [
+    assert [(item.step, item.outcome) for item in project.story().of("step_finished", "one")] == [
         ("@workspace", "done"),
         ("tests", "done"),
         ("code", "done"),
@@ -193,7 +193,7 @@ def test_a_program_that_is_not_there_is_no_failure_of_the_work(project: Project,
     outcome = project.run()
     assert outcome.states() == {"one": "failed infra"}
     assert len(prompts(project, "code")) == 1
-    assert [one.outcome for one in outcome.of("step_finished", "one", "check")] == ["infra", "infra"]
+    assert [item.outcome for item in outcome.of("step_finished", "one", "check")] == ["infra", "infra"]
     assert "no-such-program" in outcome.message("one")
 
 

@@ -35,7 +35,7 @@ agents: {coder: {use: claude}}
 subplans: [{id: a, prompt: x, verify: 'test "$(wc -l < tries)" -eq 2'}]
 """).run()
     assert outcome.state == "completed"
-    assert [one.cost for one in outcome.of("step_finished", "a", "work")] == [COST, COST]
+    assert [item.cost for item in outcome.of("step_finished", "a", "work")] == [COST, COST]
     assert (outcome.events[-1].cost, outcome.events[-1].tokens) == (2 * COST, 2 * TOKENS)
 
 

@@ -71,7 +71,7 @@ def test_what_an_agent_costs_is_heard_while_it_runs_and_counted_once(project: Pr
     with gate(project.outside) as let_through:
         outcome = project.run(on("spent", "", let_through))
     assert outcome.state == "completed"
-    assert [(one.cost, one.tokens) for one in outcome.of("spent", "a", "work")] == [(400_000, 100)]
+    assert [(item.cost, item.tokens) for item in outcome.of("spent", "a", "work")] == [(400_000, 100)]
     assert (outcome.events[-1].cost, outcome.events[-1].tokens) == (500_000, 120)
     assert agrees(project)
 
@@ -98,7 +98,7 @@ read _ < GATE
     assert outcome.states() == dict.fromkeys("abc", "failed budget")
     assert outcome.message("a") == "the budget of the plan is used up: $1.25 of $1.00 spent"
     assert sorted(outcome.ends()) == [("a", "work", "cancelled"), ("b", "work", "cancelled")]
-    assert [one.data["percent"] for one in outcome.of("budget")] == [75, 90, 100]
+    assert [item.data["percent"] for item in outcome.of("budget")] == [75, 90, 100]
     assert outcome.events[-1].cost == 1_250_000
     assert agrees(project)
 
@@ -160,6 +160,8 @@ def test_a_coordinator_that_is_killed_leaves_a_cost_that_is_counted_once(typed: 
         again = project.process("run", "-q")
     assert again.returncode == 0, again.stderr
     events = project.events()
-    assert [one.outcome for one in events if one.kind == "step_finished" and one.step == "work"] == ["done"]
-    assert next((one.cost, one.tokens) for one in events if one.kind == "spent") == (400_000, 100)
+    assert [event.outcome for event in events if event.kind == "step_finished" and event.step == "work"] == [
+        "done"
+    ]
+    assert next((item.cost, item.tokens) for item in events if item.kind == "spent") == (400_000, 100)
     assert (events[-1].cost, events[-1].tokens) == (500_000, 120)

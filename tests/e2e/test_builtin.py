@@ -67,9 +67,9 @@ def test_model_tokens_and_cost_are_in_the_journal(repository: Repository, server
     planned(repository, server, "fixes").run()
     first, second = repository.story().of("step_finished", "answer", "work")
     # Two answers each, of 1,000 tokens in at $3 a million and 50 out at $15.
-    assert [(one.tokens, one.cost) for one in (first, second)] == [(2100, 7500)] * 2
+    assert [(item.tokens, item.cost) for item in (first, second)] == [(2100, 7500)] * 2
     starts = repository.story().of("step_started", "answer", "work")
-    assert [(one.data["agent"], one.data["model"]) for one in starts] == [("coder", "scripted")] * 2
+    assert [(start.data["agent"], start.data["model"]) for start in starts] == [("coder", "scripted")] * 2
 
 
 def test_a_step_continues_with_the_conversation_of_another(
@@ -84,7 +84,7 @@ def test_a_step_continues_with_the_conversation_of_another(
     assert planned(repository, server, "remembers", steps).run().state == "completed"
     assert repository.files()["answer.txt"] == "42"
     last = server.requests()[-1].body["messages"]
-    assert [one["content"] for one in last if one["role"] == "user"] == ["begin", "go on"]
+    assert [item["content"] for item in last if item["role"] == "user"] == ["begin", "go on"]
 
 
 def test_a_usage_limit_is_waited_for_and_counts_as_no_attempt(
@@ -93,7 +93,7 @@ def test_a_usage_limit_is_waited_for_and_counts_as_no_attempt(
     outcome = planned(repository, server, "limited").run()
     assert outcome.state == "completed"
     ends = outcome.of("step_finished", "answer", "work")
-    assert [(one.outcome, one.attempt, one.tokens) for one in ends] == [("limited", 1, 0), ("done", 1, 2100)]
+    assert [(end.outcome, end.attempt, end.tokens) for end in ends] == [("limited", 1, 0), ("done", 1, 2100)]
     assert outcome.of("cost_unknown") == []
 
 
@@ -103,4 +103,4 @@ def test_a_key_that_is_refused_is_reported_and_not_tried_again(
     outcome = planned(repository, server, "err401").run()
     assert outcome.state == "failed"
     assert "does not accept the key in OPENAI_API_KEY (HTTP 401" in outcome.message("answer")
-    assert [one for *_, one in outcome.ends()] == ["failed"]
+    assert [item for *_, item in outcome.ends()] == ["failed"]

@@ -149,10 +149,10 @@ def test_a_run_within_a_step_is_refused(project: Project) -> None:
 
 def test_events_are_lines_of_json(project: Project) -> None:
     project.plan(GOOD)
-    told = weft(project, "run", "--json").stdout
-    lines = told.splitlines()
+    messages = weft(project, "run", "--json").stdout
+    lines = messages.splitlines()
     assert [json.loads(line)["seq"] for line in lines] == list(range(1, len(lines) + 1))
-    assert weft(project, "events", "--json").stdout == told
+    assert weft(project, "events", "--json").stdout == messages
 
 
 def test_what_was_recorded_is_what_the_engine_derives(project: Project) -> None:

@@ -101,16 +101,16 @@ class Told(Struct):
 
     def known(self, slice_: str, last: str = "") -> list[str]:
         """All that the user had said when the model was last asked, with this at the end."""
-        said = [_said(one) for one in self.asked if one.scenario == slice_]
-        return [texts for texts in said if texts[-1].endswith(last)][-1]
+        values = [_said(question) for question in self.asked if question.scenario == slice_]
+        return [texts for texts in values if texts[-1].endswith(last)][-1]
 
     def costs(self, slice_: str) -> dict[str, tuple[str, int | None]]:
         ends = self.outcome.of("step_finished", slice_)
-        return {one.step: (one.outcome, one.cost) for one in ends if one.cost is not None}
+        return {end.step: (end.outcome, end.cost) for end in ends if end.cost is not None}
 
 
 def _said(asked: RecordedRequest) -> list[str]:
-    texts = [one["content"] for one in asked.body["messages"] if one["role"] == "user"]
+    texts = [item["content"] for item in asked.body["messages"] if item["role"] == "user"]
     return [text.partition("]] ")[2] or text for text in texts]
 
 
@@ -145,7 +145,7 @@ def test_after_branches_the_last_in_the_plan_is_continued(told: Told) -> None:
 
 def test_what_branches_cost_that_failed_or_were_cancelled_counts(told: Told) -> None:
     assert told.costs("costs") == {"fails": ("failed", TURN), "waits": ("cancelled", TURN)}
-    spent = [one.cost or 0 for one in told.outcome.of("step_finished")]
+    spent = [item.cost or 0 for item in told.outcome.of("step_finished")]
     assert told.outcome.of("run_finished")[-1].cost == sum(spent)
 
 
@@ -155,7 +155,7 @@ def test_what_branches_cost_that_failed_or_were_cancelled_counts(told: Told) -> 
 def test_after_a_usage_limit_a_step_continues_where_it_was(told: Told) -> None:
     assert told.known("limited", "go on") == ["begin", "go on", "go on"]
     ends = told.outcome.of("step_finished", "limited", "further")
-    assert [(one.outcome, one.attempt) for one in ends] == [("limited", 1), ("done", 1)]
+    assert [(end.outcome, end.attempt) for end in ends] == [("limited", 1), ("done", 1)]
 
 
 def test_a_step_that_is_sent_back_continues_with_its_own_conversation(told: Told) -> None:
@@ -198,8 +198,8 @@ def test_the_next_coordinator_continues_the_conversation_that_was_started(reposi
         asking = threads.submit(ask, server)
         assert repository.run().state == "completed"
         asking.result()
-        known = [_said(one) for one in server.requests() if one.agent == "weft"]
-    assert known == [["begin"], ["begin", "go on"]]
+        values = [_said(request) for request in server.requests() if request.agent == "weft"]
+    assert values == [["begin"], ["begin", "go on"]]
     (begun,) = repository.told("step_finished", "killed", "begin")
     (further,) = repository.told("step_started", "killed", "further")
     assert further.data["session"] == begun.data["session"]
@@ -210,5 +210,5 @@ def test_the_next_coordinator_continues_the_conversation_that_was_started(reposi
 def sessions(said: Said, step: str) -> list[str]:
     """The report at the end of a step."""
     records = [json.loads(line) for line in said.stdout.splitlines()]
-    ends = [one for one in records if one["event"] == "step_finished" and one["step"] == step]
-    return [one["session"] for one in ends]
+    ends = [record for record in records if record["event"] == "step_finished" and record["step"] == step]
+    return [end["session"] for end in ends]

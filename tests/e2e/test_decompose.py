@@ -22,15 +22,15 @@ merge: {mode: auto}"""
 
 def decompose(repository: Repository, agent: str) -> Part:
     """The parts, with their plan written."""
-    found = propose(
+    proposal = propose(
         repository.root,
         "Say that it is done.",
         globs=("**/*.py",),
         limits=Limits(max_files_per_subplan=3),
         environ=repository.environ,
     )
-    (repository.root / "weft.yaml").write_text(re.sub(r"use: [\w-]+", agent, found.text))
-    return found.whole
+    (repository.root / "weft.yaml").write_text(re.sub(r"use: [\w-]+", agent, proposal.text))
+    return proposal.whole
 
 
 def test_every_file_is_worked_on_once_after_what_it_uses_and_lands(repository: Repository) -> None:
@@ -43,7 +43,7 @@ def test_every_file_is_worked_on_once_after_what_it_uses_and_lands(repository: R
     decompose(repository, AGENT)
     outcome = repository.run()
     assert (outcome.state, outcome.order()) == ("completed", ["store:work", "cli:work"])
-    assert [said.split(":")[0] for said in repository.landed()[1:]] == ["Merge store", "Merge cli"]
+    assert [item.split(":")[0] for item in repository.landed()[1:]] == ["Merge store", "Merge cli"]
     assert repository.files() == {
         "README": "hello",
         **{path: f"{text}# done" for path, text in modules.items()},
@@ -61,6 +61,6 @@ def test_a_slice_starts_with_what_it_uses_of_another_group(repository: Repositor
     repository.commit()
     whole = decompose(repository, SEES)
     (high, *_) = whole.parts
-    assert {one.id: one.depends_on for one in high.parts} == {"one": ("/low/two",), "three": (), "two": ()}
+    assert {item.id: item.depends_on for item in high.parts} == {"one": ("/low/two",), "three": (), "two": ()}
     assert repository.run().state == "completed"
     assert repository.files()["high/one/a.py"] == "import low.two.a\n# done\n# done"

@@ -84,6 +84,6 @@ def test_who_stops_it_ends_the_run_and_the_models(folder: Path, stop: Callable[.
         while "code started" not in demo.stderr.readline():
             pass
         stop(demo)
-        told = demo.stderr.read()
+        content = demo.stderr.read()
     assert demo.returncode == 130
-    assert "Stopped after" in told
+    assert "Stopped after" in content

@@ -56,11 +56,13 @@ class Nth:
 
 def check_repeats(project: Project, whole: Traces, *outcomes: str) -> None:
     """The same end; a step ran again only after one of these."""
-    found = traces(project)
-    assert replace(found, steps=dict.fromkeys(found.steps, 1)) == whole
+    lines = traces(project)
+    assert replace(lines, steps=dict.fromkeys(lines.steps, 1)) == whole
     finished = project.story().of("step_finished")
-    again = Counter(named(one.subplan, one.step, one.attempt) for one in finished if one.outcome in outcomes)
-    assert [name for name, times in found.steps.items() if times > 1 + again[name]] == []
+    again = Counter(
+        named(item.subplan, item.step, item.attempt) for item in finished if item.outcome in outcomes
+    )
+    assert [name for name, times in lines.steps.items() if times > 1 + again[name]] == []
 
 
 # --- the journal ---

@@ -35,14 +35,14 @@ def driver() -> Iterator[Driver]:
 
 def check_losses(project: Project, whole: Traces) -> None:
     """The same end. What was lost with the supervisor was done again, and nothing else; no job ran twice."""
-    found = traces(project)
-    assert replace(found, steps=dict.fromkeys(found.steps, 1)) == whole
+    lines = traces(project)
+    assert replace(lines, steps=dict.fromkeys(lines.steps, 1)) == whole
     assert max(Counter(project.marks()).values()) == 1
     finished = project.story().of("step_finished")
-    settled = Counter(step_name(one) for one in finished if one.outcome in FINAL)
+    settled = Counter(step_name(item) for item in finished if item.outcome in FINAL)
     assert max(settled.values()) == 1
-    lost = Counter(step_name(one) for one in finished if one.outcome == "lost")
-    assert [name for name, times in found.steps.items() if times > 1 + lost[name]] == []
+    lost = Counter(step_name(entry) for entry in finished if entry.outcome == "lost")
+    assert [name for name, times in lines.steps.items() if times > 1 + lost[name]] == []
 
 
 def step_name(event: StoredEvent) -> str:
@@ -119,7 +119,7 @@ def test_what_was_stopped_is_not_lost_if_the_coordinator_dies_before_it_knows(
     assert driver.run(project, "coordinator", "append.before", 5) == "killed"
     outcome = project.run()
     assert outcome.state == "completed"
-    assert [one.outcome for one in outcome.of("step_finished", "a", "x")] == ["stopped", "done"]
+    assert [item.outcome for item in outcome.of("step_finished", "a", "x")] == ["stopped", "done"]
     project.end()
 
 

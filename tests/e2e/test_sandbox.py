@@ -38,7 +38,7 @@ def test_steps_work_and_commit_in_sandboxes_and_what_they_did_lands(repository: 
     assert {"mine", "own"} <= set(repository.files())
     assert not list(repository.root.rglob("bad"))
     (done,) = clean(repository.root, environ=repository.environ)
-    assert [one.kind for one in done.removed if one.kind == "homes"] == ["homes"]
+    assert [path.kind for path in done.removed if path.kind == "homes"] == ["homes"]
 
 
 COMMITTING = """

@@ -98,12 +98,12 @@ def test_under_continue_on_error_what_is_left_lands_and_the_rest_is_done_again(
 
 
 def check_summary(text: str) -> None:
-    told = text[text.index("Left out") :]
-    assert told.startswith(f"Left out   store/model, store/disk: {SAID}\n")
-    assert "| they clash" in told
-    assert "what was done is on weft/tried/store.model, weft/tried/store.disk" in told
-    assert "Landed     1 on main: store" in told
-    assert "weft run" in told
+    messages = text[text.index("Left out") :]
+    assert messages.startswith(f"Left out   store/model, store/disk: {SAID}\n")
+    assert "| they clash" in messages
+    assert "what was done is on weft/tried/store.model, weft/tried/store.disk" in messages
+    assert "Landed     1 on main: store" in messages
+    assert "weft run" in messages
 
 
 def test_a_verify_that_passes_when_run_again_is_called_unreliable(repository: Repository) -> None:

@@ -25,18 +25,18 @@ def is_reached(repository: Repository) -> bool:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Traces:
     repository = made(tmp_path_factory.mktemp("whole") / "project")
     repository.run()
-    found = traces(repository)
+    lines = traces(repository)
     repository.end()
-    assert found.state == "waiting"
-    assert found.held == {"clash"}
-    assert found.files["main"] == {
+    assert lines.state == "waiting"
+    assert lines.held == {"clash"}
+    assert lines.files["main"] == {
         "README": "hello",
         "same": "person",
         "a": "a\nmore",
         "b": "a\nmore",
         "c": "a\nmore",
     }
-    return found
+    return lines
 
 
 @pytest.fixture

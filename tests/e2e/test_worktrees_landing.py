@@ -111,9 +111,9 @@ def test_what_is_to_be_agreed_to_waits_for_that_and_holds_nothing_up(
     assert re.search(rf"To land +{waiting}\n{verified}Next +weft merge ", ran.stderr)
     assert repository.tip() == before
     assert repository.story().states() == dict.fromkeys(["g", "g/a", "g/b", "c"], "completed")
-    one = repository.weft("merge", first)
-    assert (one.returncode, repository.landed()) == (0, all_landed[:1])
-    assert f"{first}: landed on main" in one.stdout
+    result = repository.weft("merge", first)
+    assert (result.returncode, repository.landed()) == (0, all_landed[:1])
+    assert f"{first}: landed on main" in result.stdout
     rest = repository.weft("merge")
     assert (rest.returncode, repository.landed()) == (0, all_landed)
     assert repository.files() == ALL

@@ -109,6 +109,6 @@ def test_a_remote_that_refuses_leaves_the_landing_and_the_command_that_is_shown_
 )
 def test_a_run_that_could_not_push_is_refused(repository: Repository, push: str, text: str) -> None:
     repository.plan(PLAN.replace("PUSH", push))
-    said = repository.weft("run")
-    assert said.returncode == 2
-    assert text in said.stderr
+    result = repository.weft("run")
+    assert result.returncode == 2
+    assert text in result.stderr

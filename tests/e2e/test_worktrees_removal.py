@@ -75,9 +75,9 @@ def test_a_worktree_that_was_removed_is_opened_again_and_stays(again: Repository
     place = Path(done.stdout.rstrip("\n"))
     assert (done.exit_code, (place / "f1").read_text()) == (0, "1\n")
     assert again.git("symbolic-ref", "--short", "HEAD", at=place) == "weft/tried/s1"
-    said = json.loads(weft(again, "open", "s1", "--json").stdout)["data"]
-    assert (said["worktree"], said["made"]) == (str(place), False)
-    assert (said["subplan"], said["branch"]) == ("s1", "weft/tried/s1")
+    text = json.loads(weft(again, "open", "s1", "--json").stdout)["data"]
+    assert (text["worktree"], text["made"]) == (str(place), False)
+    assert (text["subplan"], text["branch"]) == ("s1", "weft/tried/s1")
     again.run(waits=False)  # the slice that failed is tried again, and the run comes to rest
     assert left(again) == ["bad", "s1"]
     again.git("branch", "--delete", "--force", "weft/tried/s4")
@@ -87,8 +87,8 @@ def test_a_worktree_that_was_removed_is_opened_again_and_stays(again: Repository
 
 
 def test_that_of_a_slice_that_failed_is_where_it_was(ran: Repository) -> None:
-    found = json.loads(weft(ran, "open", "bad", "--json").stdout)["data"]
-    assert (Path(found["worktree"]).name, found["made"]) == ("bad", False)
+    result = json.loads(weft(ran, "open", "bad", "--json").stdout)["data"]
+    assert (Path(result["worktree"]).name, result["made"]) == ("bad", False)
 
 
 @pytest.mark.parametrize(

@@ -161,8 +161,8 @@ def test_a_directory_without_a_repository_is_refused_if_worktrees_are_wanted(tmp
     project = Inside(tmp_path / "project")
     project.environ = {**GIT_ENVIRON, "GIT_CEILING_DIRECTORIES": str(tmp_path)}
     project.plan(f"isolation: worktree\n{SMALL}")
-    said = complaint(project)
-    assert ("git init" in said, "isolation: dir" in said) == (True, True)
+    text = complaint(project)
+    assert ("git init" in text, "isolation: dir" in text) == (True, True)
 
 
 # --- what a dead git left ---

@@ -122,10 +122,10 @@ def test_a_conflict_is_reported_line_by_line(repository: Repository) -> None:
     made(repository, WELL)
     done = repository.weft("run")
     assert done.returncode == 0, done.stderr
-    said = done.stdout + done.stderr
-    assert "b  merge met a conflict in same; an agent resolves it" in said
-    assert "b  resolve started" in said
-    assert "b  resolve done" in said
+    text = done.stdout + done.stderr
+    assert "b  merge met a conflict in same; an agent resolves it" in text
+    assert "b  resolve started" in text
+    assert "b  resolve done" in text
 
 
 # --- killed ---

@@ -98,9 +98,9 @@ def test_an_agent_that_changed_nothing_is_reported_to_people_programs_and_its_ne
     ends = {path: story.of("step_finished", path, "work") for path in ("a", "b")}
     assert [event.data["changed"] for event in ends["a"]] == [False, True]
     assert [event.data["changed"] for event in ends["b"]] == [False]
-    told = [line for line in repository.lines("prompts") if "changed no file" in line]
-    assert told == ["The last attempt at step 'work' changed no file."]
+    printed_lines = [line for line in repository.lines("prompts") if "changed no file" in line]
+    assert printed_lines == ["The last attempt at step 'work' changed no file."]
     logs = repository.weft("logs", "b")
     assert "── b:work done: it changed nothing" in logs.stdout.splitlines()
     programs = [json.loads(line) for line in repository.weft("logs", "b", "--json").stdout.splitlines()]
-    assert [one["changed"] for one in programs if "changed" in one] == [False]
+    assert [program["changed"] for program in programs if "changed" in program] == [False]

@@ -27,13 +27,13 @@ NO_LIMIT = 1_000_000
 
 def parts(text: str) -> list[Suspect]:
     """`a b c<a,b`: c is built on a and b."""
-    split = (one.partition("<") for one in text.split())
+    split = (item.partition("<") for item in text.split())
     return [Suspect(name, tuple(filter(None, holds.split(",")))) for name, _, holds in split]
 
 
 def broken_by(*sets: str) -> Verify:
     """Red wherever all of one of these are."""
-    return lambda names: RED if any(names.issuperset(one) for one in sets) else GREEN
+    return lambda names: RED if any(names.issuperset(item) for item in sets) else GREEN
 
 
 class Searched(Struct):
@@ -44,10 +44,10 @@ class Searched(Struct):
 def search(suspects: list[Suspect], verify: Verify, *, most: int = NO_LIMIT) -> Searched:
     answers: list[VerifyAnswer] = []
     asked: list[str] = []
-    while isinstance(found := look(suspects, answers, most=most), VerifyQuestion):
-        asked.append("".join(found.names))
-        answers.append(verify(frozenset(found.names)))
-    return Searched(found, asked)
+    while isinstance(result := look(suspects, answers, most=most), VerifyQuestion):
+        asked.append("".join(result.names))
+        answers.append(verify(frozenset(result.names)))
+    return Searched(result, asked)
 
 
 # --- what is found ---
@@ -71,8 +71,8 @@ def search(suspects: list[Suspect], verify: Verify, *, most: int = NO_LIMIT) -> 
 def test_all_sets_that_break_it_are_found_and_what_passes_without_them(
     text: str, breaks: tuple[str, ...], sets: tuple[str, ...], left_out: str
 ) -> None:
-    found = search(parts(text), broken_by(*breaks)).finding
-    assert found == BisectionResult(
+    result = search(parts(text), broken_by(*breaks)).finding
+    assert result == BisectionResult(
         why=SearchEnd.FOUND, sets=tuple(map(tuple, sets)), left_out=tuple(left_out)
     )
 
@@ -100,10 +100,10 @@ def test_what_is_unclear_is_no_reason_to_blame() -> None:
 
 
 def test_where_it_is_unclear_whether_the_others_pass_nothing_is_left_out() -> None:
-    found = search(
+    result = search(
         parts("a b c"), lambda names: UNCLEAR if names == {"c"} else broken_by("ab")(names)
     ).finding
-    assert found == BisectionResult(why=SearchEnd.FOUND, sets=(("a", "b"),), unclear=True)
+    assert result == BisectionResult(why=SearchEnd.FOUND, sets=(("a", "b"),), unclear=True)
 
 
 def test_after_too_many_questions_it_gives_up_with_what_it_has() -> None:
@@ -137,12 +137,12 @@ class World(Struct, frozen=True):
     """All sets that are."""
 
     def is_closed(self, names: frozenset[str]) -> bool:
-        return all(names.issuperset(one.holds) for one in self.suspects if one.name in names)
+        return all(names.issuperset(suspect.holds) for suspect in self.suspects if suspect.name in names)
 
     def sets(self) -> list[frozenset[str]]:
-        every = [one.name for one in self.suspects]
+        every = [suspect.name for suspect in self.suspects]
         chosen = (frozenset(some) for size in range(len(every) + 1) for some in combinations(every, size))
-        return [one for one in chosen if self.is_closed(one)]
+        return [item for item in chosen if self.is_closed(item)]
 
     def verify(self, names: frozenset[str]) -> VerifyAnswer:
         assert self.is_closed(names)
@@ -153,22 +153,22 @@ class World(Struct, frozen=True):
 def suspects_by_chance(draw: st.DrawFn) -> list[Suspect]:
     """Each may be built on some before it, and on what these are built on; told in any order."""
     count = draw(st.integers(2, len(NAMES)))
-    found: dict[str, frozenset[str]] = {}
+    table: dict[str, frozenset[str]] = {}
     for name in NAMES[:count]:
-        direct = draw(st.sets(st.sampled_from(sorted(found)), max_size=2)) if found else set[str]()
-        found[name] = frozenset(direct).union(*(found[other] for other in direct))
-    return [Suspect(name, tuple(sorted(found[name]))) for name in draw(st.permutations(sorted(found)))]
+        direct = draw(st.sets(st.sampled_from(sorted(table)), max_size=2)) if table else set[str]()
+        table[name] = frozenset(direct).union(*(table[other] for other in direct))
+    return [Suspect(name, tuple(sorted(table[name]))) for name in draw(st.permutations(sorted(table)))]
 
 
 @st.composite
 def monotone(draw: st.DrawFn) -> World:
     """More parts never fix anything."""
     suspects = draw(suspects_by_chance())
-    names = [one.name for one in suspects]
+    names = [suspect.name for suspect in suspects]
     breaks = draw(st.lists(st.sets(st.sampled_from(names), min_size=1), min_size=1, max_size=3))
     world = World(suspects, frozenset())
     every = frozenset(names)
-    red = [one for one in world.sets() if one == every or any(one >= some for some in breaks)]
+    red = [item for item in world.sets() if item == every or any(item >= some for some in breaks)]
     return World(suspects, frozenset(red))
 
 
@@ -181,12 +181,12 @@ def any_world(draw: st.DrawFn) -> World:
 
 
 def closure(world: World, names: frozenset[str]) -> frozenset[str]:
-    return names.union(*(one.holds for one in world.suspects if one.name in names))
+    return names.union(*(suspect.holds for suspect in world.suspects if suspect.name in names))
 
 
 def check_rest(world: World, found: BisectionResult) -> None:
     """What is left is green, and nothing in it is built on what is not."""
-    every = frozenset(one.name for one in world.suspects)
+    every = frozenset(suspect.name for suspect in world.suspects)
     rest = every.difference(found.left_out) if found.left_out else frozenset[str]()
     assert world.is_closed(rest)
     assert rest not in world.red
@@ -196,38 +196,38 @@ def check_rest(world: World, found: BisectionResult) -> None:
 @given(monotone())
 def test_culprits_are_a_smallest_set_where_more_never_fixes(world: World) -> None:
     done = search(world.suspects, world.verify)
-    found = done.finding
-    assert found.why is SearchEnd.FOUND
-    for one in map(frozenset, found.sets):
-        whole = closure(world, one)
+    result = done.finding
+    assert result.why is SearchEnd.FOUND
+    for item in map(frozenset, result.sets):
+        whole = closure(world, item)
         assert whole in world.red
-        assert not any(whole - {name} in world.red for name in one)
+        assert not any(whole - {name} in world.red for name in item)
         smaller = [some for some in world.sets() if some < whole]
         assert world.red.isdisjoint(smaller)
-    check_rest(world, found)
-    others = [some for some in world.sets() if some and some.isdisjoint(found.culprits)]
-    assert bool(found.left_out) == bool(others)
+    check_rest(world, result)
+    others = [some for some in world.sets() if some and some.isdisjoint(result.culprits)]
+    assert bool(result.left_out) == bool(others)
     assert len(done.asked) == len(set(done.asked))
 
 
 @given(any_world())
 def test_culprits_were_seen_to_break_it_whatever_verify_does(world: World) -> None:
-    found = search(world.suspects, world.verify).finding
-    assert found.why is SearchEnd.FOUND
-    assert len(set(found.culprits)) == len(found.culprits) > 0
-    for one in map(frozenset, found.sets):
-        assert closure(world, one) in world.red
-    check_rest(world, found)
+    result = search(world.suspects, world.verify).finding
+    assert result.why is SearchEnd.FOUND
+    assert len(set(result.culprits)) == len(result.culprits) > 0
+    for item in map(frozenset, result.sets):
+        assert closure(world, item) in world.red
+    check_rest(world, result)
 
 
 @given(any_world(), st.data())
 def test_whoever_has_the_answers_goes_on_where_another_was(world: World, data: st.DataObject) -> None:
     """Also from every place in between, and with answers that are of no use any more."""
     answers: list[VerifyAnswer] = []
-    while isinstance(found := look(world.suspects, answers, most=NO_LIMIT), VerifyQuestion):
-        assert look(list(world.suspects), list(answers), most=NO_LIMIT) == found
+    while isinstance(result := look(world.suspects, answers, most=NO_LIMIT), VerifyQuestion):
+        assert look(list(world.suspects), list(answers), most=NO_LIMIT) == result
         answers.append(data.draw(st.sampled_from(VerifyAnswer)))
-    assert look(world.suspects, answers, most=NO_LIMIT) == found
+    assert look(world.suspects, answers, most=NO_LIMIT) == result
 
 
 # --- what is told ---
@@ -277,7 +277,8 @@ def test_what_was_found_is_told_in_a_sentence(finding: BisectionResult, said: st
 
 
 def test_the_whole_plan_is_called_so_and_one_run_is_one() -> None:
-    found = BisectionResult(why=SearchEnd.FOUND, sets=(("a",),), left_out=("a",))
+    bisection_result = BisectionResult(why=SearchEnd.FOUND, sets=(("a",),), left_out=("a",))
     assert (
-        describe("", found, 1) == "`verify` of the plan fails with a alone; it passes without it (1 more run)"
+        describe("", bisection_result, 1)
+        == "`verify` of the plan fails with a alone; it passes without it (1 more run)"
     )

@@ -43,8 +43,8 @@ class Project:
 
     def weft(self, *arguments: str, **limits: int) -> Done:
         """With limits as prlimit(1) has them: nofile, fsize, as."""
-        given = [f"--{name}={number}" for name, number in limits.items()]
-        return self.run("prlimit", *given, *WEFT, *arguments) if given else self.run(*WEFT, *arguments)
+        values = [f"--{name}={number}" for name, number in limits.items()]
+        return self.run("prlimit", *values, *WEFT, *arguments) if values else self.run(*WEFT, *arguments)
 
     def weft_as_another_user(self, *arguments: str, nproc: int) -> Done:
         """The number of processes is limited for users other than root only."""

@@ -23,9 +23,9 @@ def for_all() -> Iterator[Path]:
 
 def check(done: Done) -> None:
     """It failed as a machine fails, not as a program with a bug does."""
-    said = done.stdout + done.stderr
-    assert "Traceback" not in said
-    assert done.returncode == 1, said
+    text = done.stdout + done.stderr
+    assert "Traceback" not in text
+    assert done.returncode == 1, text
 
 
 @pytest.mark.skipif(NO_USER, reason="no other user can be had")

@@ -68,8 +68,8 @@ class Place:
         return entry
 
     def files(self) -> list[Path]:
-        known = [file for file in sorted(self.entry.rglob("*")) if file.is_file()]
-        return [self.worktree / ".git", *known]
+        paths = [file for file in sorted(self.entry.rglob("*")) if file.is_file()]
+        return [self.worktree / ".git", *paths]
 
     def git(self, *command: str) -> str:
         done = subprocess.run(
@@ -119,12 +119,12 @@ def trial(original: Place, folder: Path, name: str, kind: str, *, must_overcome:
     commits = place.git("rev-list", "refs/heads/weft/tried/a").splitlines()
     damage((place.worktree if name == ".git" else place.entry) / name, kind)
     done = place.weft("run")
-    said = done.stdout + done.stderr
+    text = done.stdout + done.stderr
     problems = []
-    if done.returncode == BUG or "Traceback" in said:
-        problems.append(f"exit {done.returncode}: {said[-1500:]}")
-    if "second" in said and "done" not in said and not _says_what_to_do(said):
-        problems.append(f"stuck without a word: {said[-1500:]}")
+    if done.returncode == BUG or "Traceback" in text:
+        problems.append(f"exit {done.returncode}: {text[-1500:]}")
+    if "second" in text and "done" not in text and not _says_what_to_do(text):
+        problems.append(f"stuck without a word: {text[-1500:]}")
     reachable = place.reachable()
     problems += [f"commit {commit} is lost" for commit in commits if commit not in reachable]
     if not list(place.root.glob(".weft/**/draft.txt")):

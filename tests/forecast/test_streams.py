@@ -123,7 +123,7 @@ def test_the_draws_of_one_execution_are_not_correlated_with_each_other() -> None
     columns = [[Luck(SEED, n).uniform(key, offset) - 0.5 for n in range(5_000)] for offset in offsets]
     for place, first in enumerate(columns):
         for second in columns[place + 1 :]:
-            products = [one * other for one, other in zip(first, second, strict=True)]
+            products = [item * other for item, other in zip(first, second, strict=True)]
             assert abs(fmean(products) * 12) < 5 / sqrt(len(products))
 
 

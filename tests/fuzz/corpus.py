@@ -127,11 +127,11 @@ def options_of(name: str) -> tuple[str, ...]:
 
 
 def _options(command: click.Command) -> list[str]:
-    found = [option for parameter in command.params for option in _names(parameter)]
+    result = [option for parameter in command.params for option in _names(parameter)]
     below: dict[str, Any] = getattr(command, "commands", {})
     for name, inner in below.items():
-        found += [name, *_options(inner)]
-    return found
+        result += [name, *_options(inner)]
+    return result
 
 
 def _names(parameter: click.Parameter) -> list[str]:

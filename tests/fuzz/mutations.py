@@ -63,13 +63,13 @@ def _edited(draw: st.DrawFn, data: bytes, corpus: Sequence[bytes]) -> bytes:
 
 
 def _words(data: bytes) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
+    values: list[tuple[int, int]] = []
     start = None
     for at, byte in enumerate(data[:20_000] + b" "):
         is_word = chr(byte).isalnum() or byte in b"._-"
         if is_word and start is None:
             start = at
         elif not is_word and start is not None:
-            found.append((start, at))
+            values.append((start, at))
             start = None
-    return found
+    return values

@@ -76,8 +76,8 @@ async def test_of_two_jobs_that_end_at_once_only_one_left_something(place: Place
         has_ended = f"until grep -q '^State:.Z' /proc/{pid_of(place, name)}/status; do sleep 0.01; done"
         await anyio.run_process(["sh", "-c", has_ended])
     os.kill(supervisor, signal.SIGCONT)
-    found = await ends(host, 2)
-    assert (found["a"].leftovers, found["b"].leftovers) == (1, 0)
+    end_events = await ends(host, 2)
+    assert (end_events["a"].leftovers, end_events["b"].leftovers) == (1, 0)
     assert not is_alive(pid_of(place, "d"))
 
 
@@ -172,8 +172,8 @@ async def test_a_step_that_is_killed_from_outside_is_reported_as_such(place: Pla
     await place.reached("a")
     await place.reached("b")
     host.start(place.shell("c", f"kill -9 {pid_of(place, 'a')}"))
-    found = await ends(host, 2)
-    assert (found["a"].why, found["a"].signal) == (EndReason.EXITED, 9)
+    end_events = await ends(host, 2)
+    assert (end_events["a"].why, end_events["a"].signal) == (EndReason.EXITED, 9)
     place.release("b")
     assert (await end_of(host, "b")).exit_code == 0
 

@@ -30,14 +30,14 @@ async def live_through(place: Place, fault: str) -> dict[str, JobEnded]:
     host.forget(["first"])
     host.start(replace(place.shell("a", f"printf x >> {place.root}/a.runs; cat"), stdin="text"))
     host.start(place.shell("b", f"printf x >> {place.root}/b.runs", "exit 0"))
-    found = await ends(host, 2)
+    end_events = await ends(host, 2)
     await host.close()
     later = place.host(program=with_fault(fault))
-    known = dict(await later.open())
-    known.pop("first", None)
-    assert known == found
+    table = dict(await later.open())
+    table.pop("first", None)
+    assert table == end_events
     await later.close()
-    return found
+    return end_events
 
 
 def check(place: Place, found: dict[str, JobEnded]) -> None:
@@ -54,10 +54,10 @@ async def outcomes(tmp_path: Path, kind: str) -> set[str]:
         root = tmp_path / str(number)
         root.mkdir()
         place = Place(root)
-        found = await live_through(place, f"{kind}:{number}:{root}/fired")
-        check(place, found)
+        result = await live_through(place, f"{kind}:{number}:{root}/fired")
+        check(place, result)
         await place.leave()
-        seen |= {str(end.why) for end in found.values()}
+        seen |= {str(end.why) for end in result.values()}
         if not (root / "fired").exists():
             return seen
     raise AssertionError

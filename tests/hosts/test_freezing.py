@@ -97,12 +97,12 @@ def job(timeout: float | None) -> RunningJob:
 
 @pytest.mark.parametrize("timeout", [None, 1e12])
 def test_no_time_counts_while_a_job_stands_still(timeout: float | None) -> None:
-    one = job(timeout)
-    before = one.deadline
-    one.freeze()
-    assert (one.is_frozen, one.due) == (True, NEVER)
-    one.thaw()
-    assert (one.is_frozen, one.deadline >= before) == (False, True)
+    item = job(timeout)
+    before = item.deadline
+    item.freeze()
+    assert (item.is_frozen, item.due) == (True, NEVER)
+    item.thaw()
+    assert (item.is_frozen, item.deadline >= before) == (False, True)
 
 
 def silent_job(limit: float | None, *written: float) -> RunningJob:

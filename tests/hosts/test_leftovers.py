@@ -65,48 +65,48 @@ def directory(tmp_path: Path, *, pid: int, started: int, life: str = "", beats: 
 def test_a_supervisor_is_known_by_pid_and_start_time(tmp_path: Path) -> None:
     me = os.getpid()
     place = directory(tmp_path, pid=me, started=start_time(me))
-    (found,) = find_supervisors([place, tmp_path / "none"])
-    assert found.process is not None
-    assert (found.pid, found.beat_at, found.unfinished, found.is_at_work) == (me, 5.0, ("j",), True)
+    (result,) = find_supervisors([place, tmp_path / "none"])
+    assert result.process is not None
+    assert (result.pid, result.beat_at, result.unfinished, result.is_at_work) == (me, 5.0, ("j",), True)
 
 
 def test_another_process_of_that_pid_is_not_it(tmp_path: Path) -> None:
     me = os.getpid()
-    (found,) = find_supervisors([directory(tmp_path, pid=me, started=start_time(me) - 1)])
-    assert (found.pid, found.process, found.is_at_work) == (me, None, False)
+    (result,) = find_supervisors([directory(tmp_path, pid=me, started=start_time(me) - 1)])
+    assert (result.pid, result.process, result.is_at_work) == (me, None, False)
 
 
 def test_one_from_before_the_machine_was_started_is_dead(tmp_path: Path) -> None:
     me = os.getpid()
-    (found,) = find_supervisors([directory(tmp_path, pid=me, started=start_time(me), life="another")])
-    assert found.process is None
+    (result,) = find_supervisors([directory(tmp_path, pid=me, started=start_time(me), life="another")])
+    assert result.process is None
 
 
 def test_the_heartbeat_of_the_one_before_says_nothing(tmp_path: Path) -> None:
     me = os.getpid()
     place = directory(tmp_path, pid=me, started=start_time(me), beats=False)
     (place / "heartbeat.json").write_text(json.dumps({"pid": 1, "started": 1, "at": 5.0}))
-    (found,) = find_supervisors([place])
-    assert (found.pid, found.beat_at) == (me, None)
+    (result,) = find_supervisors([place])
+    assert (result.pid, result.beat_at) == (me, None)
 
 
 def test_without_a_log_the_heartbeat_names_it(tmp_path: Path) -> None:
     me = os.getpid()
     place = directory(tmp_path, pid=me, started=start_time(me))
     (place / "log").unlink()
-    (found,) = find_supervisors([place])
-    assert (found.pid, found.beat_at) == (me, 5.0)
+    (result,) = find_supervisors([place])
+    assert (result.pid, result.beat_at) == (me, 5.0)
     (place / "heartbeat.json").write_text("{")
-    (found,) = find_supervisors([place])
-    assert (found.pid, found.process) == (0, None)
+    (result,) = find_supervisors([place])
+    assert (result.pid, result.process) == (0, None)
 
 
 def test_a_step_is_found_by_its_environment_below_its_own_directory_only(tmp_path: Path) -> None:
     place = tmp_path / "runs" / "r" / "host"
     place.mkdir(parents=True)
     with started(*WAITS, WEFT_HOST=str(place), WEFT_JOB="j") as process:
-        (found,) = find_step_processes(tmp_path / "runs")
-        assert (found.process.pid, found.job, found.directory) == (process.pid, "j", place)
+        (result,) = find_step_processes(tmp_path / "runs")
+        assert (result.process.pid, result.job, result.directory) == (process.pid, "j", place)
         assert find_step_processes(tmp_path / "other") == []
 
 

@@ -24,8 +24,8 @@ pytestmark = pytest.mark.anyio
 
 async def lost(host: Host) -> list[str]:
     """What is known as lost from the beginning."""
-    known = await host.open()
-    return [job.id for job in known.values() if isinstance(job, JobEnded) and job.why == EndReason.LOST]
+    file = await host.open()
+    return [job.id for job in file.values() if isinstance(job, JobEnded) and job.why == EndReason.LOST]
 
 
 # --- the supervisor dies ---
@@ -78,8 +78,8 @@ async def test_what_was_asked_for_after_its_death_is_done_by_the_next(place: Pla
     host.start(place.shell("a", "echo done"))
     host.start(place.shell("b", place.gate("b")))
     host.stop("b", grace=0.0)
-    found = await ends(host, 2)
-    assert (found["a"].stdout, found["b"].why) == ("done\n", EndReason.STOPPED)
+    end_events = await ends(host, 2)
+    assert (end_events["a"].stdout, end_events["b"].why) == ("done\n", EndReason.STOPPED)
 
 
 async def test_the_next_hears_what_jobs_share_as_well(place: Place) -> None:
@@ -228,9 +228,9 @@ async def test_a_killed_coordinator_s_jobs_continue(
     coordinator.kill()
     coordinator.wait()
     host = place.host()
-    known = await host.open()
-    assert isinstance(known["a"], Running)
-    assert is_alive(known["a"].pid)
+    file = await host.open()
+    assert isinstance(file["a"], Running)
+    assert is_alive(file["a"].pid)
     place.release("a")
     assert (await end_of(host, "a")).stdout == "done\n"
 

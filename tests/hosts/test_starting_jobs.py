@@ -38,11 +38,11 @@ async def test_what_jobs_share_comes_after_what_is_their_own(place: Place, host:
     """Each job gets its own shared variables, though the host receives each set once."""
     few, many = {"A": "few", "B": "few"}, {"A": "many"}
     script = 'echo "$A $B"'
-    said = [
+    stdouts = [
         (await run(host, replace(place.shell(name, script), env=env, shared=shared))).stdout
         for name, env, shared in [("a", {}, few), ("b", {"B": "own"}, few), ("c", {}, many), ("d", {}, few)]
     ]
-    assert said == ["few few\n", "few own\n", "many \n", "few few\n"]
+    assert stdouts == ["few few\n", "few own\n", "many \n", "few few\n"]
 
 
 async def test_names_and_values_need_not_be_text(place: Place, host: LocalHost) -> None:

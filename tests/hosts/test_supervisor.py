@@ -157,8 +157,8 @@ async def test_who_reads_slowly_hears_everything(place: Place) -> None:
         connection.sendall(f'{{"list":true}}\n{{"share":{{}}}}\n{message}\n'.encode())
         await anyio.to_thread.run_sync(until_it_says, place, "log", '"ended":{"id":"last"')
         with connection.makefile() as lines:
-            hello, known, ended = (lines.readline() for _ in range(3))
-    assert ["hello" in hello, len(json.loads(known)["ended"]), "last" in ended] == [True, 100, True]
+            hello, values, ended = (lines.readline() for _ in range(3))
+    assert ["hello" in hello, len(json.loads(values)["ended"]), "last" in ended] == [True, 100, True]
 
 
 async def test_who_goes_without_having_listened_is_no_trouble(place: Place) -> None:
@@ -189,10 +189,10 @@ async def test_large_requests_and_many_ends_go_through(place: Place) -> None:
     await host.open()
     for number in range(30):
         host.start(replace(place.shell(str(number), "wc -c; head -c 4000 /dev/zero"), stdin="x" * 300_000))
-    found = await ends(host, 30)
-    assert {end.stdout[:7] for end in found.values() if end.stdout} == {"300000\n"}
+    end_events = await ends(host, 30)
+    assert {end.stdout[:7] for end in end_events.values() if end.stdout} == {"300000\n"}
     await host.close()
-    assert await place.host().open() == found
+    assert await place.host().open() == end_events
 
 
 def descriptors(pid: int) -> list[str]:
@@ -294,9 +294,9 @@ async def test_without_descriptors_no_job_is_started_and_no_client_accepted_unti
     )
     await anyio.to_thread.run_sync(until_it_says, place, "log", '"id":"a"')
     assert place.processes() == []
-    known = (await place.host().open())["a"]
-    assert isinstance(known, JobEnded)
-    assert (known.why, known.exit_code, known.leftovers) == (EndReason.EXITED, 0, 0)
+    values = (await place.host().open())["a"]
+    assert isinstance(values, JobEnded)
+    assert (values.why, values.exit_code, values.leftovers) == (EndReason.EXITED, 0, 0)
 
 
 def until_it_says(place: Place, file: str, text: str) -> None:

@@ -77,8 +77,8 @@ def remembering(net: PlainNet) -> PlainNet:
     for way in ("left", "right"):
         sketch.add(f"choose.{way}", ["begin"], ["source", way])
         sketch.add(f"follow.{way}", ["sink", way], ["end"])
-    for name, taken, given in zip(net.transition_ids, net.inputs, net.outputs, strict=True):
-        sketch.add(name, [net.place_ids[p] for p, _ in taken], [net.place_ids[p] for p, _ in given])
+    for name, taken, item in zip(net.transition_ids, net.inputs, net.outputs, strict=True):
+        sketch.add(name, [net.place_ids[p] for p, _ in taken], [net.place_ids[p] for p, _ in item])
     return sketch.net(begin=1)
 
 
@@ -207,8 +207,8 @@ def without_arc(net: PlainNet, transition: int, place: int) -> PlainNet:
 
 def spoiled_by_one_arc(net: PlainNet) -> Iterator[PlainNet]:
     """Each net that is left when an arc is taken from a transition with several, if it is a workflow net."""
-    for transition, given in enumerate(net.outputs):
-        for place, _ in given if len(given) > 1 else ():
+    for transition, item in enumerate(net.outputs):
+        for place, _ in item if len(item) > 1 else ():
             spoiled = without_arc(net, transition, place)
             if isinstance(workflow_net(spoiled), WorkflowNet):
                 yield spoiled

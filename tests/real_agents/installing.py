@@ -52,8 +52,8 @@ def why_not(agent: str) -> str:
     """Why it is not there; nothing if it is."""
     if _is_there(agent):
         return ""
-    told = cache() / f"{agent}.why"
-    reason = told.read_text(encoding="utf-8") if told.exists() else "nobody has tried; type: make test-agents"
+    text = cache() / f"{agent}.why"
+    reason = text.read_text(encoding="utf-8") if text.exists() else "nobody has tried; type: make test-agents"
     return f"{agent} could not be installed: {reason}"
 
 
@@ -63,8 +63,8 @@ def main(names: Sequence[str]) -> int:
         sys.stderr.write(f"error: there is no agent {', '.join(unknown)}; there are {', '.join(AGENTS)}\n")
         return _WRONG
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for told in pool.map(_installed, names or AGENTS):
-            sys.stdout.write(f"{told}\n")
+        for item in pool.map(_installed, names or AGENTS):
+            sys.stdout.write(f"{item}\n")
             sys.stdout.flush()
     return 0
 
@@ -135,13 +135,13 @@ def _run(command: Sequence[str], folder: Path) -> None:
         start_new_session=True,
     ) as process:
         try:
-            said, _ = process.communicate(timeout=PATIENCE)
+            entry, _ = process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             raise NotInstalledError(f"{command[0]} was not done after {PATIENCE} s") from None
     if process.returncode:
         raise NotInstalledError(
-            " ".join(said.split())[:500] or f"{command[0]} ended with {process.returncode}"
+            " ".join(entry.split())[:500] or f"{command[0]} ended with {process.returncode}"
         )
 
 

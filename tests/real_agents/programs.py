@@ -150,8 +150,8 @@ def writes(agent: str) -> tuple[ScriptRule, ...]:
         return rules_of({"work": [{"text": _edit("hello.txt", "hello", "first")}]})
     return tuple(
         rule
-        for said, line in (("GO ON", "second"), ("", "first"))
-        for rule in _named("work", calls(agent, f"echo {line} >> hello.txt"), said)
+        for item, line in (("GO ON", "second"), ("", "first"))
+        for rule in _named("work", calls(agent, f"echo {line} >> hello.txt"), item)
     )
 
 

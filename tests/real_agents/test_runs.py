@@ -68,7 +68,7 @@ def test_a_step_goes_on_with_the_conversation_of_another(repository: Real, agent
     assert outcome.ends() == [("a", "begin", "done"), ("a", "further", "done")]
     assert repository.files()["hello.txt"] == f"{HELLO}first\nsecond"
     assert "Write one line" in last
-    assert [one.tokens for one in outcome.of("step_finished", "a") if one.tokens] == [2100, 2100]
+    assert [item.tokens for item in outcome.of("step_finished", "a") if item.tokens] == [2100, 2100]
 
 
 def test_ten_at_once_do_not_disturb_each_other(repository: Real, agent: str) -> None:

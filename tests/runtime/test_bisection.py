@@ -110,11 +110,11 @@ class Scene:
 
     @property
     def end(self) -> dict[str, object]:
-        (found,) = self.theatre.ends("@verify")
-        return found
+        (result,) = self.theatre.ends("@verify")
+        return result
 
     def told(self, kind: str) -> list[StoredEvent]:
-        return [one for one in self.theatre.events() if one.kind == kind]
+        return [item for item in self.theatre.events() if item.kind == kind]
 
 
 def together(names: str) -> str:
@@ -142,7 +142,7 @@ async def test_under_continue_on_error_the_group_continues_without_them(tmp_path
     assert await scene.theatre.run() == "failed"
     assert scene.workspaces.merged[-1] == ("g", ("g/a", "g/b"))
     assert scene.workspaces.asked[-2:] == ["merge g", "land g"]
-    assert [one.subplan for one in scene.told("left_out")] == ["g/a", "g/b"]
+    assert [event.subplan for event in scene.told("left_out")] == ["g/a", "g/b"]
 
 
 async def test_runs_are_jobs_of_the_same_order_with_logs_of_their_own(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def check(scene: Scene) -> None:
     assert str(scene.end["message"]).startswith(
         "`verify` of g fails with a and b together; it passes without"
     )
-    assert [one.subplan for one in scene.told("left_out")] == ["g/a", "g/b"]
+    assert [event.subplan for event in scene.told("left_out")] == ["g/a", "g/b"]
     assert scene.workspaces.merged[-1] == ("g", ("g/a", "g/b"))
     assert (scene.theatre.machine.ended, scene.theatre.machine.jobs) == ({}, {})
 
@@ -344,8 +344,8 @@ async def test_a_run_of_verify_with_unknown_parts_is_lost(tmp_path: Path) -> Non
     with pytest.raises(BaseExceptionGroup):
         await scene.theatre.run()
     first, *_ = scene.verified
-    known: dict[str, JobEnded] = scene.theatre.machine.ended
-    assert known.pop(first).why is EndReason.EXITED
+    values: dict[str, JobEnded] = scene.theatre.machine.ended
+    assert values.pop(first).why is EndReason.EXITED
     scene.theatre.machine.start = start  # type: ignore[method-assign]
     assert await scene.theatre.run() == "failed"
     assert scene.end["message"] == "the commit that it ran on is unknown"

@@ -53,7 +53,9 @@ def played(
 
 def of_steps(workspaces: NoWorkspaces) -> list[str]:
     """What was asked of workspaces about steps."""
-    return [one for one in workspaces.asked if one.split()[0] not in {"prepare", "merge", "land"}]
+    return [
+        question for question in workspaces.asked if question.split()[0] not in {"prepare", "merge", "land"}
+    ]
 
 
 # --- who is watched ---
@@ -158,11 +160,11 @@ async def test_what_a_reader_changed_that_ended_badly_is_reported_as_well(
 async def test_a_reader_of_whom_it_cannot_be_seen_has_failed_and_nothing_is_recorded(tmp_path: Path) -> None:
     theatre, workspaces = played(tmp_path, READ, restore=OSError(5, "Input/output error", "f"))
     assert await theatre.run() == "failed"
-    said = (
+    text = (
         "its changes could not be read, or not be undone: f: Input/output error; check the disk (dmesg), "
         "then type the command again"
     )
-    assert theatre.ends("read")[0]["message"] == said
+    assert theatre.ends("read")[0]["message"] == text
     assert "record a:read" not in workspaces.asked
 
 

@@ -36,9 +36,9 @@ async def test_a_job_is_started_only_when_its_claim_is_written(tmp_path: Path) -
     def look(deed: Deed) -> None:
         if deed.kind == "start":
             claimed = {
-                f"{RUN}.{one.data['firing']}.{one.data['execution']}"
-                for one in theatre.events()
-                if one.kind == "step_started"
+                f"{RUN}.{item.data['firing']}.{item.data['execution']}"
+                for item in theatre.events()
+                if item.kind == "step_started"
             }
             assert deed.job in claimed
 
@@ -53,7 +53,7 @@ async def test_what_follows_from_an_end_is_done_only_when_the_end_is_written(tmp
 
     def look(deed: Deed) -> None:
         if deed.kind == "start":
-            steps = [one.step for one in theatre.events() if one.kind == "step_finished"]
+            steps = [item.step for item in theatre.events() if item.kind == "step_finished"]
             finished.append(len([step for step in steps if not step.startswith("@")]))
 
     theatre.before = look
@@ -67,7 +67,7 @@ async def test_the_host_may_forget_an_end_only_when_it_is_written(tmp_path: Path
     def look(deed: Deed) -> None:
         if deed.kind == "forget":
             written = [
-                f"{RUN}.{one.data['firing']}.1" for one in theatre.events() if one.kind == "step_finished"
+                f"{RUN}.{item.data['firing']}.1" for item in theatre.events() if item.kind == "step_finished"
             ]
             assert deed.job in written
 
@@ -93,10 +93,10 @@ async def test_listeners_hear_what_is_written_with_its_number(tmp_path: Path) ->
 
     def listen(events: Sequence[Recorded]) -> None:
         heard.extend(events)
-        assert [replace(one, data="") for one in MemoryReader(theatre.recorded_run).events(RUN)] == heard
+        assert [replace(item, data="") for item in MemoryReader(theatre.recorded_run).events(RUN)] == heard
 
     await theatre.run(listen)
-    assert [one.seq for one in heard] == list(range(1, len(heard) + 1))
+    assert [entry.seq for entry in heard] == list(range(1, len(heard) + 1))
 
 
 def fails_at(theatre: Theatre, number: int, error: BaseException) -> Callable[[Deed], None]:
@@ -173,11 +173,11 @@ async def test_who_waits_hears_the_answer(tmp_path: Path) -> None:
     theatre = Theatre(tmp_path, ASK)
 
     def answer(events: Sequence[Recorded]) -> None:
-        if "ask" in {kind_of(one.event) for one in events}:
+        if "ask" in {kind_of(item.event) for item in events}:
             say(theatre, accepted=True, text="go")
 
     assert await theatre.run(answer) == "completed"
-    assert [one.data.get("text") for one in theatre.events() if one.kind == "answered"] == ["go"]
+    assert [entry.data.get("text") for entry in theatre.events() if entry.kind == "answered"] == ["go"]
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -197,14 +197,14 @@ async def test_an_answer_is_taken_up_once_though_the_coordinator_dies_with_it(
         await theatre.run()
     theatre.before = theatre.after = lambda deed: None
     assert await theatre.run() == "completed"
-    assert [one.kind for one in theatre.events()].count("answered") == 1
+    assert [item.kind for item in theatre.events()].count("answered") == 1
 
 
 async def test_an_answer_to_nothing_is_taken_up_too(tmp_path: Path) -> None:
     theatre = Theatre(tmp_path, ASK)
 
     def answer(events: Sequence[Recorded]) -> None:
-        if "ask" in {kind_of(one.event) for one in events}:
+        if "ask" in {kind_of(item.event) for item in events}:
             say(theatre, accepted=True)
             say(theatre, accepted=False)
 
@@ -242,7 +242,7 @@ async def test_who_waits_stays_for_a_question_and_hears_that_something_is_to_be_
     theatre = holds(tmp_path, HELD + AND_ASK)
 
     def speak(events: Sequence[Recorded]) -> None:
-        kinds = {(kind_of(one.event), outcome_of(one.event)) for one in events}
+        kinds = {(kind_of(item.event), outcome_of(item.event)) for item in events}
         if ("merge", "held") in kinds:
             wants_merge(theatre, "a")
         if ("merge_asked", "") in kinds:
@@ -250,7 +250,7 @@ async def test_who_waits_stays_for_a_question_and_hears_that_something_is_to_be_
 
     assert await theatre.run(speak) == "completed"
     assert theatre.outcomes("@land") == ["held", "done", "done"]
-    (asked,) = [one for one in theatre.events() if one.kind == "merge_asked"]
+    (asked,) = [entry for entry in theatre.events() if entry.kind == "merge_asked"]
     assert asked.data == {"subplan": "a"}
     assert theatre.recorded_run.requests == {}
 
@@ -266,7 +266,7 @@ async def test_requests_made_without_a_coordinator_are_taken_once(tmp_path: Path
     await theatre.run()
     wants_merge(theatre, "")
     assert await theatre.run() == "completed"
-    assert [one.kind for one in theatre.events()].count("merge_asked") == 1
+    assert [item.kind for item in theatre.events()].count("merge_asked") == 1
     assert theatre.outcomes("@land") == ["held", "done"]
     assert theatre.recorded_run.requests == {}
 

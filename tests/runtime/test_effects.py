@@ -37,7 +37,7 @@ subplans:
 
 def last(theatre: Theatre, subplan: str) -> tuple[str, str, str]:
     """How it ended: state, reason, message."""
-    event = [one for one in theatre.events() if (one.kind, one.subplan) == ("subplan_state", subplan)][-1]
+    event = [item for item in theatre.events() if (item.kind, item.subplan) == ("subplan_state", subplan)][-1]
     return event.outcome, event.data.get("reason") or "", event.data.get("message") or ""
 
 
@@ -65,8 +65,10 @@ async def test_a_setup_that_fails_fails_the_slice(tmp_path: Path) -> None:
 async def test_a_machine_that_fails_is_no_failure_of_the_work(tmp_path: Path, what: str) -> None:
     theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, failures={what: FULL}))
     assert await theatre.run() == "failed"
-    told = [one for one in theatre.events() if one.kind == "step_finished" and one.outcome == "infra"]
-    assert [one.data["message"] for one in told] == [f"/some/file: No space left on device{FREE}"]
+    values = [
+        entry for entry in theatre.events() if entry.kind == "step_finished" and entry.outcome == "infra"
+    ]
+    assert [item.data["message"] for item in values] == [f"/some/file: No space left on device{FREE}"]
 
 
 async def test_a_merge_that_the_machine_cannot_do_is_held(tmp_path: Path) -> None:
@@ -88,8 +90,8 @@ async def test_a_conflict_is_reported_with_its_files(tmp_path: Path) -> None:
     theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, failures={"merge": conflict}))
     assert await theatre.run() == "failed"
     assert last(theatre, "g/a")[:2] == ("failed", "conflict")
-    (told,) = [one for one in theatre.events() if one.outcome == "conflict"]
-    assert told.data["files"] == ["one", "two"]
+    (messages,) = [item for item in theatre.events() if item.outcome == "conflict"]
+    assert messages.data["files"] == ["one", "two"]
 
 
 async def test_a_workspace_that_cannot_be_used_fails_the_slice(tmp_path: Path) -> None:
@@ -125,7 +127,7 @@ async def test_what_is_to_end_before_it_could_be_started_is_not_started(tmp_path
 
     def stop(events: Sequence[Recorded]) -> None:
         assert theatre.coordinator is not None
-        if "@verify" in {one.event.step for one in events if kind_of(one.event) == "step_started"}:
+        if "@verify" in {item.event.step for item in events if kind_of(item.event) == "step_started"}:
             theatre.coordinator.stop()
 
     assert await theatre.run(stop) == "stopped"
@@ -138,7 +140,7 @@ async def test_what_is_stopped_at_once_has_no_grace(tmp_path: Path) -> None:
     theatre = Theatre(tmp_path, "subplans: [{id: a, steps: [{id: x, run: [wait]}]}]")
     theatre.after = stop_when(theatre, "start", now=True)
     assert await theatre.run() == "stopped"
-    (end,) = [one for one in theatre.events() if one.kind == "step_finished"]
+    (end,) = [item for item in theatre.events() if item.kind == "step_finished"]
     assert end.data["signal"] == 9
 
 
@@ -162,7 +164,7 @@ async def test_an_end_that_the_host_sends_twice_is_reported_once(tmp_path: Path)
     theatre.before = again
     assert await theatre.run() == "completed"
     assert theatre.outcomes("x") == theatre.outcomes("y") == ["done"]
-    assert "ignored" not in {one.kind for one in theatre.events()}
+    assert "ignored" not in {item.kind for item in theatre.events()}
 
 
 async def test_a_usage_limit_ends_at_its_time(tmp_path: Path) -> None:

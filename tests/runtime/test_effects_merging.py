@@ -46,7 +46,7 @@ def jobs(theatre: Theatre, step: str) -> list[Job]:
 
 
 def told(theatre: Theatre, kind: str) -> list[StoredEvent]:
-    return [one for one in theatre.events() if one.kind == kind]
+    return [item for item in theatre.events() if item.kind == kind]
 
 
 def asked(workspaces: NoWorkspaces) -> list[str]:
@@ -71,7 +71,7 @@ async def test_what_need_not_be_verified_moves_at_once(tmp_path: Path) -> None:
     assert asked(workspaces) == ["merge a", "land a"]
     assert theatre.moves("@merge") == ["merge a"]
     assert theatre.moves("@land") == ["refs/heads/main"]
-    assert [one.step for one in told(theatre, "merge")] == ["@merge", "@land"]
+    assert [event.step for event in told(theatre, "merge")] == ["@merge", "@land"]
     assert jobs(theatre, "@merge") == jobs(theatre, "@land") == []
 
 
@@ -180,14 +180,14 @@ async def test_what_is_held_says_for_what(tmp_path: Path) -> None:
     error = HeldError("both changed it", ["f", "g"], conflict=True, waits_for=["b"])
     theatre, _ = merging(tmp_path, plan(), failures={"merge": error})
     assert await theatre.run() == "waiting"
-    (one,) = told(theatre, "merge")
-    assert (one.outcome, one.data["files"], one.data["waits_for"]) == ("conflict", ["f", "g"], ["b"])
+    (item,) = told(theatre, "merge")
+    assert (item.outcome, item.data["files"], item.data["waits_for"]) == ("conflict", ["f", "g"], ["b"])
 
 
 async def test_a_hold_that_only_needs_approval_says_so(tmp_path: Path) -> None:
     theatre, _ = merging(tmp_path, plan(), failures={"land": HeldError("agree", asks=True)})
     assert await theatre.run() == "waiting"
-    facts = [one.fact for one in told(theatre, "step_finished") if one.outcome == "held"]
+    facts = [event.fact for event in told(theatre, "step_finished") if event.outcome == "held"]
     assert [fact.asks for fact in facts if isinstance(fact, Ended)] == [True]
 
 
@@ -325,14 +325,14 @@ async def test_a_conflict_ahead_is_reported_once(tmp_path: Path) -> None:
     workspaces.foreseen = {"b": ["f"]}
 
     def release(_: Deed | Sequence[Recorded]) -> None:
-        heard = {one.kind for one in theatre.events()}
+        heard = {entry.kind for entry in theatre.events()}
         for job in theatre.machine.waiting() if "conflict_ahead" in heard else ():
             theatre.machine.release(job)
 
     theatre.after = lambda deed: release(deed) if deed.kind == "start" else None
     assert await theatre.run(release) == "completed"
-    (one,) = told(theatre, "conflict_ahead")
-    assert (one.subplan, one.outcome, one.data) == ("a", "ahead", {"other": "b", "files": ["f"]})
+    (item,) = told(theatre, "conflict_ahead")
+    assert (item.subplan, item.outcome, item.data) == ("a", "ahead", {"other": "b", "files": ["f"]})
 
 
 async def test_that_nothing_can_be_foreseen_is_no_harm(tmp_path: Path) -> None:

@@ -67,13 +67,15 @@ async def test_the_conflict_is_opened_then_the_agent_works_then_it_is_closed_and
     assert job.cwd == str(workspaces.place("a"))
     order = [(deed.kind, deed.job) for deed in theatre.deeds]
     opened, started, closed = (
-        order.index(one) for one in (("ask", "open a"), ("start", job.id), ("ask", "close a"))
+        order.index(item) for item in (("ask", "open a"), ("start", job.id), ("ask", "close a"))
     )
     assert opened < started < closed
     assert workspaces.works[-1] == StepWork(
         path="a", step="@resolve", attempt=1, subject="a: resolve a conflict"
     )
-    assert [(one.path, one.resolved, one.verifies) for one in workspaces.requests] == [("a", True, True)]
+    assert [(request.path, request.resolved, request.verifies) for request in workspaces.requests] == [
+        ("a", True, True)
+    ]
     assert theatre.outcomes("@merge") == ["conflict", "done"]
     assert theatre.outcomes("@resolve") == ["done"]
     assert theatre.moves("@resolve") == ["resolve a"]
@@ -187,9 +189,9 @@ async def test_a_resolution_that_does_not_pass_is_held_and_stays_on_the_branch(
     theatre, workspaces = resolving(tmp_path, plan(verify=verify, timeout="0.5s"), "merge a")
     assert await theatre.run() == "waiting"
     assert theatre.outcomes("@merge") == ["conflict", "held"]
-    said = theatre.ends("@merge")[-1]["message"]
-    assert said.startswith("`verify` fails on the resolved conflict: ")
-    assert said.endswith(f"fix it in {workspaces.place('a')} and commit it there, then type: weft merge a")
+    text = theatre.ends("@merge")[-1]["message"]
+    assert text.startswith("`verify` fails on the resolved conflict: ")
+    assert text.endswith(f"fix it in {workspaces.place('a')} and commit it there, then type: weft merge a")
     assert (asked(workspaces)[-1], workspaces.published) == ("discard a", {})
 
 

@@ -9,9 +9,9 @@ from weft.runtime.homes import Homes, home_variables
 def test_a_home_is_private_and_has_all_directories_that_variables_name(tmp_path: Path) -> None:
     home = Homes(tmp_path / "homes").of("g/a")
     assert home == tmp_path / "homes" / "g.a"
-    assert [one.stat().st_mode & 0o777 for one in (home.parent, home)] == [0o700, 0o700]
+    assert [item.stat().st_mode & 0o777 for item in (home.parent, home)] == [0o700, 0o700]
     named = [Path(value) for name, value in home_variables(home).items() if name != "OPENCODE_CONFIG"]
-    assert all(one.is_dir() and one.is_relative_to(home) for one in named)
+    assert all(entry.is_dir() and entry.is_relative_to(home) for entry in named)
     assert not (home / ".gitconfig").exists()
 
 
@@ -30,8 +30,8 @@ def test_git_knows_the_user_and_what_a_step_has_written_stays(tmp_path: Path) ->
 
 
 def test_the_variables_are_those_of_the_standard_and_of_all_agents(tmp_path: Path) -> None:
-    found = home_variables(tmp_path)
-    assert found["HOME"] == found["GEMINI_CLI_HOME"] == str(tmp_path)
-    assert found["XDG_CONFIG_HOME"] == f"{tmp_path}/.config"
-    assert {name for one in AGENT_PROGRAMS.values() for name in one.home} <= found.keys()
-    assert {"CLAUDE_CONFIG_DIR", "CODEX_HOME", "VIBE_HOME", "XDG_RUNTIME_DIR"} <= found.keys()
+    result = home_variables(tmp_path)
+    assert result["HOME"] == result["GEMINI_CLI_HOME"] == str(tmp_path)
+    assert result["XDG_CONFIG_HOME"] == f"{tmp_path}/.config"
+    assert {name for item in AGENT_PROGRAMS.values() for name in item.home} <= result.keys()
+    assert {"CLAUDE_CONFIG_DIR", "CODEX_HOME", "VIBE_HOME", "XDG_RUNTIME_DIR"} <= result.keys()

@@ -91,8 +91,8 @@ def test_a_setting_holds_for_commands_and_an_agent_may_say_otherwise(stage: Stag
 
 
 def test_step_agent_and_settings_say_each_what_the_one_before_does_not(stage: Stage) -> None:
-    found = stage.isolation.sandbox(launch(BOXED, "boxed", sandbox={"use": "bwrap", "read": ("t",)}))
-    assert found == Sandbox(use="bwrap", network=False, hide=(".env",), read=("t",))
+    sandbox_view = stage.isolation.sandbox(launch(BOXED, "boxed", sandbox={"use": "bwrap", "read": ("t",)}))
+    assert sandbox_view == Sandbox(use="bwrap", network=False, hide=(".env",), read=("t",))
     assert not stage.isolation.sandbox(launch(BOXED, sandbox={"use": "none"})).is_on
 
 

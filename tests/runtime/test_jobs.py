@@ -77,12 +77,12 @@ def test_all_rounds_of_an_order_have_names_of_their_own_and_the_first_has_the_or
 def test_all_rounds_of_an_order_have_output_and_reports_of_their_own(tmp_path: Path) -> None:
     made = jobs(tmp_path)
     merge = Merge(firing=7, execution=2, row=2, path="set-up")
-    found = [made.job(made.verify(merge, ("x",), number), Path("/work")) for number in (0, 1)]
+    values = [made.job(made.verify(merge, ("x",), number), Path("/work")) for number in (0, 1)]
     name = "set-up/@merge.1.7-2"
-    assert [job.output for job in found] == [name, f"{name}.1"]
+    assert [job.output for job in values] == [name, f"{name}.1"]
     prefix = f"{tmp_path}/logs/{name}"
-    assert [job.env["WEFT_RESULT"] for job in found] == [f"{prefix}.result.json", f"{prefix}.1.result.json"]
-    assert [job.env["WEFT_JOB"] for job in found] == ["r1.7.2", "r1.7.2.1"]
+    assert [job.env["WEFT_RESULT"] for job in values] == [f"{prefix}.result.json", f"{prefix}.1.result.json"]
+    assert [job.env["WEFT_JOB"] for job in values] == ["r1.7.2", "r1.7.2.1"]
 
 
 def test_the_output_of_a_round_is_not_that_of_another(tmp_path: Path) -> None:
@@ -136,10 +136,10 @@ def test_the_plan_s_environment_outranks_the_agent_s(tmp_path: Path) -> None:
 
 def test_a_workspace_is_set_up_if_the_plan_says_how(tmp_path: Path) -> None:
     assert jobs(tmp_path).setup(Prepare(firing=1, execution=1, row=1, path="plain")) is None
-    found = jobs(tmp_path).setup(Prepare(firing=1, execution=1, row=2, path="set-up"))
-    assert found is not None
-    assert found.commands == ("make deps", ("cp", "a b", "c"))
-    assert (found.step, found.timeout, found.grace) == ("@workspace", 300.0, 7.0)
+    run_setup = jobs(tmp_path).setup(Prepare(firing=1, execution=1, row=2, path="set-up"))
+    assert run_setup is not None
+    assert run_setup.commands == ("make deps", ("cp", "a b", "c"))
+    assert (run_setup.step, run_setup.timeout, run_setup.grace) == ("@workspace", 300.0, 7.0)
 
 
 def test_what_came_together_is_set_up_and_then_verified(tmp_path: Path) -> None:

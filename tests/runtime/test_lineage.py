@@ -54,20 +54,20 @@ def verify(path: str, rows: dict[str, int]) -> Launch:
 
 
 def test_a_slice_that_depends_on_nothing_starts_with_nothing() -> None:
-    found, rows = lineage()
-    assert found.request(about(Prepare, "alone", rows)) == WorkspaceRequest(path="alone")
+    result, rows = lineage()
+    assert result.request(about(Prepare, "alone", rows)) == WorkspaceRequest(path="alone")
 
 
 def test_a_slice_starts_with_all_that_it_and_the_groups_around_it_depend_on_near_and_far() -> None:
-    found, rows = lineage()
-    assert found.request(about(Prepare, "parts/e", rows)) == WorkspaceRequest(
+    result, rows = lineage()
+    assert result.request(about(Prepare, "parts/e", rows)) == WorkspaceRequest(
         path="parts/e", after=("base/a", "base/b", "parts/c"), copy=(".env",), link=("cache",)
     )
 
 
 def test_the_verify_of_a_group_sees_the_slices_in_it_that_have_directories() -> None:
-    found, rows = lineage()
-    assert found.gathered_for(verify("parts", rows)) == MergeRequest(
+    result, rows = lineage()
+    assert result.gathered_for(verify("parts", rows)) == MergeRequest(
         path="parts",
         subject="Merge parts: The parts",
         slices=("parts/c", "parts/e"),
@@ -84,13 +84,13 @@ def test_nothing_is_brought_together_for_a_group_in_the_plan_s_own_directory() -
 
 
 def test_nothing_is_brought_together_for_a_slice() -> None:
-    found, rows = lineage()
-    assert found.gathered_for(verify("alone", rows)) is None
+    result, rows = lineage()
+    assert result.gathered_for(verify("alone", rows)) is None
 
 
 def merged(path: str, *completed: str) -> MergeRequest:
-    found, rows = lineage(*completed)
-    return found.merge(about(Merge, path, rows))
+    result, rows = lineage(*completed)
+    return result.merge(about(Merge, path, rows))
 
 
 def test_a_slice_is_merged_with_those_beside_it_that_are_completed() -> None:
@@ -118,8 +118,8 @@ def test_a_merge_is_asked_for_with_all_that_the_plan_says_about_it() -> None:
 
 def test_a_merge_says_whether_an_agent_was_to_resolve_its_conflict() -> None:
     assert not merged("parts/c").resolved
-    found, rows = lineage()
-    assert found.merge(about(Merge, "parts/c", rows, resolved=True)).resolved
+    result, rows = lineage()
+    assert result.merge(about(Merge, "parts/c", rows, resolved=True)).resolved
 
 
 def test_a_group_may_change_whatever_those_in_it_may() -> None:
@@ -133,15 +133,15 @@ def test_files_bind_only_where_the_plan_is_strict() -> None:
 
 
 def test_a_slice_is_verified_by_its_own_verify() -> None:
-    found, rows = lineage()
-    assert found.verify_of(rows["parts/c"]) == ("one", ("two", "2"))
-    assert found.verify_of(rows["base/a"]) == ()
+    result, rows = lineage()
+    assert result.verify_of(rows["parts/c"]) == ("one", ("two", "2"))
+    assert result.verify_of(rows["base/a"]) == ()
 
 
 def test_a_group_without_a_verify_is_verified_by_those_of_what_is_in_it_each_once() -> None:
-    found, rows = lineage()
-    assert found.verify_of(rows["parts"]) == ("one", ("two", "2"), "three")
-    assert found.verify_of(rows[""]) == ("one", ("two", "2"), "three", "four")
+    result, rows = lineage()
+    assert result.verify_of(rows["parts"]) == ("one", ("two", "2"), "three")
+    assert result.verify_of(rows[""]) == ("one", ("two", "2"), "three", "four")
 
 
 def test_a_group_with_a_verify_has_no_need_of_others() -> None:
@@ -156,15 +156,15 @@ def test_what_nothing_verifies_is_not_verified() -> None:
 
 
 def test_the_whole_is_all_that_is_completed() -> None:
-    found, _ = lineage("base/a", "parts/c", "parts/d")
-    assert found.whole() == MergeRequest(
+    result, _ = lineage("base/a", "parts/c", "parts/d")
+    assert result.whole() == MergeRequest(
         path="", subject="Merge p", slices=("base/a", "parts/c"), is_group=True
     )
 
 
 def test_the_result_is_that_of_all_completed_slices() -> None:
-    found, _ = lineage("base/a", "parts/c", "parts/d")
-    assert found.all_completed() == ("base/a", "parts/c")
+    result, _ = lineage("base/a", "parts/c", "parts/d")
+    assert result.all_completed() == ("base/a", "parts/c")
 
 
 def test_nothing_of_a_group_that_has_failed_is_in_the_result() -> None:
@@ -179,9 +179,9 @@ def test_nothing_of_a_group_that_has_failed_is_in_the_result() -> None:
 
 
 def test_a_slice_is_no_group() -> None:
-    found, rows = lineage()
-    assert found.is_slice(rows["alone"])
-    assert not found.is_slice(rows["parts"])
+    result, rows = lineage()
+    assert result.is_slice(rows["alone"])
+    assert not result.is_slice(rows["parts"])
 
 
 # --- the parts of a group ---
@@ -213,21 +213,21 @@ def parted() -> tuple[Lineage, dict[str, int]]:
 
 
 def test_the_parts_of_a_group_come_with_their_dependencies_in_it() -> None:
-    found, rows = parted()
-    request = found.with_parts(verify("g", rows))
+    result, rows = parted()
+    request = result.with_parts(verify("g", rows))
     assert request is not None
-    assert found.gathered_for(verify("g", rows)) == replace(request, parts=())
+    assert result.gathered_for(verify("g", rows)) == replace(request, parts=())
     assert (request.parts, request.without) == (PARTS, ())
 
 
 def test_the_merge_of_a_group_without_some_names_them_and_the_parts() -> None:
-    found, rows = parted()
-    request = found.merge(about(Merge, "g", rows, without=("g/b",)))
+    result, rows = parted()
+    request = result.merge(about(Merge, "g", rows, without=("g/b",)))
     assert (request.parts, request.without) == (PARTS, ("g/b",))
 
 
 def test_other_merges_need_no_parts() -> None:
-    found, rows = parted()
+    result, rows = parted()
     for order in (about(Merge, "g", rows), about(Merge, "g/a", rows)):
-        request = found.merge(order)
+        request = result.merge(order)
         assert (request.parts, request.without) == ((), ())

@@ -76,9 +76,11 @@ async def die_and_go_on(theatre: Theatre, when: str, *numbers: int, ends: str = 
 def check(theatre: Theatre) -> None:
     assert len(theatre.machine.marks) == STEPS
     assert set(theatre.machine.marks.values()) == {1}
-    states = {one.subplan: one.outcome for one in theatre.events() if one.kind == "subplan_state"}
+    states = {item.subplan: item.outcome for item in theatre.events() if item.kind == "subplan_state"}
     assert states == {"g": "completed", "g/a": "completed", "g/b": "completed", "c": "failed"}
-    finished = [one.data for one in theatre.events() if one.kind == "step_finished" and "firing" in one.data]
+    finished = [
+        entry.data for entry in theatre.events() if entry.kind == "step_finished" and "firing" in entry.data
+    ]
     ended = [(data["firing"], data["execution"]) for data in finished]
     assert len(ended) == len(set(ended))
     assert theatre.machine.ended == {}
@@ -146,11 +148,13 @@ class Merging:
     def outcomes(self) -> dict[tuple[str, str], str]:
         """The last of each step, and the states of subplans."""
         kinds = ("step_finished", "subplan_state")
-        return {(one.subplan, one.step): one.outcome for one in self.theatre.events() if one.kind in kinds}
+        return {
+            (item.subplan, item.step): item.outcome for item in self.theatre.events() if item.kind in kinds
+        }
 
     def passed(self) -> set[str]:
         """The trees that the landing queue has verified."""
-        events = (one for one in self.theatre.events() if (one.kind, one.outcome) == ("verify", "passed"))
+        events = (item for item in self.theatre.events() if (item.kind, item.outcome) == ("verify", "passed"))
         return {event.data["tree"] for event in events}
 
     def check(self, undisturbed: dict[tuple[str, str], str]) -> None:
@@ -163,7 +167,7 @@ class Merging:
         assert target.landed == ["person-0", "person-1", "g"]
         assert set(target.trees) <= self.passed(), "what landed was verified"
         assert (self.theatre.machine.ended, self.theatre.machine.jobs) == ({}, {})
-        assert "ignored" not in {one.kind for one in self.theatre.events()}
+        assert "ignored" not in {item.kind for item in self.theatre.events()}
 
 
 async def undisturbed(root: Path) -> dict[tuple[str, str], str]:
@@ -341,7 +345,7 @@ async def test_a_setup_is_taken_over_and_what_it_made_is_accepted(tmp_path: Path
     for _ in range(ended):
         theatre.machine.work()
     assert await theatre.run() == "completed"
-    setups = [one.id for one in theatre.machine.started.values() if one.env["WEFT_STEP"] == "@workspace"]
+    setups = [item.id for item in theatre.machine.started.values() if item.env["WEFT_STEP"] == "@workspace"]
     assert setups == [job]
     assert workspaces.asked[:2] == ["prepare a", "accept a"]
     assert theatre.outcomes("@workspace") == ["done"]
@@ -406,7 +410,7 @@ async def test_a_job_that_a_dead_coordinator_stopped_is_stopped_and_not_lost(tmp
     theatre.before, theatre.after = die, stop
     with pytest.RaisesGroup(KilledError):
         await theatre.run()
-    told = len(theatre.events())
+    number = len(theatre.events())
     theatre.before = theatre.after = calm
 
     def release(events: object) -> None:
@@ -415,4 +419,4 @@ async def test_a_job_that_a_dead_coordinator_stopped_is_stopped_and_not_lost(tmp
 
     assert await theatre.run(release) == "completed"
     assert theatre.outcomes("x") == ["stopped", "done"]
-    assert theatre.events()[told].kind == "recovered"
+    assert theatre.events()[number].kind == "recovered"

@@ -28,8 +28,8 @@ def on(theatre: Theatre, what: dict[tuple[str, str], Callable[[], None]]) -> Hea
     """An action after an event of this kind and outcome."""
 
     def hears(events: Sequence[Recorded]) -> None:
-        for one in events:
-            what.get((kind_of(one.event), outcome_of(one.event)), lambda: None)()
+        for item in events:
+            what.get((kind_of(item.event), outcome_of(item.event)), lambda: None)()
 
     return hears
 
@@ -56,7 +56,7 @@ async def test_what_is_paused_continues_at_the_next_step(tmp_path: Path) -> None
     )
     assert await theatre.run(heard) == "completed"
     assert states == ["paused"]
-    assert [one.kind for one in theatre.events() if one.kind in {"paused", "resumed"}] == [
+    assert [item.kind for item in theatre.events() if item.kind in {"paused", "resumed"}] == [
         "paused",
         "resumed",
     ]
@@ -154,7 +154,7 @@ async def test_a_subplan_is_stopped_at_once_and_continues_while_others_do(tmp_pa
     heard = on(theatre, {("step_started", ""): begins, ("step_finished", "stopped"): stopped})
     assert await theatre.run(heard) == "completed"
     assert ended == ["a"]
-    executions = [one.data["execution"] for one in theatre.events() if one.kind == "step_started"]
+    executions = [item.data["execution"] for item in theatre.events() if item.kind == "step_started"]
     assert executions == [1, 1, 2]
 
 
@@ -162,11 +162,11 @@ async def test_what_has_no_process_yet_stands_still_as_soon_as_it_has_one(tmp_pa
     """It is frozen while its workspace is being proven."""
     theatre = Theatre(tmp_path, slices({"a": "[mark]"}), workspaces=NoWorkspaces(tmp_path, history=True))
     asked, heard = Signal(), Signal()
-    told: list[tuple[str, bool]] = []
+    values: list[tuple[str, bool]] = []
     machine_freezes = theatre.machine.freeze
 
     def freeze(name: str, *, frozen: bool) -> None:
-        told.append((name, frozen))
+        values.append((name, frozen))
         machine_freezes(name, frozen=frozen)
         if frozen:
             say(theatre, "go")
@@ -177,16 +177,16 @@ async def test_what_has_no_process_yet_stands_still_as_soon_as_it_has_one(tmp_pa
             assert heard.wait(60.0)
 
     def begun(events: Sequence[Recorded]) -> None:
-        if any(kind_of(one.event) == "step_started" and one.event.step == "x" for one in events):
+        if any(kind_of(outcome.event) == "step_started" and outcome.event.step == "x" for outcome in events):
             say(theatre, "freeze")
-        if any(kind_of(one.event) == "paused" for one in events):
+        if any(kind_of(entry.event) == "paused" for entry in events):
             heard.set()  # the order has been obeyed by now
 
     theatre.machine.freeze = freeze  # type: ignore[method-assign]
     theatre.before = proving
     await theatre.run(begun)
-    job = next(name for name, one in theatre.machine.started.items() if one.env["WEFT_STEP"] == "x")
-    assert (asked.is_set(), told) == (True, [(job, True), (job, False)])
+    job = next(name for name, item in theatre.machine.started.items() if item.env["WEFT_STEP"] == "x")
+    assert (asked.is_set(), values) == (True, [(job, True), (job, False)])
     assert theatre.outcomes("x") == ["done"]
 
 
@@ -229,18 +229,18 @@ async def test_what_a_person_wants_of_a_run_that_is_about_to_be_left_is_taken_up
     tmp_path: Path, wanted: str, state: str
 ) -> None:
     theatre = Theatre(tmp_path, GATE_AND_WORK)
-    told: list[str] = []
+    values: list[str] = []
 
     def leaving(deed: Deed) -> None:
-        if deed.kind == "leave" and not told:
-            told.append("")
+        if deed.kind == "leave" and not values:
+            values.append("")
             say(theatre, wanted)
 
     theatre.before = leaving
     assert await theatre.run(waits=False) == state
     assert theatre.recorded_run.requests == {}
     assert {"pause": "paused", "go": "resumed", "stop": "stopping"}[wanted] in [
-        one.kind for one in theatre.events()
+        item.kind for item in theatre.events()
     ]
 
 
@@ -248,7 +248,7 @@ async def test_a_coordinator_says_that_it_leaves_what_only_people_can_continue(t
     theatre = Theatre(tmp_path, GATE_AND_WORK)
     heard: list[str] = []
     assert (
-        await theatre.run(lambda events: heard.extend(kind_of(one.event) for one in events), waits=False)
+        await theatre.run(lambda events: heard.extend(kind_of(item.event) for item in events), waits=False)
         == "waiting"
     )
     assert theatre.events()[-1].kind == heard[-1] == "coordinator_left"

@@ -28,7 +28,7 @@ async def test_what_is_sent_at_the_end_of_a_turn_is_sent_before_the_listener_hea
             asyncio.get_running_loop().call_soon(order.append, "sent")
 
     def hear(events: Sequence[Recorded]) -> None:
-        order.extend("heard" for one in events if kind_of(one.event) == "step_started")
+        order.extend("heard" for item in events if kind_of(item.event) == "step_started")
 
     theatre.after = send_soon
     assert await theatre.run(hear) == "completed"

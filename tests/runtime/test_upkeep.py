@@ -36,10 +36,10 @@ ENDS = {
 
 @pytest.fixture
 def workspaces(tmp_path: Path) -> NoWorkspaces:
-    found = NoWorkspaces(tmp_path, history=True)
+    result = NoWorkspaces(tmp_path, history=True)
     for path in (*ENDS, "late"):
-        found.place(path).mkdir(parents=True)
-    return found
+        result.place(path).mkdir(parents=True)
+    return result
 
 
 def upkeep(workspaces: NoWorkspaces) -> Upkeep:
@@ -84,6 +84,6 @@ def test_without_a_history_what_was_done_is_nowhere_else(workspaces: NoWorkspace
 
 def test_only_slices_have_workspaces_that_can_go(workspaces: NoWorkspaces) -> None:
     rows = {path: row for row, path in enumerate(load_plan(PLAN).outline.paths)}
-    one = upkeep(workspaces)
-    wanted = [path for path, row in rows.items() if one.is_to_remove(row)]
+    item = upkeep(workspaces)
+    wanted = [path for path, row in rows.items() if item.is_to_remove(row)]
     assert wanted == ["g/merged", "g/failed", "gone/merged", "gone/failed", "poor", "late"]

@@ -184,8 +184,8 @@ class NoWorkspaces:
         return self.watched[job].work.step not in self.idle if job in self.watched else None
 
     def restore(self, path: str, job: str) -> Breach | None:
-        found = self.breaches.get(self.watched[job].work.step) if job in self.watched else None
-        return self._ask("restore", path, lambda: found)
+        result = self.breaches.get(self.watched[job].work.step) if job in self.watched else None
+        return self._ask("restore", path, lambda: result)
 
     def record(self, work: StepWork) -> Sequence[RefMove]:
         self.works.append(work)
@@ -298,15 +298,15 @@ class Theatre:
     # --- what is told ---
 
     def events(self) -> list[StoredEvent]:
-        return all_stored(one.event for one in MemoryReader(self.recorded_run).events(RUN))
+        return all_stored(item.event for item in MemoryReader(self.recorded_run).events(RUN))
 
     def outcomes(self, step: str) -> list[str]:
-        return [one.outcome for one in self.events() if (one.kind, one.step) == ("step_finished", step)]
+        return [item.outcome for item in self.events() if (item.kind, item.step) == ("step_finished", step)]
 
     def ends(self, step: str, subplan: str = "") -> list[dict[str, Any]]:
         """Returns the reported ends."""
-        found = [one for one in self.events() if (one.kind, one.step) == ("step_finished", step)]
-        return [one.data for one in found if not subplan or one.subplan == subplan]
+        values = [entry for entry in self.events() if (entry.kind, entry.step) == ("step_finished", step)]
+        return [item.data for item in values if not subplan or item.subplan == subplan]
 
     def moves(self, step: str, subplan: str = "") -> list[str]:
         """Returns the names of all refs that it is reported to have moved."""

@@ -110,12 +110,12 @@ class Laws:
 
     def steps(self, order: Launch) -> list[Step]:
         """The step, after those whose pipelines it stands in."""
-        found: list[Step] = []
+        values: list[Step] = []
         pipeline = self.plan.pipeline_of(order.row)
         for name in order.step.split("."):
-            found.append(next(step for step in pipeline.steps if step.id == name))
-            pipeline = self.plan.pipelines.get(getattr(found[-1].body, "pipeline", ""), pipeline)
-        return found
+            values.append(next(step for step in pipeline.steps if step.id == name))
+            pipeline = self.plan.pipelines.get(getattr(values[-1].body, "pipeline", ""), pipeline)
+        return values
 
     def who_waits_holds_no_slot(self, engine: Engine) -> None:
         state = engine._state
@@ -244,14 +244,14 @@ class Laws:
 
     def alerts_are_told_once(self, run: SimulatedRun, events: list[StoredEvent], unit: str) -> None:
         budget = _budget(run, unit == "tokens")
-        told: dict[str, list[int]] = {}
+        table: dict[str, list[int]] = {}
         for event in events:
             if event.kind == "budget" and event.data["unit"] == unit:
-                told.setdefault(event.subplan, []).append(event.data["percent"])
+                table.setdefault(event.subplan, []).append(event.data["percent"])
         for row, path in enumerate(self.plan.outline.paths):
             ceiling, spent = budget.ceiling(row), budget.spent[row]
             reached = [part for part in ALERTS if ceiling is not None and spent * 100 >= ceiling * part]
-            assert told.get(path, []) == reached
+            assert table.get(path, []) == reached
 
 
 def _budget(run: SimulatedRun, unit: int) -> Budget:
@@ -276,10 +276,10 @@ class NetOfRun:
 
     def follow(self, engine: Engine) -> None:
         moves, seen = engine.moves, self.seen
-        known = len(seen)
-        if known and (len(moves) < known or moves[known - 1] != seen[-1]):
+        number = len(seen)
+        if number and (len(moves) < number or moves[number - 1] != seen[-1]):
             raise AssertionError("a successor tells another story")
-        for name, outcome in moves[known:]:
+        for name, outcome in moves[number:]:
             self.move(name, outcome)
             seen.append((name, outcome))
 
@@ -305,13 +305,13 @@ class NetOfRun:
 
     def slots(self, path: str) -> list[int]:
         plan = self.compiled.plan
-        found, row = [], [str(one) for one in plan.outline.paths].index(path)
+        result, row = [], [str(item) for item in plan.outline.paths].index(path)
         while row >= 0:
             limited = "max_parallel" in plan.subplans[row].settings and not plan.outline.is_leaf(row)
             if row == ROOT or limited:
-                found.append(self.net.place_number(f"slots {plan.outline.paths[row]}".rstrip()))
+                result.append(self.net.place_number(f"slots {plan.outline.paths[row]}".rstrip()))
             row = plan.outline.parents[row]
-        return found
+        return result
 
     def ended(self) -> None:
         """The end is reached, all pools are full, and there is no other token."""

@@ -89,19 +89,19 @@ class Drawer:
     # Subplans
 
     def subplans(self, depth: int) -> list[Data]:
-        found: list[Data] = []
-        while self.rows > 0 and (not found or self.random.random() < 0.75):
+        values: list[Data] = []
+        while self.rows > 0 and (not values or self.random.random() < 0.75):
             self.rows -= 1
-            one: Data = {"id": f"s{len(found)}", "prompt": "do", **self.settings(0.15)}
-            one |= self.maybe(0.1, budget=self.amount) | self.maybe(0.4, verify="check")
-            if found and self.random.random() < 0.4:
-                one["depends_on"] = [self.random.choice(found)["id"]]
+            table: Data = {"id": f"s{len(values)}", "prompt": "do", **self.settings(0.15)}
+            table |= self.maybe(0.1, budget=self.amount) | self.maybe(0.4, verify="check")
+            if values and self.random.random() < 0.4:
+                table["depends_on"] = [self.random.choice(values)["id"]]
             if depth > 1 and self.rows > 0 and self.random.random() < 0.35:
-                one["subplans"] = self.subplans(depth - 1)
+                table["subplans"] = self.subplans(depth - 1)
             else:
-                one |= self.work()
-            found.append(one)
-        return found
+                table |= self.work()
+            values.append(table)
+        return values
 
     def work(self) -> Data:
         way = self.random.choice(["direct", "tdd", "one", "two", "steps", "steps", "steps"])
@@ -112,15 +112,15 @@ class Drawer:
     # Steps
 
     def steps(self, asynchronous: float, *, nested: bool = True) -> list[Data]:
-        found: list[Data] = []
+        values: list[Data] = []
         unheard: list[str] = []
         for number in range(self.random.randint(1, 5)):
-            step = self.step(f"t{number}", found, nested=nested)
-            self.connect(step, found, unheard, asynchronous)
-            found.append(step)
+            step = self.step(f"t{number}", values, nested=nested)
+            self.connect(step, values, unheard, asynchronous)
+            values.append(step)
         if unheard:
-            found.append(self.join("end", unheard))
-        return found
+            values.append(self.join("end", unheard))
+        return values
 
     def connect(self, step: Data, earlier: list[Data], unheard: list[str], asynchronous: float) -> None:
         waits = [name for name in unheard if self.random.random() < 0.3]
@@ -177,7 +177,7 @@ class Drawer:
 
     def text(self, earlier: list[Data]) -> str:
         """Sometimes with what is not there when it is needed."""
-        readable = [one["id"] for one in earlier if not one.get("async")]
+        readable = [item["id"] for item in earlier if not item.get("async")]
         if not readable or self.random.random() < 0.7:
             return "do {{ feedback }}" if self.random.random() < 0.3 else "do"
         field = "json" if self.random.random() < 0.1 else "result"
@@ -204,6 +204,6 @@ class Drawer:
         return {"on_result": [{"when": when, "action": action}]}
 
     def condition(self, earlier: list[Data]) -> str:
-        readable = [one["id"] for one in earlier if not one.get("async")]
+        readable = [item["id"] for item in earlier if not item.get("async")]
         reads = [f"step.{name}.result == 'odd'" for name in readable]
         return self.random.choice(["never", "attempt == 1", "feedback", "always", *reads])

@@ -20,12 +20,12 @@ pytestmark = pytest.mark.parametrize("part", PARTS)
 def test_a_run_continues_wherever_an_earlier_one_was_cut_off(part: int) -> None:
     def check(compiled: CompiledPlan, world: str) -> None:
         first = play(compiled, world)
-        for known in Random(world).sample(range(1, len(first.facts)), min(3, len(first.facts) - 1)):
-            found = cut_off(compiled, first.facts[:known])
-            second = continuing(compiled, world, tuple(found.values()))
+        for item in Random(world).sample(range(1, len(first.facts)), min(3, len(first.facts) - 1)):
+            rest = cut_off(compiled, first.facts[:item])
+            second = continuing(compiled, world, tuple(rest.values()))
             done = {
                 (path, step.step, step.attempt)
-                for path, earlier in found.items()
+                for path, earlier in rest.items()
                 for step in earlier.steps
                 if isinstance(step.end, Ended) and step.end.how is StepOutcome.DONE
             }

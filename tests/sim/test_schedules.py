@@ -44,27 +44,27 @@ def test_the_death_of_coordinators_changes_nothing(part: int) -> None:
     """But that what is held is tried again when a new one comes."""
 
     def check(compiled: CompiledPlan, world: str) -> None:
-        told = _events(play(compiled, world, holds=False))
-        assert _events(play(compiled, world, Chances(dies=0.2), holds=False)) == told
-        assert _events(play(compiled, world, Chances(dies_early=0.2), holds=False)) == told
+        events = _events(play(compiled, world, holds=False))
+        assert _events(play(compiled, world, Chances(dies=0.2), holds=False)) == events
+        assert _events(play(compiled, world, Chances(dies_early=0.2), holds=False)) == events
 
     for_each(part, 8, check)
 
 
 def _events(run: SimulatedRun) -> list[tuple[float, AnyEvent]]:
-    return [one for one in run.events if kind_of(one[1]) not in _OF_COORDINATORS]
+    return [event for event in run.events if kind_of(event[1]) not in _OF_COORDINATORS]
 
 
 def test_any_beginning_of_the_facts_gives_the_same_engine_and_the_same_future(part: int) -> None:
     def check(compiled: CompiledPlan, world: str) -> None:
         run = play(compiled, world, Chances(stops=0.05, dies=0.05))
-        told = [event for _, event in run.events]
-        starts = [number for number, event in enumerate(told) if event.fact is not None]
-        for known in Random(world).sample(range(1, len(run.facts)), min(3, len(run.facts) - 1)):
-            first, second = (_fed(compiled, run.facts[:known], quiet=quiet) for quiet in (True, False))
+        messages = [event for _, event in run.events]
+        starts = [number for number, event in enumerate(messages) if event.fact is not None]
+        for item in Random(world).sample(range(1, len(run.facts)), min(3, len(run.facts) - 1)):
+            first, second = (_fed(compiled, run.facts[:item], quiet=quiet) for quiet in (True, False))
             assert first.in_flight == second.in_flight
             assert first.state == second.state
-            assert _future(first, run.facts[known:]) == told[starts[known] :]
+            assert _future(first, run.facts[item:]) == messages[starts[item] :]
 
     for_each(part, 8, check)
 

@@ -105,9 +105,9 @@ def kill_runs(seed: int, folder: Path) -> Trial:
 def _whole(root: Path, plan: str) -> Traces:
     repository = made(root, plan)
     repository.run()
-    found = traces(repository)
+    lines = traces(repository)
     repository.end()
-    return found
+    return lines
 
 
 def _violated(check: Callable[[], object]) -> list[str]:
@@ -135,8 +135,8 @@ def kill_git(seed: int, folder: Path) -> Trial:
     )  # fmt: skip
 
     def check() -> None:
-        with killer(folder / "bin") as one:
-            machine.killer = one
+        with killer(folder / "bin") as item:
+            machine.killer = item
             run_state_machine_as_test(machine, settings=few)
 
     return Trial(examples, _violated(check))
@@ -209,8 +209,8 @@ def _run_short(choice: random.Random, folder: Path) -> list[str]:
     if command == "start":
         with suppress(subprocess.TimeoutExpired):
             project.weft("stop")
-    said = done.stdout + done.stderr
-    problems = [f"{limit}: {said}"] if done.returncode not in {0, 1, 4} or "Traceback" in said else []
+    text = done.stdout + done.stderr
+    problems = [f"{limit}: {text}"] if done.returncode not in {0, 1, 4} or "Traceback" in text else []
     again = project.weft("run")
     if again.returncode != 0 or not project.is_whole():
         problems.append(f"{limit}: the run does not continue: {again.stdout}{again.stderr}")

@@ -54,9 +54,9 @@ def stored(path: Path) -> list[str]:
     """The kinds of its events; and nothing about the file is wrong."""
     with closing(open_reader(path)) as reader:
         assert reader._database.rows("PRAGMA integrity_check") == [("ok",)]
-        found = list(reader.events("r1"))
-    assert [each.seq for each in found] == list(range(1, len(found) + 1))
-    return [kind_of(each.event) for each in found]
+        values = list(reader.events("r1"))
+    assert [each.seq for each in values] == list(range(1, len(values) + 1))
+    return [kind_of(each.event) for each in values]
 
 
 def add(journal: SqliteJournal, kinds: Sequence[str]) -> None:

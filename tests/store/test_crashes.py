@@ -240,12 +240,12 @@ def test_killed_at_any_write_it_holds_whole_turns_and_all_that_were_acknowledged
         writer.work()
         disk.watch = lambda: None
         writer.journal.close()
-    for acknowledged, found in seen:
-        assert found == writer.acknowledged[: len(found)]
-        assert acknowledged <= len(found) <= acknowledged + 3
-        assert len(found) % 3 == 0
+    for acknowledged, item in seen:
+        assert item == writer.acknowledged[: len(item)]
+        assert acknowledged <= len(item) <= acknowledged + 3
+        assert len(item) % 3 == 0
     assert all(len(first) <= len(second) for (_, first), (_, second) in pairwise(seen))
-    assert {len(found) for _, found in seen} == set(range(0, 25, 3))
+    assert {len(result) for _, result in seen} == set(range(0, 25, 3))
 
 
 # --- no space, for real ---

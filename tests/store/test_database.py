@@ -207,7 +207,7 @@ def test_an_entry_that_has_changed_is_refused_by_all_readers(path: Path, column:
     with opened(path, with_run=True) as journal:
         event = make_event(kind="subplan_state", subplan="a", outcome="running", cost=3, fact=Woke(at=1.0))
         journal.append("r1", [(1.0, event)])
-        assert [one.kind for one in journal.step_events("r1", ["a"])] == ["subplan_state"]
+        assert [item.kind for item in journal.step_events("r1", ["a"])] == ["subplan_state"]
         changed = "7" if column in {"at", "attempt", "cost"} else f"replace({column}, 'a', 'b') || ' '"
         sql(path, f"UPDATE events SET {column} = {changed}")
         for read in (
@@ -268,7 +268,7 @@ def test_a_journal_without_checksums_can_be_read_and_gets_them_when_it_is_writte
     sql(path, "PRAGMA user_version = 3")
     with closing(open_reader(path)) as reader:
         assert (list(reader.events("r1")), reader.runs()) == (before, [record()])
-        assert [one.seq for one in reader.notable_events("r1")] == [1, 2]
+        assert [event.seq for event in reader.notable_events("r1")] == [1, 2]
     with opened(path) as journal:
         add(journal, ["c"])
         assert kinds(journal) == ["a", "b", "c"]

@@ -32,7 +32,7 @@ def path() -> Iterator[Path]:
 def write(path: Path, *runs: tuple[str, Sequence[str]]) -> None:
     with closing(open_journal(path, now=0.0)) as journal:
         for name, kinds in runs:
-            if name not in [one.run for one in journal.runs()]:
+            if name not in [item.run for item in journal.runs()]:
                 journal.add_run(structs.replace(record(), run=name))
                 started = RunStarted(at=1.0, run=name)
                 journal.append(name, [(1.0, make_event(kind="run_started", fact=started))])
@@ -52,16 +52,16 @@ def held(path: Path) -> dict[str, tuple[str, list[str]]]:
     with closing(open_reader(path)) as reader:
         assert reader._database.rows("PRAGMA integrity_check") == [("ok",)]
         return {
-            one.run: (one.state, [kind_of(event.event) for event in reader.events(one.run)])
-            for one in reader.runs()
+            item.run: (item.state, [kind_of(event.event) for event in reader.events(item.run)])
+            for item in reader.runs()
         }
 
 
 def test_of_a_sound_journal_everything_can_be_kept(path: Path) -> None:
     write(path, ("r1", ["a", "long", "b"]), ("r2", ["c"]))
     before = held(path)
-    found = salvage(path)
-    assert found.report == "6 entries of 2 runs can be kept; as far as is known, nothing else is lost"
+    salvaged = salvage(path)
+    assert salvaged.report == "6 entries of 2 runs can be kept; as far as is known, nothing else is lost"
     rebuild(path)
     assert held(path) == before
 
@@ -82,10 +82,10 @@ def test_a_run_that_has_lost_its_beginning_is_lost(path: Path) -> None:
     data = path.read_bytes()
     at = data.rindex(b"run_started", 0, data.rindex(b"run_started"))  # rows grow towards the front of a page
     path.write_bytes(data[:at] + b"run_stirred" + data[at + 11 :])
-    found = salvage(path)
-    assert len(found.lost_runs) == 1
+    salvaged = salvage(path)
+    assert len(salvaged.lost_runs) == 1
     rebuild(path)
-    assert list(held(path)) == [run for run in ("r1", "r2") if run not in found.lost_runs]
+    assert list(held(path)) == [run for run in ("r1", "r2") if run not in salvaged.lost_runs]
 
 
 def test_pages_that_lead_to_others_are_not_needed(path: Path) -> None:

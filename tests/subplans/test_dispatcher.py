@@ -213,8 +213,8 @@ async def test_fail_fast_cancels_what_runs_and_what_waits_then_raises_the_culpri
     assert error.path == "bad"
     assert isinstance(error.__cause__, ValueError)
     assert [other.cancelled for other in running] == [True, True]
-    told = {path: (r.state, r.reason, r.cause) for path, r in error.results.items()}
-    assert told == {
+    by_name = {path: (r.state, r.reason, r.cause) for path, r in error.results.items()}
+    assert by_name == {
         "r0": (FAILED, FailureReason.CANCELLED, "bad"),
         "r1": (FAILED, FailureReason.CANCELLED, "bad"),
         "bad": (FAILED, FailureReason.ERROR, None),
@@ -336,8 +336,8 @@ async def test_blocked_travels_along_a_chain_and_into_groups() -> None:
                 Subplan("end", nothing, ("g",)),
             ]
         )
-    told = {path: (r.reason, r.cause) for path, r in caught.value.results.items() if path != "bad"}
-    assert told == {
+    by_name = {path: (r.reason, r.cause) for path, r in caught.value.results.items() if path != "bad"}
+    assert by_name == {
         "next": (FailureReason.BLOCKED, "bad"),
         "g": (FailureReason.BLOCKED, "next"),
         "g/x": (FailureReason.BLOCKED, "next"),
@@ -558,16 +558,16 @@ async def test_cancelling_the_parent_cancels_everything_and_the_states_say_so() 
         async with anyio.create_task_group() as tasks:
 
             async def cancel() -> None:
-                for one in running:
-                    await one.entered.wait()
+                for item in running:
+                    await item.entered.wait()
                 scope.cancel()
 
             tasks.start_soon(cancel)
             await runner.run(
-                [*(Subplan(f"r{n}", one) for n, one in enumerate(running)), Subplan("w", nothing)]
+                [*(Subplan(f"r{n}", outcome) for n, outcome in enumerate(running)), Subplan("w", nothing)]
             )
     assert scope.cancelled_caught
-    assert all(one.cancelled for one in running)
+    assert all(entry.cancelled for entry in running)
     assert runner.tracker.counts() == {PENDING: 0, RUNNING: 0, COMPLETED: 0, FAILED: 3}
     assert set(runner.tracker.failures().values()) == {FailureReason.CANCELLED}
 
@@ -583,11 +583,11 @@ async def test_a_run_in_a_scope_that_is_cancelled_already_starts_no_work() -> No
 
 
 async def test_a_timeout_around_the_run_ends_it() -> None:
-    one = Forever()
+    item = Forever()
     with pytest.raises(TimeoutError):
         with anyio.fail_after(0.01):
-            await dispatcher().run([Subplan("a", one)])
-    assert one.cancelled
+            await dispatcher().run([Subplan("a", item)])
+    assert item.cancelled
 
 
 async def test_an_exception_that_is_no_error_leaves_through_the_run() -> None:

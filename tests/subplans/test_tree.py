@@ -161,22 +161,22 @@ def lengths(*subplans: Subplan | SubplanGroup, **config: object) -> dict[str, fl
 
 
 def test_the_longest_remaining_path_counts_what_comes_after_through_groups() -> None:
-    found = lengths(
+    sizes = lengths(
         leaf("a", estimate=2),
         leaf("b", "a", estimate=3),
         group("g", leaf("x", estimate=5), leaf("y", "x", estimate=1), depends_on=("a",)),
         leaf("z", "g", estimate=7),
         leaf("free", estimate=1),
     )
-    assert found == {"": 15, "a": 15, "b": 3, "g": 13, "g/x": 13, "g/y": 8, "z": 7, "free": 1}
+    assert sizes == {"": 15, "a": 15, "b": 3, "g": 13, "g/x": 13, "g/y": 8, "z": 7, "free": 1}
 
 
 def test_in_a_serial_group_the_order_written_decides_and_its_length_is_the_sum() -> None:
-    found = lengths(
+    sizes = lengths(
         group("g", leaf("x", estimate=5), leaf("y", estimate=9), policy=Policy.SERIAL),
         leaf("z", "g", estimate=2),
     )
-    assert found["g"] == found["g/x"] == found["g/y"] == 16
+    assert sizes["g"] == sizes["g/x"] == sizes["g/y"] == 16
 
 
 def test_a_tree_may_be_deeper_than_the_interpreter_can_recurse() -> None:

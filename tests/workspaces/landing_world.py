@@ -41,10 +41,10 @@ subplans:
 
 
 def files_in(place: Path) -> Files:
-    found = (
+    paths = (
         file for file in place.rglob("*") if file.is_file() and ".git" not in file.relative_to(place).parts
     )
-    return {str(file.relative_to(place)): file.read_bytes() for file in found}
+    return {str(file.relative_to(place)): file.read_bytes() for file in paths}
 
 
 def is_green(files: Files) -> bool:

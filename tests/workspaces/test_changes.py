@@ -159,7 +159,7 @@ def histories(draw: st.DrawFn) -> dict[str, SliceChanges]:
     records: dict[str, SliceChanges] = {}
     for name in "abcdef"[: draw(st.integers(1, 6))]:
         near = draw(st.lists(st.sampled_from(sorted(records)), unique=True)) if records else []
-        after = sorted({*near, *(far for one in near for far in records[one].after)})
+        after = sorted({*near, *(far for item in near for far in records[item].after)})
         contents = st.sampled_from([None, "1", "2"])
         before, then = draw(contents), draw(contents)
         records[name] = did(after, x=(before, then))
@@ -177,17 +177,17 @@ def result_by_the_rules(records: Mapping[str, SliceChanges]) -> Folded | str:
     def change(path: str) -> Change:
         return records[path].changes[b"x"]
 
-    latest = [one for one in records if not any(one in other.after for other in records.values())]
+    latest = [record for record in records if not any(record in other.after for other in records.values())]
     unseen = [
-        one
-        for one in latest
+        item
+        for item in latest
         if not any(
-            change(seen) == change(one) and seen not in records[one].after
+            change(seen) == change(item) and seen not in records[item].after
             for other in latest
             for seen in records[other].after
         )
     ]
-    versions = {change(one).after for one in unseen or latest}
+    versions = {change(entry).after for entry in unseen or latest}
     return {b"x": versions.pop()} if len(versions) == 1 else "conflict"
 
 
@@ -218,7 +218,7 @@ def one_after_the_other(
 
 def orders(records: Mapping[str, SliceChanges]) -> Iterator[Sequence[str]]:
     for order in permutations(records):
-        if all(order.index(one) < order.index(name) for name in order for one in records[name].after):
+        if all(order.index(state) < order.index(name) for name in order for state in records[name].after):
             yield order
 
 
@@ -227,7 +227,7 @@ def true_histories(draw: st.DrawFn) -> dict[str, SliceChanges]:
     """As `histories`, but each slice really starts with what the fold of those before it is."""
     records: dict[str, SliceChanges] = {}
     for name, record in draw(histories()).items():
-        before = result({one: records[one] for one in record.after if one in records})
+        before = result({state: records[state] for state in record.after if state in records})
         assume(before != "conflict")
         start = before.get(b"x") if isinstance(before, dict) else None
         then = record.changes[b"x"].after

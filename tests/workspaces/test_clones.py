@@ -347,7 +347,7 @@ def test_what_is_in_a_clone_alone_is_not_cleaned_away(world: World) -> None:
 
 
 def of_slice(world: World, path: str) -> ListedWorktree:
-    return next(one for one in read_listed(world.git) if one.path == world.place(path))
+    return next(item for item in read_listed(world.git) if item.path == world.place(path))
 
 
 def test_with_the_worktree_the_clone_goes(world: World) -> None:

@@ -78,8 +78,8 @@ PLACES: dict[str, Callable[[DirectoryWorkspaces], Path]] = {
 
 def seen(name: str, workspaces: DirectoryWorkspaces) -> dict[str, Made]:
     """The result of an action, once it is done."""
-    found = tree(PLACES[name](workspaces))
-    return {path: made for path, made in found.items() if path != "big"}
+    parts = tree(PLACES[name](workspaces))
+    return {path: made for path, made in parts.items() if path != "big"}
 
 
 def check_that_records_are_whole(workspaces: DirectoryWorkspaces) -> None:
@@ -170,13 +170,13 @@ def test_contents_are_on_the_disk_before_the_record_that_speaks_of_them(
     worlds: Iterator[DirectoryWorkspaces],
 ) -> None:
     workspaces = next(worlds)
-    told: list[str] = []
+    values: list[str] = []
     root = workspaces.place("").parent
     with pytest.MonkeyPatch.context() as patch:
-        trace(patch, told, root)
+        trace(patch, values, root)
         keep(workspaces, "d")
     # Three files were written, one was a link: two contents.
-    assert told == [
+    assert values == [
         *["synced _objects/_d", "renamed _d"] * 2,
         "synced _objects",
         "synced _records/_new.d",

@@ -38,8 +38,8 @@ def test_a_slice_that_changed_other_files_is_refused_and_not_kept(
 ) -> None:
     do(workspaces, "a", {"elsewhere": "1"})
     put(prepare(workspaces, "b", after=("a",)), {"src/new": "2", **edit})
-    said = "b changed files outside of its `files`, and `strict_files` forbids that: elsewhere$"
-    with pytest.raises(WorkspaceError, match=said):
+    text = "b changed files outside of its `files`, and `strict_files` forbids that: elsewhere$"
+    with pytest.raises(WorkspaceError, match=text):
         keep(workspaces, "b", files=("src/**",))
     with pytest.raises(WorkspaceError, match="there is no record of the work of 'b'"):
         gather(workspaces, "", ["a", "b"])

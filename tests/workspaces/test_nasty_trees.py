@@ -130,8 +130,8 @@ def test_links_in_a_workspace_are_kept_as_links_and_removed_as_links(
 ) -> None:
     links = {"folder": (str(outside),), "file": (str(outside / "file"),), "up": ("../../outside",)}
     do(workspaces, "a", links)
-    found = gather(workspaces, "", ["a"])
-    assert {place.name: (str(place.readlink()),) for place in found.iterdir()} == links
+    result = gather(workspaces, "", ["a"])
+    assert {place.name: (str(place.readlink()),) for place in result.iterdir()} == links
     gather(workspaces, "", [])
     prepare(workspaces, "a")
 
@@ -175,8 +175,8 @@ def test_names_that_are_no_text_are_kept(workspaces: DirectoryWorkspaces) -> Non
     for name in names:
         put(place, {os.fsdecode(name): repr(name)})
     keep(workspaces, "a")
-    found = tree(gather(workspaces, "", ["a"]))
-    assert found == {os.fsdecode(name): repr(name) for name in names}
+    parts = tree(gather(workspaces, "", ["a"]))
+    assert parts == {os.fsdecode(name): repr(name) for name in names}
 
 
 def test_a_tree_may_be_deeper_than_paths_can_be_long_or_files_can_be_open() -> None:
@@ -205,11 +205,11 @@ def test_hard_links_are_files_of_their_own(workspaces: DirectoryWorkspaces, outs
     (place / "two").hardlink_to(place / "one")
     (place / "three").hardlink_to(outside / "file")
     keep(workspaces, "a")
-    found = prepare(workspaces, "b", after=("a",))
-    assert tree(found) == {"one": "1", "two": "1", "three": "precious"}
-    put(found, {"one": "changed", "three": "changed"})
+    preparation = prepare(workspaces, "b", after=("a",))
+    assert tree(preparation) == {"one": "1", "two": "1", "three": "precious"}
+    put(preparation, {"one": "changed", "three": "changed"})
     prepare(workspaces, "a")
-    assert tree(found)["two"] == "1"
+    assert tree(preparation)["two"] == "1"
 
 
 # Modes
@@ -234,9 +234,9 @@ def test_read_only_files_and_directories_are_kept(ordinary: Path) -> None:
     (place / "sub" / "file").chmod(0o444)
     (place / "sub").chmod(0o555)
     keep(workspaces, "a")
-    found = prepare(workspaces, "b", after=("a",))
-    put(found, {"sub/file": "may be written", "sub/more": ""})
-    assert tree(found) == {"sub/file": "may be written", "sub/more": ""}
+    preparation = prepare(workspaces, "b", after=("a",))
+    put(preparation, {"sub/file": "may be written", "sub/more": ""})
+    assert tree(preparation) == {"sub/file": "may be written", "sub/more": ""}
 
 
 def test_a_file_that_may_not_be_read_is_the_system_s_error_with_its_name(ordinary: Path) -> None:

@@ -54,16 +54,16 @@ def plans(draw: st.DrawFn) -> list[tuple[str, list[int], list[Edit]]]:
 
 def edited(files: Files, edits: list[Edit]) -> Files:
     """What is in the way goes: files where a directory is needed, and all that is below a name."""
-    found = dict(files)
+    table = dict(files)
     for path, made in edits:
-        found = {
+        table = {
             other: was
-            for other, was in found.items()
+            for other, was in table.items()
             if other != path and not other.startswith(f"{path}/") and not path.startswith(f"{other}/")
         }
         if made is not None:
-            found[path] = made
-    return found
+            table[path] = made
+    return table
 
 
 def edit_on_disk(top: Path, edits: list[Edit]) -> None:
@@ -81,9 +81,9 @@ def edit_on_disk(top: Path, edits: list[Edit]) -> None:
 def folded(slices: Mapping[str, Slice]) -> Files | None:
     """None: a conflict."""
     files: Files = {}
-    for path in {path for one in slices.values() for path in one.changes}:
-        writers = {name: one for name, one in slices.items() if path in one.changes}
-        seen = {name for one in writers.values() for name in one.after}
+    for path in {path for item in slices.values() for path in item.changes}:
+        writers = {name: entry for name, entry in slices.items() if path in entry.changes}
+        seen = {name for writer in writers.values() for name in writer.after}
         latest = [name for name in writers if name not in seen]
         new = [
             name
@@ -98,7 +98,7 @@ def folded(slices: Mapping[str, Slice]) -> Files | None:
         if any(result != results[0] for result in results):
             return None
         files |= {path: results[0]} if results[0] is not None else {}
-    return None if any(one.startswith(f"{other}/") for one in files for other in files) else files
+    return None if any(file.startswith(f"{other}/") for file in files for other in files) else files
 
 
 def result(workspaces: DirectoryWorkspaces, name: str, after: tuple[str, ...]) -> Files | None:
@@ -120,8 +120,8 @@ def test_every_slice_starts_and_everything_ends_as_the_model_says(
             direct = [f"s{number}" for number in near]
             if not done.keys() >= set(direct):
                 continue  # it comes after one that was in conflict
-            after = tuple(sorted({*direct, *(far for one in direct for far in done[one].after)}))
-            start = folded({one: done[one] for one in after})
+            after = tuple(sorted({*direct, *(far for item in direct for far in done[item].after)}))
+            start = folded({entry: done[entry] for entry in after})
             assert result(workspaces, name, after) == start
             if start is None:
                 continue

@@ -394,8 +394,8 @@ def test_a_worktree_with_another_branch_is_not_proven(world: World) -> None:
 
 def test_what_a_step_changed_is_a_commit_with_trailers_and_the_move_is_reported(world: World) -> None:
     world.prepare("a")
-    (told,) = world.step("a", {"one": "1"}, step="write", attempt=2)
-    assert told == RefMove(ref=NAMES.head("a"), before=world.base, after=world.tip("a"))
+    (messages,) = world.step("a", {"one": "1"}, step="write", attempt=2)
+    assert messages == RefMove(ref=NAMES.head("a"), before=world.base, after=world.tip("a"))
     message = world.git.line("show", "--no-patch", "--format=%B", world.tip("a")).splitlines()
     trailers = ["Weft-Plan: notes", "Weft-Subplan: a", "Weft-Step: write", "Weft-Attempt: 2"]
     assert message == ["a: write", "", *trailers]
@@ -515,7 +515,7 @@ def test_where_all_has_landed_what_is_new_starts_from_the_target_as_it_is(world:
     commit(world.git, {"by": "a person"})
     world.git.do("update-ref", "-d", "refs/weft-test/base")
     later = World(world.top)
-    assert [one.ref for one in later.workspaces.follow_base()] == [NAMES.head(""), NAMES.head("group")]
+    assert [item.ref for item in later.workspaces.follow_base()] == [NAMES.head(""), NAMES.head("group")]
     later.prepare("group/b")
     assert later.tip("group/b") == later.target
 

@@ -41,7 +41,7 @@ def test_what_a_step_left_that_was_cut_off_goes_and_is_not_lost(world: World) ->
     assert not (world.place("a") / "three").exists()
     kept = world.refs("refs/weft/kept").values()
     assert half in kept
-    assert any("three" in world.git.line("ls-tree", "--name-only", one).split() for one in kept)
+    assert any("three" in world.git.line("ls-tree", "--name-only", item).split() for item in kept)
     world.step("a", {"two": "whole"}, step="more")
     assert (world.place("a") / "two").read_text() == "whole"
 

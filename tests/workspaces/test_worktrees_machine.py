@@ -401,8 +401,8 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def what_a_person_has_not_committed_is_as_it_was(self) -> None:
-        found = {file: (self.world.top / file).read_bytes() for file in self.dirt}
-        assert found == self.dirt
+        by_name = {file: (self.world.top / file).read_bytes() for file in self.dirt}
+        assert by_name == self.dirt
 
     @invariant()
     def nothing_red_has_landed(self) -> None:
@@ -420,18 +420,18 @@ class Machine(RuleBasedStateMachine):
         self.explained = now
 
     def reached(self, ref: str, start: str) -> set[str]:
-        found = {start}
+        result = {start}
         while True:
-            more = {after for name, before, after in self.told if name == ref and before in found} - found
+            more = {after for name, before, after in self.told if name == ref and before in result} - result
             if not more:
-                return found
-            found |= more
+                return result
+            result |= more
 
 
 @pytest.mark.timeout(300)
 def test_whatever_happens_nothing_is_lost_and_nothing_red_lands(tmp_path: Path) -> None:
-    with killer(tmp_path / "bin") as one:
-        Machine.killer = one
+    with killer(tmp_path / "bin") as item:
+        Machine.killer = item
         run_state_machine_as_test(Machine, settings=LONG)
 
 
@@ -441,6 +441,6 @@ class ClonedMachine(Machine):
 
 @pytest.mark.timeout(300)
 def test_the_same_holds_where_steps_have_clones(tmp_path: Path) -> None:
-    with killer(tmp_path / "bin") as one:
-        Machine.killer = one
+    with killer(tmp_path / "bin") as item:
+        Machine.killer = item
         run_state_machine_as_test(ClonedMachine, settings=WITH_CLONES)

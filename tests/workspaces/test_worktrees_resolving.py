@@ -55,9 +55,9 @@ def test_what_git_would_leave_of_such_a_merge_is_in_the_worktree(world: World) -
     world.open_conflict("a")
     base = world.git.line("rev-parse", "--short", world.base)
     marked = f"<<<<<<< {INTO}\nb\n||||||| {base}\n5\n=======\na\n>>>>>>> {BRANCH}"
-    found = contents(world.place("a"))
-    assert found["lines"] == with_line(5, marked).encode()
-    assert (found["mine"], found["new"]) == (b"a\n", b"b\n")
+    result = contents(world.place("a"))
+    assert result["lines"] == with_line(5, marked).encode()
+    assert (result["mine"], result["new"]) == (b"a\n", b"b\n")
     git = world.at("a")
     stages = [git.line("cat-file", "-p", f":{stage}:lines") for stage in (1, 2, 3)]
     assert stages == [LINES.strip(), with_line(5, "a").strip(), with_line(5, "b").strip()]
@@ -397,8 +397,8 @@ def test_what_is_not_settled_is_undone_and_nothing_of_it_is_lost(world: World, d
     assert {name: text.encode() for name, text in world.files(kept.after).items()} == made
     reachable = set(world.git.line("rev-list", "--all").split())
     assert seen <= reachable
-    found = {name: one for name, one in state(world).items() if "refs/weft/kept" not in name}
-    assert found == before
+    by_name = {name: item for name, item in state(world).items() if "refs/weft/kept" not in name}
+    assert by_name == before
     world.workspaces.prove("a")
     assert world.close_conflict("a") == closed
 
@@ -425,9 +425,9 @@ def test_what_was_not_resolved_is_in_conflict_as_before_and_a_person_hears_of_th
     closed = world.close_conflict("a")
     with pytest.raises(HeldError) as held:
         world.merge("a", resolved=True)
-    said = str(held.value).splitlines()
-    assert said[-1] == f"An agent tried to resolve it and failed: {closed.message}"
-    assert said[-2] == "  weft merge a"
+    lines = str(held.value).splitlines()
+    assert lines[-1] == f"An agent tried to resolve it and failed: {closed.message}"
+    assert lines[-2] == "  weft merge a"
     assert (held.value.files, held.value.conflict) == (("lines",), True)
 
 

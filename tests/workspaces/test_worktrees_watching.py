@@ -136,7 +136,7 @@ def test_files_that_it_had_git_ignore_are_undone_and_kept_too(reading: World) ->
     assert is_as_before(reading, before, files)
     assert breach.files == (".gitignore", "hidden")
     kept = [reading.files(move.after) for move in breach.moves]
-    assert [(".gitignore" in one, one.get("hidden")) for one in kept] == [(True, None), (False, "secret")]
+    assert [(".gitignore" in item, item.get("hidden")) for item in kept] == [(True, None), (False, "secret")]
 
 
 def test_what_comes_again_and_again_is_an_error(reading: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +195,7 @@ def test_an_interrupted_undo_is_finished_before_another_step_starts(reading: Wor
     breach = broken(reading)
     # As if it had been killed when one of the files was gone.
     git_dir = git_dir_of(reading.place("a"))
-    note_watched(git_dir, [replace(one, undone=False) for one in watched_in(git_dir)])
+    note_watched(git_dir, [replace(item, undone=False) for item in watched_in(git_dir)])
     put(reading.place("a"), {"newer": "2"})
     reading.workspaces.unwatch("a", ["job"])
     assert is_as_before(reading, before, files)

@@ -26,16 +26,16 @@ def put(top: Path, tree: Tree) -> None:
 
 
 def tree(top: Path) -> dict[str, Made]:
-    found: dict[str, Made] = {}
+    table: dict[str, Made] = {}
     for folder, folders, files in os.walk(top):
         for name in (*folders, *files):
             place = Path(folder, name)
             key = str(place.relative_to(top))
             if place.is_symlink():
-                found[key] = (str(place.readlink()),)
+                table[key] = (str(place.readlink()),)
             elif place.is_file():
-                found[key] = [place.read_text()] if place.stat().st_mode & 0o100 else place.read_text()
-    return found
+                table[key] = [place.read_text()] if place.stat().st_mode & 0o100 else place.read_text()
+    return table
 
 
 def inside(root: Path) -> dict[str, bytes]:

@@ -47,8 +47,8 @@ def hand(machine: Programs, project: Path, name: str | None = None) -> PlanAgent
 def seen(
     machine: Programs, project: Path, *names: str, patience: float | None = None
 ) -> dict[str, AgentStatus]:
-    found = overview(hand(machine, project), names, machine.environ, patience=patience)
-    return {one.agent.name: one for one in found}
+    state = overview(hand(machine, project), names, machine.environ, patience=patience)
+    return {item.agent.name: item for item in state}
 
 
 def test_without_a_plan_all_that_weft_knows_is_there(machine: Programs, project: Path) -> None:
@@ -59,10 +59,10 @@ def test_agents_of_the_plan_come_first_and_what_they_use_is_not_repeated(
     machine: Programs, project: Path
 ) -> None:
     (project / "weft.yaml").write_text(PLAN)
-    found = seen(machine, project)
-    assert [*found][:4] == ["coder", "script", "gone", "claude"]
-    assert {"codex", "command"} & {*found} == set()
-    assert [one.is_of_plan for one in found.values()][:4] == [True, True, True, False]
+    seen_items = seen(machine, project)
+    assert [*seen_items][:4] == ["coder", "script", "gone", "claude"]
+    assert {"codex", "command"} & {*seen_items} == set()
+    assert [item.is_of_plan for item in seen_items.values()][:4] == [True, True, True, False]
     assert [*seen(machine, project, "codex", "coder", "codex")] == ["codex", "coder"]
 
 
@@ -73,8 +73,8 @@ def test_without_a_plan_those_of_the_configuration_are_there(machine: Programs, 
 
 def test_a_plan_that_is_wrong_is_passed_over_unless_it_was_named(machine: Programs, project: Path) -> None:
     (project / "weft.yaml").write_text("weft: 2\n")
-    found = hand(machine, project)
-    assert (found.shown, found.unread, dict(found.plan.agents)) == ("", "weft.yaml", {})
+    result = hand(machine, project)
+    assert (result.shown, result.unread, dict(result.plan.agents)) == ("", "weft.yaml", {})
     with pytest.raises(PlanError):
         hand(machine, project, "weft.yaml")
     (project / "other.yaml").write_text(PLAN)
@@ -88,8 +88,8 @@ def test_an_unknown_name_is_refused_with_the_nearest(machine: Programs, project:
 
 def test_where_a_program_is_and_its_version_are_reported(machine: Programs, project: Path) -> None:
     place = machine.add("codex", "echo codex-cli 0.1.2")
-    found = seen(machine, project, "codex", "claude", "builtin", patience=60)
-    codex, claude, own = found.values()
+    seen_items = seen(machine, project, "codex", "claude", "builtin", patience=60)
+    codex, claude, own = seen_items.values()
     assert (codex.is_installed, codex.place, codex.version) == (True, str(place), "0.1.2")
     assert (claude.is_installed, claude.place, claude.version) == (False, None, None)
     assert claude.install == "npm install -g @anthropic-ai/claude-code"
@@ -105,10 +105,10 @@ def test_no_program_is_started_if_no_version_is_wanted(machine: Programs, projec
 
 def test_of_commands_the_program_is_looked_for_if_its_name_is_plain(machine: Programs, project: Path) -> None:
     (project / "weft.yaml").write_text(PLAN)
-    found = seen(machine, project)
-    assert (found["script"].is_installed, found["script"].signs) == (True, None)
-    assert not found["gone"].is_installed
-    assert found["gone"].install == "install nothing-of-that-name, or name another command in the plan"
+    seen_items = seen(machine, project)
+    assert (seen_items["script"].is_installed, seen_items["script"].signs) == (True, None)
+    assert not seen_items["gone"].is_installed
+    assert seen_items["gone"].install == "install nothing-of-that-name, or name another command in the plan"
 
 
 def test_a_key_is_seen_by_its_name_in_the_environment_the_plan_or_a_file(
@@ -117,17 +117,20 @@ def test_a_key_is_seen_by_its_name_in_the_environment_the_plan_or_a_file(
     (project / "weft.yaml").write_text(PLAN)
     (machine.home / ".gemini").mkdir()
     (machine.home / ".gemini" / "oauth_creds.json").write_text("secret")
-    found = seen(machine, project)
-    assert found["coder"].signs == ("CODEX_API_KEY",)
-    assert found["gemini"].signs == ("~/.gemini/oauth_creds.json",)
-    assert found["claude"].signs == ()
-    assert "set ANTHROPIC_API_KEY" in found["claude"].sign_in
-    assert found["builtin"].sign_in.startswith("set one of OPENAI_API_KEY, ")
+    seen_items = seen(machine, project)
+    assert seen_items["coder"].signs == ("CODEX_API_KEY",)
+    assert seen_items["gemini"].signs == ("~/.gemini/oauth_creds.json",)
+    assert seen_items["claude"].signs == ()
+    assert "set ANTHROPIC_API_KEY" in seen_items["claude"].sign_in
+    assert seen_items["builtin"].sign_in.startswith("set one of OPENAI_API_KEY, ")
 
 
 def test_what_each_can_do_and_tells(machine: Programs, project: Path) -> None:
-    found = seen(machine, project)
-    assert [*abilities(found["claude"])] == ["resume", "fork", "read-only"]
-    assert [*abilities(found["aider"])] == []
-    assert (reported_spending(found["codex"]), reported_spending(found["command"])) == (("tokens",), ())
-    assert [name for name, one in found.items() if one.needs_more] == ["acp", "command", "scripted"]
+    seen_items = seen(machine, project)
+    assert [*abilities(seen_items["claude"])] == ["resume", "fork", "read-only"]
+    assert [*abilities(seen_items["aider"])] == []
+    assert (reported_spending(seen_items["codex"]), reported_spending(seen_items["command"])) == (
+        ("tokens",),
+        (),
+    )
+    assert [name for name, item in seen_items.items() if item.needs_more] == ["acp", "command", "scripted"]

@@ -51,7 +51,7 @@ def environ(machine: Programs) -> dict[str, str]:
 
 def asked(machine: Programs, hand: PlanAgents, *names: str, timeout: float = LONG) -> dict[str, AgentReply]:
     replies: list[str] = []
-    found = probe(
+    result = probe(
         hand,
         hand.agents(names),
         environ(machine),
@@ -59,7 +59,7 @@ def asked(machine: Programs, hand: PlanAgents, *names: str, timeout: float = LON
         on_reply=lambda reply: replies.append(reply.agent.name),
     )
     assert sorted(replies) == sorted(names)
-    return {one.agent.name: one for one in found}
+    return {item.agent.name: item for item in result}
 
 
 def test_each_gets_the_prompt_in_an_empty_directory_and_it_is_reported_what_became_of_it(
@@ -136,7 +136,7 @@ def alone(machine: Programs, hand: PlanAgents, *names: str) -> tuple[list[str], 
     """On a machine without any other program."""
     seen = overview(hand, names, machine.environ, patience=None)
     asked = to_probe(hand, seen, machine.environ, named=bool(names), model=None)
-    return [one.name for one in asked.agents], [one.agent.name for one in asked.missing]
+    return [item.name for item in asked.agents], [missing_file.agent.name for missing_file in asked.missing]
 
 
 def test_without_names_those_are_asked_that_are_there_and_speak_with_models(machine: Programs) -> None:
@@ -153,7 +153,7 @@ def test_a_named_agent_is_asked_or_missing(machine: Programs) -> None:
 
 def test_a_model_that_is_named_is_that_of_all(machine: Programs) -> None:
     hand = found(machine, PLAN)
-    assert [one.model for one in chosen(machine, hand, "bad", "builtin", model="m-1")] == ["m-1", "m-1"]
+    assert [choice.model for choice in chosen(machine, hand, "bad", "builtin", model="m-1")] == ["m-1", "m-1"]
 
 
 def test_an_adapter_that_needs_a_plan_is_refused(machine: Programs) -> None:
@@ -176,4 +176,4 @@ def test_commands_that_came_with_the_project_are_not_run_unapproved(machine: Pro
     hand = found(machine, PLAN)
     with pytest.raises(NotApprovedError):
         chosen(machine, hand, "theirs")
-    assert [one.name for one in chosen(machine, hand, "builtin")] == ["builtin"]
+    assert [choice.name for choice in chosen(machine, hand, "builtin")] == ["builtin"]

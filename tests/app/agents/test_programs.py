@@ -23,7 +23,7 @@ def plan(top: str = "agent: codex\n", subplans: str = "{id: a, prompt: x}, {id: 
 
 
 def missing(machine: Programs, plan: Plan, **more: object) -> list[str]:
-    return [str(one) for one in missing_programs(plan, machine.environ, **more)]  # type: ignore[arg-type]
+    return [str(item) for item in missing_programs(plan, machine.environ, **more)]  # type: ignore[arg-type]
 
 
 def test_a_program_that_is_not_there_is_reported_once_with_how_to_install_it(machine: Programs) -> None:
@@ -34,11 +34,11 @@ def test_a_program_that_is_not_there_is_reported_once_with_how_to_install_it(mac
 
 def test_all_agents_that_need_it_are_named(machine: Programs) -> None:
     top = "agents: {one: {use: pi}, two: {use: pi}, three: {use: command, command: nothing}}\n"
-    found = missing(
+    missing_files = missing(
         machine, plan(top, "{id: a, prompt: x, agent: one}, {id: b, prompt: x, agent: two}, {id: c, prompt: x, "
         "agent: three}"),
     )  # fmt: skip
-    assert [one.partition(" need pi")[0] for one in found] == ["the agents one, two"]
+    assert [item.partition(" need pi")[0] for item in missing_files] == ["the agents one, two"]
 
 
 def test_what_no_step_that_is_left_needs_may_be_missing(machine: Programs) -> None:

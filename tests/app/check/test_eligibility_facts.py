@@ -30,8 +30,8 @@ GIT = {name: os.environ[name] for name in ("PATH",)} | {
 
 @pytest.fixture
 def story(tmp_path: Path) -> Iterator[Past]:
-    with past(tmp_path) as one:
-        yield one
+    with past(tmp_path) as item:
+        yield item
 
 
 def git(story: Past, *command: str) -> None:
@@ -55,7 +55,7 @@ def found(story: Past, plan: Plan = PLAN) -> Eligibility:
 
 
 def reasons(story: Past, plan: Plan = PLAN) -> dict[str, str]:
-    return {one.path: one.reason for one in found(story, plan).ineligible}
+    return {refusal.path: refusal.reason for refusal in found(story, plan).ineligible}
 
 
 # The journal.
@@ -63,7 +63,7 @@ def reasons(story: Past, plan: Plan = PLAN) -> dict[str, str]:
 
 def test_where_nothing_was_ever_run_nothing_is_made(tmp_path: Path) -> None:
     seen = eligibility_of(compile_plan(PLAN), tmp_path)
-    assert [one.path for one in seen.eligible] == ["store/model", "store/disk"]
+    assert [candidate.path for candidate in seen.eligible] == ["store/model", "store/disk"]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -79,8 +79,8 @@ def test_a_journal_without_runs_tells_nothing(tmp_path: Path, content: bytes | N
 def test_an_invalid_journal_is_reported_for_each_slice(story: Past) -> None:
     story.spoil()
     file = story.root / ".weft" / "weft.db"
-    for said in reasons(story).values():
-        assert said.startswith(f"cannot read: the journal {file}: it is not a journal of Weft; ")
+    for item in reasons(story).values():
+        assert item.startswith(f"cannot read: the journal {file}: it is not a journal of Weft; ")
     assert len(reasons(story)) == 3
 
 
@@ -89,7 +89,7 @@ def test_so_is_one_in_which_a_row_is_broken(story: Past) -> None:
     with closing(sqlite3.connect(story.root / ".weft" / "weft.db")) as database, database:
         database.execute("UPDATE events SET data = '{' WHERE kind = 'subplan_state'")
     sign(story.root / ".weft" / "weft.db")
-    assert {said[:35] for said in reasons(story).values()} == {"cannot read: entry 2 of the journal"}
+    assert {item[:35] for item in reasons(story).values()} == {"cannot read: entry 2 of the journal"}
 
 
 def test_and_one_whose_plan_cannot_be_read_any_more(story: Past) -> None:
@@ -97,8 +97,8 @@ def test_and_one_whose_plan_cannot_be_read_any_more(story: Past) -> None:
     with closing(sqlite3.connect(story.root / ".weft" / "weft.db")) as database, database:
         database.execute("UPDATE runs SET text = 'weft: 1'")
     sign(story.root / ".weft" / "weft.db")
-    said = f"cannot read: the plan of an earlier run, in {story.root}/.weft/weft.db: "
-    assert [one.startswith(said) for one in reasons(story).values()] == [True] * 3
+    text = f"cannot read: the plan of an earlier run, in {story.root}/.weft/weft.db: "
+    assert [item.startswith(text) for item in reasons(story).values()] == [True] * 3
     assert not found(story).is_known
 
 
@@ -116,7 +116,7 @@ def test_the_plan_may_lie_deeper_in_the_project(story: Past) -> None:
     inner = story.root / "deep" / "er"
     inner.mkdir(parents=True)
     seen = eligibility_of(compile_plan(PLAN), inner, environ=GIT)
-    assert "store/model" in {one.path for one in seen.ineligible}
+    assert "store/model" in {refusal.path for refusal in seen.ineligible}
 
 
 def test_runs_of_other_plans_tell_nothing(story: Past) -> None:
@@ -135,8 +135,8 @@ def test_without_worktrees_nothing_is_to_land_and_git_is_not_asked(story: Past) 
 
 def test_what_waits_to_be_agreed_to_is_unmerged(repository: Past) -> None:
     repository.ran("r1", PLAN, done=STORE, target="main", state="waiting", events=[HELD])
-    said = "unmerged: complete, and has not landed; it is on weft/tried/store; to land it, type: weft merge store"
-    assert reasons(repository) == {"store/model": said, "store/disk": said}
+    text = "unmerged: complete, and has not landed; it is on weft/tried/store; to land it, type: weft merge store"
+    assert reasons(repository) == {"store/model": text, "store/disk": text}
 
 
 def test_a_later_run_of_another_plan_has_the_run_named(repository: Past) -> None:
@@ -180,10 +180,10 @@ def test_what_is_held_before_its_merge_is_unmerged_unless_it_is_done_again(
     held = make_event(kind="step_finished", subplan="cli", step="@merge", outcome="held")
     repository.ran("r1", PLAN, done=STORE, landed=["store"], target="main", state="waiting", events=[held])
     seen = found(repository, plan)
-    told = {one.path: str(one.kind) for one in seen.ineligible} | {
-        one.path: "eligible" for one in seen.eligible
+    text = {refusal.path: str(refusal.kind) for refusal in seen.ineligible} | {
+        candidate.path: "eligible" for candidate in seen.eligible
     }
-    assert told["cli"] == kinds
+    assert text["cli"] == kinds
 
 
 def test_what_is_held_before_its_merge_is_so_even_if_a_person_has_landed_it(repository: Past) -> None:
@@ -197,9 +197,9 @@ def test_with_merge_when_slice_each_slice_of_a_group_lands_by_itself(repository:
     git(repository, "branch", "weft/tried/store.disk", "weft/tried/store")
     plan = a_plan(a_group("store", a_slice("model"), a_slice("disk")), **IN_GIT, merge={"when": "slice"})
     repository.ran("r1", plan, done=STORE, landed=["store/model"], target="main")
-    told = reasons(repository, plan)
-    assert told["store/model"].startswith("already complete: by run r1")
-    assert told["store/disk"] == (
+    messages = reasons(repository, plan)
+    assert messages["store/model"].startswith("already complete: by run r1")
+    assert messages["store/disk"] == (
         "unmerged: complete, and has not landed; it is on weft/tried/store.disk; "
         "it waits for the next run of the plan"
     )
@@ -209,7 +209,7 @@ def test_a_branch_that_is_gone_is_reported(repository: Past) -> None:
     repository.ran("r1", PLAN, done=STORE, target="main", state="waiting", events=[HELD])
     git(repository, "branch", "-D", "weft/tried/store")
     assert reasons(repository)["store/disk"] == "cannot read: the branch weft/tried/store: it is gone"
-    assert [one.path for one in found(repository).eligible] == ["cli"]
+    assert [candidate.path for candidate in found(repository).eligible] == ["cli"]
 
 
 @pytest.mark.parametrize("loss", ["the target", "the repository", "git"])
@@ -225,6 +225,6 @@ def test_where_git_cannot_tell_nothing_is_guessed(repository: Past, loss: str, t
         case _:
             environ["PATH"] = str(tmp_path / "nowhere")
     seen = eligibility_of(compile_plan(PLAN), repository.root, environ=environ)
-    told = {one.path: one.reason for one in seen.ineligible}
-    assert told["store/disk"].startswith(f"cannot read: the repository of {repository.root}: ")
+    by_name = {refusal.path: refusal.reason for refusal in seen.ineligible}
+    assert by_name["store/disk"].startswith(f"cannot read: the repository of {repository.root}: ")
     assert not seen.is_known

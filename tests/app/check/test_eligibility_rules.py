@@ -24,25 +24,25 @@ def judged(**facts: Any) -> Eligibility:
 
 
 def able(found: Eligibility) -> dict[str, str]:
-    return {one.path: one.reason for one in found.eligible}
+    return {candidate.path: candidate.reason for candidate in found.eligible}
 
 
 def unable(found: Eligibility) -> dict[str, str]:
-    return {one.path: one.reason for one in found.ineligible}
+    return {refusal.path: refusal.reason for refusal in found.ineligible}
 
 
 def test_before_anything_is_run_the_plan_alone_decides() -> None:
-    found = judge(PLAN)
+    verdict = judge(PLAN)
     nothing = "nothing it depends on"
-    assert able(found) == {"store/model": nothing, "docs": nothing}
-    assert unable(found) == {"store/disk": "blocked by store/model", "cli": "blocked by store"}
-    assert found.is_known
+    assert able(verdict) == {"store/model": nothing, "docs": nothing}
+    assert unable(verdict) == {"store/disk": "blocked by store/model", "cli": "blocked by store"}
+    assert verdict.is_known
 
 
 def test_a_complete_slice_is_not_repeated_and_blocks_nothing() -> None:
-    found = judged(done={"store/model": "r1", "docs": "r2"})
-    assert able(found) == {"store/disk": "all it depends on is complete: store/model"}
-    assert unable(found) == {
+    verdict = judged(done={"store/model": "r1", "docs": "r2"})
+    assert able(verdict) == {"store/disk": "all it depends on is complete: store/model"}
+    assert unable(verdict) == {
         "store/model": "already complete: by run r1, and the plan has not changed it since",
         "docs": "already complete: by run r2, and the plan has not changed it since",
         "cli": "blocked by store",
@@ -59,8 +59,8 @@ def test_only_what_is_not_complete_of_several_is_named() -> None:
     plan = compile_plan(
         a_plan(a_slice("a"), a_slice("b"), a_group("g", a_slice("c", "/b"), depends_on=["a"]))
     )
-    found = judge(plan, Facts(done={"b": "r1"}))
-    assert unable(found)["g/c"] == "blocked by a"
+    verdict = judge(plan, Facts(done={"b": "r1"}))
+    assert unable(verdict)["g/c"] == "blocked by a"
     assert judge(plan, Facts(done={"a": "r1", "b": "r1"})).eligible[0].after == ("b", "a")
 
 
@@ -71,24 +71,24 @@ def test_a_serialized_slice_does_not_wait_for_a_complete_one() -> None:
 
 
 def test_an_unlanded_result_is_reported_for_each_slice_and_blocks_nothing() -> None:
-    found = judged(done=BY, unlanded={"store": STORE})
-    said = "unmerged: complete, and has not landed; it is on weft/tried/store; to land it, type: weft merge store"
-    assert {path: reason for path, reason in unable(found).items() if path != "docs"} == {
-        "store/model": said,
-        "store/disk": said,
+    verdict = judged(done=BY, unlanded={"store": STORE})
+    text = "unmerged: complete, and has not landed; it is on weft/tried/store; to land it, type: weft merge store"
+    assert {path: reason for path, reason in unable(verdict).items() if path != "docs"} == {
+        "store/model": text,
+        "store/disk": text,
     }
-    assert [one.kind for one in found.ineligible] == [
+    assert [refusal.kind for refusal in verdict.ineligible] == [
         BlockKind.UNMERGED,
         BlockKind.UNMERGED,
         BlockKind.COMPLETE,
     ]
-    assert able(found) == {"cli": "all it depends on is complete: store"}
+    assert able(verdict) == {"cli": "all it depends on is complete: store"}
 
 
 def test_with_merge_when_slice_a_slice_lands_by_itself() -> None:
     docs = UnlandedResult(path="docs", branch="weft/tried/docs")
-    found = judged(done=BY, unlanded={"docs": docs})
-    assert unable(found)["docs"] == (
+    verdict = judged(done=BY, unlanded={"docs": docs})
+    assert unable(verdict)["docs"] == (
         "unmerged: complete, and has not landed; it is on weft/tried/docs; it waits for the next run of the plan"
     )
 
@@ -97,21 +97,21 @@ def test_a_slice_that_is_held_before_it_is_merged_is_not_done_again_and_holds_up
     held = UnlandedResult(
         path="store/model", branch="weft/tried/store.model", command="weft merge store/model", is_done=False
     )
-    found = judged(unlanded={"store/model": held})
-    assert unable(found)["store/model"] == (
+    verdict = judged(unlanded={"store/model": held})
+    assert unable(verdict)["store/model"] == (
         "unmerged: done, and is held before it is merged; it is on weft/tried/store.model; "
         "to merge it, type: weft merge store/model"
     )
-    assert unable(found)["store/disk"] == "blocked by store/model"
+    assert unable(verdict)["store/disk"] == "blocked by store/model"
 
 
 def test_where_nothing_can_be_read_nothing_is_guessed() -> None:
-    found = judged(unread={"": "the journal: it is torn"})
-    assert found.eligible == ()
-    assert unable(found) == dict.fromkeys(
+    verdict = judged(unread={"": "the journal: it is torn"})
+    assert verdict.eligible == ()
+    assert unable(verdict) == dict.fromkeys(
         ["store/model", "store/disk", "cli", "docs"], "cannot read: the journal: it is torn"
     )
-    assert not found.is_known
+    assert not verdict.is_known
 
 
 @pytest.mark.parametrize(
@@ -125,13 +125,13 @@ def test_where_nothing_can_be_read_nothing_is_guessed() -> None:
 def test_where_one_result_cannot_be_read_that_is_said_of_what_is_in_it(
     facts: dict[str, Any], paths: list[str]
 ) -> None:
-    found = judged(**facts)
-    assert [one.path for one in found.ineligible if one.kind is BlockKind.UNREADABLE] == paths
+    verdict = judged(**facts)
+    assert [refusal.path for refusal in verdict.ineligible if refusal.kind is BlockKind.UNREADABLE] == paths
 
 
 def test_for_programs() -> None:
-    found = judged(done={"store/model": "r1"}, unread={}).to_json()
-    assert found["eligible"] == [
+    result = judged(done={"store/model": "r1"}, unread={}).to_json()
+    assert result["eligible"] == [
         {
             "path": "store/disk",
             "reason": "all it depends on is complete: store/model",
@@ -139,7 +139,7 @@ def test_for_programs() -> None:
         },
         {"path": "docs", "reason": "nothing it depends on", "after": []},
     ]
-    assert found["ineligible"] == [
+    assert result["ineligible"] == [
         {
             "path": "store/model",
             "kind": "complete",

@@ -48,8 +48,8 @@ def cleaned(repository: Repository, *plans: str, dry_run: bool = False) -> list[
 
 
 def only(found: list[CleanResult]) -> CleanResult:
-    (one,) = found
-    return one
+    (item,) = found
+    return item
 
 
 def refs(repository: Repository) -> list[str]:
@@ -69,7 +69,7 @@ def test_of_a_run_that_landed_nothing_is_left(repository: Repository) -> None:
     files = repository.files()
     done = only(cleaned(repository))
     assert (done.plan, done.target, done.kept, done.waits) == ("tried", "main", (), False)
-    assert [one.name for one in done.removed if one.kind == "branch"] == [
+    assert [path.name for path in done.removed if path.kind == "branch"] == [
         f"weft/tried/{name}" for name in ("_plan", "docs", "idle", "store", "store.disk", "store.model")
     ]
     assert (refs(repository), worktrees(repository), repository.files()) == ([], [], files)
@@ -87,9 +87,9 @@ def test_a_second_time_there_is_nothing_to_do(repository: Repository) -> None:
 def test_a_dry_run_tells_the_same_and_does_nothing(repository: Repository) -> None:
     repository.plan(SMALL).run()
     before = refs(repository), worktrees(repository)
-    told = cleaned(repository, dry_run=True)
+    cleaned_text = cleaned(repository, dry_run=True)
     assert (refs(repository), worktrees(repository)) == before
-    assert told == cleaned(repository)
+    assert cleaned_text == cleaned(repository)
 
 
 def test_worktrees_are_found_where_the_plan_has_them(repository: Repository) -> None:
@@ -158,7 +158,7 @@ def test_a_locked_worktree_is_kept_and_waits_for_no_person(repository: Repositor
     repository.plan(SMALL).run()
     repository.git("worktree", "lock", str(repository.worktree("a")))
     done = only(cleaned(repository))
-    assert ([one.why for one in done.kept], done.waits) == ([RetentionReason.LOCKED], False)
+    assert ([item.why for item in done.kept], done.waits) == ([RetentionReason.LOCKED], False)
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,8 @@ def tries(subplan: str, step: str = "@merge") -> AnyEvent:
 
 @pytest.fixture
 def written_run(tmp_path: Path) -> Iterator[Written]:
-    with written(tmp_path, text=PLAN) as one:
-        yield one
+    with written(tmp_path, text=PLAN) as files:
+        yield files
 
 
 @pytest.fixture
@@ -175,8 +175,8 @@ def waits(wanted: tuple[tuple[str, str], ...], *events: AnyEvent) -> PendingMerg
     fold = RunFold()
     fold.apply_all(recorded[: len(wanted)])
     waiting = PendingMerges([HeldWork(subplan=path, step=step, message="") for path, step in wanted], fold)
-    for one in recorded[len(wanted) :]:
-        waiting.apply(one)
+    for item in recorded[len(wanted) :]:
+        waiting.apply(item)
     return waiting
 
 
@@ -306,8 +306,8 @@ def test_parts_of_what_is_not_there_are_refused(
 
 
 def test_parts_without_a_branch_are_refused(tmp_path: Path) -> None:
-    with written(tmp_path) as one, pytest.raises(InputError, match="docs has no branch that could land"):
-        meant_now(one, "docs")
+    with written(tmp_path) as files, pytest.raises(InputError, match="docs has no branch that could land"):
+        meant_now(files, "docs")
 
 
 def asked_now(subplan: str, parts: list[str], joins: list[str]) -> AnyEvent:

@@ -19,8 +19,8 @@ OTHER = make_event(
 
 @pytest.fixture
 def one(tmp_path: Path) -> Iterator[Written]:
-    with written(tmp_path, [ASK, OTHER]) as one:
-        yield one
+    with written(tmp_path, [ASK, OTHER]) as files:
+        yield files
 
 
 def asked(one: Written) -> list[OpenQuestion]:

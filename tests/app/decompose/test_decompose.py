@@ -47,29 +47,31 @@ def test_any_tree_of_parts_is_a_plan_in_which_each_file_has_one_slice(files: Sig
     plan = load_plan(text, "x.yaml")
     patterns = {
         part.files[0]: plan_part.files
-        for part, plan_part in zip(whole.leaves(), (one for one in plan.subplans if one.files), strict=True)
+        for part, plan_part in zip(
+            whole.leaves(), (subplan for subplan in plan.subplans if subplan.files), strict=True
+        )
     }
     assert all(
-        any(matches(one, path) for one in patterns[leaf.files[0]])
+        any(matches(item, path) for item in patterns[leaf.files[0]])
         for leaf in whole.leaves()
         for path in leaf.files
     )
 
 
 def test_a_project_becomes_a_plan(tmp_path: Path) -> None:
-    found = proposed(project(tmp_path), max_files_per_subplan=4)
-    plan = load_plan(found.text, "x.yaml")
-    assert [(one.id, one.files) for one in plan.subplans[1:]] == [
+    result = proposed(project(tmp_path), max_files_per_subplan=4)
+    plan = load_plan(result.text, "x.yaml")
+    assert [(item.id, item.files) for item in plan.subplans[1:]] == [
         ("cli", ("cli/**",)),
         ("store", ("store/**",)),
     ]
-    assert [part.depends_on for part in found.whole.parts] == [("store",), ()]
-    assert (found.references, found.references_inside) == (10, 6)
+    assert [part.depends_on for part in result.whole.parts] == [("store",), ()]
+    assert (result.references, result.references_inside) == (10, 6)
 
 
 def test_a_folder_of_which_some_files_are_not_meant_is_not_named_as_a_whole(tmp_path: Path) -> None:
     chosen = proposed(project(tmp_path), "store/m[012].py", "cli/**")
-    (files,) = (one.files for one in load_plan(chosen.text, "x.yaml").subplans[1:])
+    (files,) = (item.files for item in load_plan(chosen.text, "x.yaml").subplans[1:])
     assert files == ("cli/**", "store/m0.py", "store/m1.py", "store/m2.py")
 
 
@@ -84,10 +86,10 @@ def test_of_a_folder_in_a_repository_nothing_above_it_is_named(tmp_path: Path) -
 
 
 def test_it_is_said_what_is_being_done(tmp_path: Path) -> None:
-    said = list[str]()
+    text = list[str]()
     limits = Limits()
-    propose(project(tmp_path), "g", globs=(), limits=limits, environ=os.environ, watch=said.append)
-    assert said == [
+    propose(project(tmp_path), "g", globs=(), limits=limits, environ=os.environ, watch=text.append)
+    assert text == [
         "listing files",
         "reading files: 0 of 8",
         "looking up what files refer to",
@@ -162,7 +164,7 @@ def test_risks_stand_where_the_parts_begin() -> None:
 
 def test_groups_are_subplans_and_shared_folders_are_reported_by_file() -> None:
     rings = [
-        (f"src/p/{side}{one}.py", f"src/p/{side}{(one + 1) % 9}.py") for side in "xy" for one in range(9)
+        (f"src/p/{side}{item}.py", f"src/p/{side}{(item + 1) % 9}.py") for side in "xy" for item in range(9)
     ]
     others = [f"src/q/{number:02}/{name}.py" for number in range(12) for name in "abcd"]
     whole = decompose(
@@ -172,7 +174,7 @@ def test_groups_are_subplans_and_shared_folders_are_reported_by_file() -> None:
     by_path = dict(zip(map(str, plan.outline.paths), plan.subplans, strict=True))
     assert by_path["p/x0"].files == tuple(f"src/p/x{number}.py" for number in range(9))
     assert all(
-        one.endswith("/**") for path, part in by_path.items() if path.startswith("q") for one in part.files
+        file.endswith("/**") for path, part in by_path.items() if path.startswith("q") for file in part.files
     )
 
 
@@ -202,8 +204,8 @@ def test_a_goal_that_says_nothing_is_an_error(tmp_path: Path, goal: str, said: s
 @pytest.mark.parametrize("goal", ["Do: it # now\n- a\n", "\x1b[31m\t\u2028", "{{ goal }}", "yes", "'\""])
 def test_any_other_goal_is_in_the_plan_as_it_is(tmp_path: Path, goal: str) -> None:
     (tmp_path / "a").touch()
-    found = propose(tmp_path, goal, globs=(), limits=Limits(), environ=os.environ)
-    assert load_plan(found.text, "x.yaml").goal == goal
+    proposal = propose(tmp_path, goal, globs=(), limits=Limits(), environ=os.environ)
+    assert load_plan(proposal.text, "x.yaml").goal == goal
 
 
 def test_without_the_extra_it_is_said_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,15 +236,15 @@ def test_slices_and_groups_have_the_verify_that_runs_their_tests(tmp_path: Path)
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/pytest").touch(0o755)
-    found = propose(
+    proposal = propose(
         tmp_path,
         "Do it.",
         globs=("src/**", "tests/**"),
         limits=Limits(max_files_per_subplan=4),
         environ={**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"},
     )
-    plan = load_plan(found.text, "x.yaml")
-    assert {one.id: one.verify for one in plan.subplans[1:]} == {
+    plan = load_plan(proposal.text, "x.yaml")
+    assert {item.id: item.verify for item in plan.subplans[1:]} == {
         "cli": ("pytest -q tests/cli",),
         "store": ("pytest -q tests/store",),
         "web": (),

@@ -17,9 +17,9 @@ def files(count: int, text: str = "") -> dict[str, str]:
 
 
 def changed(git: Git) -> Sequence[Sequence[str]]:
-    found = history_of(git)
-    assert found.fault == ""
-    return found.commits
+    history = history_of(git)
+    assert history.fault == ""
+    return history.commits
 
 
 def written(*commits: Sequence[str]) -> bytes:
@@ -99,8 +99,8 @@ def test_nothing_is_fetched_and_what_a_clone_lacks_is_reported(tmp_path: Path) -
     commit(git, {"a": "1"})
     git.do("config", "uploadpack.allowFilter", "true")
     git.do("clone", "--quiet", "--no-checkout", "--filter=tree:0", f"file://{tmp_path}/r", f"{tmp_path}/part")
-    found = history_of(Git(tmp_path / "part", environ=surroundings(tmp_path)))
-    assert (found.commits, bool(found.fault)) == ((), True)
+    history = history_of(Git(tmp_path / "part", environ=surroundings(tmp_path)))
+    assert (history.commits, bool(history.fault)) == ((), True)
 
 
 def test_a_head_that_leads_nowhere_is_reported(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def verifies(
 ) -> list[str]:
     """What is written for each of the parts, all of whose files hold tests."""
     survey = ProjectSurvey(
-        agents=(), tests=tuple(CheckCommand(one, "x") for one in commands), setup="", git=GitState()
+        agents=(), tests=tuple(CheckCommand(command, "x") for command in commands), setup="", git=GitState()
     )
     tests = [path for part in parts for path in part]
     checks = part_checks(survey, folder, (*tests, *paths), tests, {"PATH": str(folder / "bin")})

@@ -24,10 +24,10 @@ class Script:
 
     def __init__(self, *answers: str | AgentReply) -> None:
         self.answers = [
-            AgentReply(agent=AGENT, how=StepOutcome.DONE, answer=one, seconds=1.5, tokens=100, cost=2_000)
-            if isinstance(one, str)
-            else one
-            for one in answers
+            AgentReply(agent=AGENT, how=StepOutcome.DONE, answer=item, seconds=1.5, tokens=100, cost=2_000)
+            if isinstance(item, str)
+            else item
+            for item in answers
         ]
         self.prompts: list[str] = []
         self.attempts: list[int] = []

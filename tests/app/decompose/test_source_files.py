@@ -47,16 +47,16 @@ def repository(tmp_path: Path) -> Path:
 
 def test_outside_of_git_all_files_count_but_what_tools_keep(tmp_path: Path) -> None:
     write(tmp_path, a=b"1", b__c=b"22", node_modules__x=b"", target__y=b"")
-    found = below(tmp_path)
-    assert (found.root, found.paths, found.commits) == (tmp_path, ("a", "b/c"), ())
+    files = below(tmp_path)
+    assert (files.root, files.paths, files.commits) == (tmp_path, ("a", "b/c"), ())
 
 
 def test_in_a_repository_what_git_tracks_counts_and_paths_begin_at_its_top(repository: Path) -> None:
     write(repository, top=b"", sub__a=b"", sub__b=b"", sub2__c=b"")
     git(repository, "add", "--all")
     write(repository, sub__new=b"")
-    found = below(repository / "sub")
-    assert (found.root, found.paths, found.beside) == (repository, ("sub/a", "sub/b"), ("sub2/c", "top"))
+    files = below(repository / "sub")
+    assert (files.root, files.paths, files.beside) == (repository, ("sub/a", "sub/b"), ("sub2/c", "top"))
 
 
 @pytest.mark.parametrize("name", ["sub", "sub/../sub", "link", "elsewhere"])
@@ -126,10 +126,10 @@ def test_any_name_is_a_name(repository: Path) -> None:
         (repository / name).touch()
     assert sorted(walk_files(repository / ".")) == sorted(walk_files(repository))
     git(repository, "add", "--all")
-    found = below(repository)
-    assert found.paths == tuple(sorted(NAMES))
-    assert [source.path for source in found.sources()] == sorted(NAMES)
-    assert (found.unread, found.left_out) == ([], [])
+    files = below(repository)
+    assert files.paths == tuple(sorted(NAMES))
+    assert [source.path for source in files.sources()] == sorted(NAMES)
+    assert (files.unread, files.left_out) == ([], [])
 
 
 def test_symbolic_links_are_files_and_loops_do_no_harm(tmp_path: Path) -> None:
@@ -137,17 +137,17 @@ def test_symbolic_links_are_files_and_loops_do_no_harm(tmp_path: Path) -> None:
     (tmp_path / "self").symlink_to("self")
     (tmp_path / "dangling.py").symlink_to("nowhere")
     (tmp_path / "away.py").symlink_to("/etc/passwd")
-    found = below(tmp_path)
-    assert found.paths == ("away.py", "dangling.py", "loop", "self")
-    assert [(source.size, source.text) for source in found.sources()] == [(0, b"")] * 4
+    files = below(tmp_path)
+    assert files.paths == ("away.py", "dangling.py", "loop", "self")
+    assert [(source.size, source.text) for source in files.sources()] == [(0, b"")] * 4
 
 
 def test_a_folder_that_goes_away_while_we_look_is_nothing(tmp_path: Path) -> None:
     write(tmp_path, a=b"", b__c=b"")
-    found = walk_files(tmp_path)
-    assert next(found) == "a"
+    result = walk_files(tmp_path)
+    assert next(result) == "a"
     shutil.rmtree(tmp_path / "b")
-    assert list(found) == []
+    assert list(result) == []
 
 
 # What is in them
@@ -198,9 +198,9 @@ def test_what_is_gone_or_no_file_is_left_out_and_told(repository: Path) -> None:
     (repository / "below").touch()
     (repository / "pipe").unlink()
     os.mkfifo(repository / "pipe")
-    found = below(repository)
-    assert [source.path for source in found.sources()] == ["a/x"]
-    assert found.left_out == ["below/y", "gone", "inner", "pipe", "turned"]
+    files = below(repository)
+    assert [source.path for source in files.sources()] == ["a/x"]
+    assert files.left_out == ["below/y", "gone", "inner", "pipe", "turned"]
 
 
 def test_pipes_and_sockets_are_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,26 +208,26 @@ def test_pipes_and_sockets_are_not_opened(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)  # the name of a socket must be short
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("b.py")
-        found = below(tmp_path)
-        assert (list(found.sources()), found.left_out) == ([], ["a.py", "b.py"])
+        files = below(tmp_path)
+        assert (list(files.sources()), files.left_out) == ([], ["a.py", "b.py"])
 
 
 def test_what_cannot_be_read_is_a_file_all_the_same_and_told(tmp_path: Path) -> None:
-    found = SourceFiles(root=tmp_path, paths=("x" * 300 + ".py",))
-    assert list(found.sources()) == [Source(path=found.paths[0], size=0)]
-    assert found.unread == [UnreadFile(found.paths[0], "file name too long")]
+    source_files = SourceFiles(root=tmp_path, paths=("x" * 300 + ".py",))
+    assert list(source_files.sources()) == [Source(path=source_files.paths[0], size=0)]
+    assert source_files.unread == [UnreadFile(source_files.paths[0], "file name too long")]
 
 
 def test_a_file_that_we_may_not_read_is_reported_and_such_a_directory_is_an_error() -> None:
     with open_to_all() as folder:
         (folder / "b.py").touch(0)
         (folder / "secret").mkdir(0)
-        found = SourceFiles(root=folder, paths=("b.py", "secret/a.py"))
+        source_files = SourceFiles(root=folder, paths=("b.py", "secret/a.py"))
         with without_privileges():
-            assert [source.size for source in found.sources()] == [0, 0]
+            assert [source.size for source in source_files.sources()] == [0, 0]
             with pytest.raises(InputError, match=r"cannot read .*/secret: permission denied"):
                 below(folder)
-        assert found.unread == [UnreadFile(path, "permission denied") for path in found.paths]
+        assert source_files.unread == [UnreadFile(path, "permission denied") for path in source_files.paths]
 
 
 def test_manifests_are_read(tmp_path: Path) -> None:
@@ -239,10 +239,10 @@ def test_manifests_are_read(tmp_path: Path) -> None:
 
 
 def test_it_is_said_how_far_the_reading_is(tmp_path: Path) -> None:
-    said = list[str]()
-    found = SourceFiles(root=tmp_path, paths=("gone",) * 2001)
-    assert list(found.sources(said.append)) == []
-    assert said == [
+    text = list[str]()
+    source_files = SourceFiles(root=tmp_path, paths=("gone",) * 2001)
+    assert list(source_files.sources(text.append)) == []
+    assert text == [
         *(f"reading files: {number} of 2,001" for number in ("0", "1,000", "2,000")),
         "looking up what files refer to",
     ]
@@ -320,8 +320,8 @@ def test_a_history_that_cannot_be_read_is_reported(repository: Path) -> None:
     commit(repository)
     for stored in (repository / ".git/objects").glob("??/*"):
         stored.unlink()
-    found = below(repository)
-    assert (found.paths, found.commits, found.history_fault) == (("a",), (), "bad object HEAD")
+    files = below(repository)
+    assert (files.paths, files.commits, files.history_fault) == (("a",), (), "bad object HEAD")
 
 
 def test_a_repository_without_the_program_git_is_an_error(

@@ -45,18 +45,22 @@ class Patient(Repository):
     def told(self, check: str, *, fix: bool = False, **bounds: Any) -> list[CheckResult]:  # type: ignore[override]
         """What is not fine."""
         report = self.doctor(fix=fix, bounds=structs.replace(CALM, **bounds))
-        return [one for one in report.results if one.check.id == check and one.state is not FindingState.OK]
+        return [
+            result
+            for result in report.results
+            if result.check.id == check and result.state is not FindingState.OK
+        ]
 
     def one(self, check: str, *, fix: bool = False, **bounds: Any) -> CheckResult:
-        (told,) = self.told(check, fix=fix, **bounds)
-        return told
+        (messages,) = self.told(check, fix=fix, **bounds)
+        return messages
 
     def wrong(self, *, fix: bool = False) -> list[tuple[str, str]]:
         """Check and state of all that is not fine."""
         return [
-            (one.check.id, str(one.state))
-            for one in self.doctor(fix=fix).results
-            if one.state is not FindingState.OK
+            (result.check.id, str(result.state))
+            for result in self.doctor(fix=fix).results
+            if result.state is not FindingState.OK
         ]
 
     # --- a run ---

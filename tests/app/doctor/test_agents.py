@@ -19,10 +19,10 @@ def only_ours(patient: Patient) -> None:
     programs = patient.outside / "bin"
     programs.mkdir(exist_ok=True)
     for name in ("git", "sh", "sleep"):
-        found = next(
+        result = next(
             Path(folder, name) for folder in os.environ["PATH"].split(":") if Path(folder, name).exists()
         )
-        (programs / name).symlink_to(found)
+        (programs / name).symlink_to(result)
     patient.environ = {**patient.environ, "PATH": str(programs)}
 
 
@@ -31,27 +31,27 @@ def agents(text: str) -> str:
 
 
 def fine(patient: Patient, check: str = "agents") -> list[str]:
-    return [one.finding.found for one in patient.doctor().of(FindingState.OK) if one.check.id == check]
+    return [item.finding.found for item in patient.doctor().of(FindingState.OK) if item.check.id == check]
 
 
 def test_an_agent_whose_program_is_missing_is_a_problem(patient: Patient) -> None:
     only_ours(patient)
     shim(patient, "codex", "echo codex 1")
     patient.plan(agents("one: {use: claude}"))
-    told = patient.one("agents")
-    assert (told.state, told.finding.subject) == (FindingState.PROBLEM, "one")
-    assert told.finding.found == (
+    result = patient.one("agents")
+    assert (result.state, result.finding.subject) == (FindingState.PROBLEM, "one")
+    assert result.finding.found == (
         "agent 'one': its program 'claude' is not on the PATH; installed agents that Weft knows: codex"
     )
-    assert told.finding.command == "npm install -g @anthropic-ai/claude-code"
+    assert result.finding.command == "npm install -g @anthropic-ai/claude-code"
     assert fine(patient, "agents-installed") == ["on the PATH: codex"]
 
 
 def test_one_that_no_step_needs_is_worth_a_warning(patient: Patient) -> None:
     only_ours(patient)
     patient.plan(agents("one: {use: command, command: sh}, other: {use: codex}"))
-    told = patient.one("agents")
-    assert (told.state, told.finding.subject) == (FindingState.WARNING, "other")
+    result = patient.one("agents")
+    assert (result.state, result.finding.subject) == (FindingState.WARNING, "other")
     assert fine(patient, "agents-installed") == ["no agent that Weft knows is on the PATH"]
 
 
@@ -77,8 +77,8 @@ def test_the_program_of_a_command_is_looked_for_where_it_can_be_reported(
 
 def test_a_script_that_is_not_there_is_a_problem(patient: Patient) -> None:
     patient.plan(agents("one: {use: scripted, script: play.json}"))
-    told = patient.one("agents")
-    assert told.finding.found == f"agent 'one': there is no script {patient.root / 'play.json'}"
+    result = patient.one("agents")
+    assert result.finding.found == f"agent 'one': there is no script {patient.root / 'play.json'}"
     (patient.root / "play.json").write_text("{}")
     assert fine(patient) == ["agent 'one' (scripted)"]
 
@@ -109,8 +109,8 @@ def test_one_that_does_not_answer_is_ended_with_all_it_has_started(patient: Pati
     pids = patient.outside / "pids"
     shim(patient, "claude", f"sleep 3600 & echo $! $$ > {pids}; wait")
     patient.plan(agents("one: {use: claude}"))
-    told = patient.one("agents", patience=0.5)
-    assert told.finding.found == "agent 'one': `claude --version` gives no answer within 0.5 s"
+    result = patient.one("agents", patience=0.5)
+    assert result.finding.found == "agent 'one': `claude --version` gives no answer within 0.5 s"
     while any(is_alive(int(pid)) for pid in pids.read_text().split()):
         pass
 

@@ -7,10 +7,10 @@ from weft.app.doctor.findings import FindingState
 def test_a_branch_that_has_not_landed_is_named_with_what_shows_it(patient: Patient) -> None:
     patient.plan(FAILS).run()
     refs = patient.git("for-each-ref")
-    told = patient.one("unmerged", fix=True)
-    assert told.state is FindingState.WARNING
-    assert told.finding.found == "the branch weft/tried/group.bad has 1 commit not on main"
-    assert told.finding.command == "weft diff group/bad"
+    result = patient.one("unmerged", fix=True)
+    assert result.state is FindingState.WARNING
+    assert result.finding.found == "the branch weft/tried/group.bad has 1 commit not on main"
+    assert result.finding.command == "weft diff group/bad"
     assert patient.git("for-each-ref") == refs
     patient.git("merge", "--quiet", "--no-edit", "weft/tried/group.bad")
     assert patient.told("unmerged") == []
@@ -28,9 +28,9 @@ def test_of_a_plan_that_was_not_the_last_the_run_is_named(patient: Patient) -> N
 
 def test_what_waits_to_be_agreed_to_is_landed_by_merge(patient: Patient) -> None:
     assert patient.plan(LANDS.replace("auto", "manual")).run(waits=False).state == "waiting"
-    told = patient.one("unmerged", fix=True)
-    assert told.finding.found == "the branch weft/tried/a has 1 commit not on main"
-    assert told.finding.command == "weft merge a"
+    result = patient.one("unmerged", fix=True)
+    assert result.finding.found == "the branch weft/tried/a has 1 commit not on main"
+    assert result.finding.command == "weft merge a"
 
 
 def test_what_is_unfinished_lands_when_the_run_continues(patient: Patient) -> None:
@@ -51,16 +51,16 @@ subplans:
       - {id: b, depends_on: [a], steps: [{id: work, run: "echo c > c"}]}
 """
     assert patient.plan(two).run(waits=False).state == "waiting"
-    assert [one.finding.subject for one in patient.told("unmerged")] == [
+    assert [event.finding.subject for event in patient.told("unmerged")] == [
         "weft/tried/group.a",
         "weft/tried/group.b",
     ]
     patient.git("switch", "--quiet", "weft/tried/group")
     patient.commit(mine="x\n")
     patient.git("switch", "--quiet", "main")
-    told = {one.finding.subject: one.finding for one in patient.told("unmerged")}
-    assert told["weft/tried/group"].found == "the branch weft/tried/group has 1 commit not on main"
-    assert told["weft/tried/group"].command == "weft merge group"
+    by_name = {item.finding.subject: item.finding for item in patient.told("unmerged")}
+    assert by_name["weft/tried/group"].found == "the branch weft/tried/group has 1 commit not on main"
+    assert by_name["weft/tried/group"].command == "weft merge group"
 
 
 def test_what_has_come_together_and_landed_is_no_news(patient: Patient) -> None:
@@ -98,24 +98,27 @@ def test_a_merge_is_no_work_of_its_own_unless_commits_were_added(patient: Patien
 def test_what_the_plan_does_not_have_any_more_is_shown_by_git(patient: Patient) -> None:
     patient.plan(FAILS).run()
     patient.plan(LANDS).run()
-    told = patient.one("unmerged")
-    assert told.finding.command == "git log main..weft/tried/group.bad"
-    assert told.finding.found == "the branch weft/tried/group.bad has 1 commit not on main"
+    result = patient.one("unmerged")
+    assert result.finding.command == "git log main..weft/tried/group.bad"
+    assert result.finding.found == "the branch weft/tried/group.bad has 1 commit not on main"
 
 
 def test_a_target_that_is_gone_is_a_problem(patient: Patient) -> None:
     patient.git("branch", "there")
     patient.plan(f"target: there\n{FAILS}").run()
     patient.git("branch", "-D", "there")
-    told = patient.one("unmerged", fix=True)
-    assert (told.state, told.finding.command) == (FindingState.PROBLEM, f"git branch there {patient.tip()}")
-    assert told.finding.found == "the branch there, the target of tried, does not exist"
+    result = patient.one("unmerged", fix=True)
+    assert (result.state, result.finding.command) == (
+        FindingState.PROBLEM,
+        f"git branch there {patient.tip()}",
+    )
+    assert result.finding.found == "the branch there, the target of tried, does not exist"
 
 
 def test_a_plan_that_this_weft_cannot_read_is_known_by_its_notes(patient: Patient) -> None:
     patient.plan(FAILS).run()
     patient.sql("UPDATE runs SET text = '{'")
-    assert [one.finding.subject for one in patient.told("unmerged")] == ["weft/tried/group.bad"]
+    assert [event.finding.subject for event in patient.told("unmerged")] == ["weft/tried/group.bad"]
 
 
 def test_a_plan_without_worktrees_has_no_branches(patient: Patient) -> None:

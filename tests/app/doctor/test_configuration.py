@@ -5,7 +5,7 @@ from weft.app.doctor.findings import FindingState
 
 
 def fine(patient: Patient, check: str) -> list[str]:
-    return [one.finding.found for one in patient.doctor().of(FindingState.OK) if one.check.id == check]
+    return [item.finding.found for item in patient.doctor().of(FindingState.OK) if item.check.id == check]
 
 
 def test_a_plan_is_named_wherever_one_asks(patient: Patient) -> None:
@@ -14,22 +14,22 @@ def test_a_plan_is_named_wherever_one_asks(patient: Patient) -> None:
     assert fine(patient, "plan") == ["weft.yaml: the plan tried"]
     (patient.root / "deep" / "er").mkdir(parents=True)
     report = patient.doctor(at=patient.root / "deep" / "er")
-    (plan,) = [one for one in report.results if one.check.id == "plan"]
+    (plan,) = [result for result in report.results if result.check.id == "plan"]
     assert plan.finding.found == f"{patient.root / 'weft.yaml'}: the plan tried"
 
 
 def test_each_error_of_a_plan_is_a_line(patient: Patient) -> None:
     patient.plan(f"max_parallel: 99\nretries: x\n{LANDS}")
-    told = patient.told("plan")
-    assert [one.finding.found.partition(": ")[0] for one in told] == ["weft.yaml:4:15", "weft.yaml:5:10"]
-    assert {one.state for one in told} == {FindingState.PROBLEM}
-    assert {one.finding.command for one in told} == {"weft check weft.yaml"}
+    events = patient.told("plan")
+    assert [item.finding.found.partition(": ")[0] for item in events] == ["weft.yaml:4:15", "weft.yaml:5:10"]
+    assert {entry.state for entry in events} == {FindingState.PROBLEM}
+    assert {outcome.finding.command for outcome in events} == {"weft check weft.yaml"}
 
 
 def test_a_plan_that_cannot_be_opened_is_a_problem(patient: Patient) -> None:
     (patient.root / "weft.yaml").mkdir()
-    told = patient.one("plan")
-    assert told.finding.found == "cannot read weft.yaml: is a directory"
+    result = patient.one("plan")
+    assert result.finding.found == "cannot read weft.yaml: is a directory"
 
 
 def test_what_is_wrong_with_the_configuration_is_reported_there(patient: Patient) -> None:
@@ -37,9 +37,9 @@ def test_what_is_wrong_with_the_configuration_is_reported_there(patient: Patient
     config = patient.root / ".weft" / "config.yaml"
     config.parent.mkdir()
     config.write_text("max_parallel: 99\n")
-    told = patient.one("configuration")
-    assert told.finding.found.startswith(".weft/config.yaml:1:15: ")
-    assert told.finding.command == "weft schema --reference"
+    result = patient.one("configuration")
+    assert result.finding.found.startswith(".weft/config.yaml:1:15: ")
+    assert result.finding.command == "weft schema --reference"
     assert fine(patient, "plan") == ["weft.yaml cannot be read before the configuration can"]
     config.write_text("max_parallel: 2\n")
     assert fine(patient, "configuration") == [".weft/config.yaml"]

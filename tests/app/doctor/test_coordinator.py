@@ -38,11 +38,11 @@ def test_a_journal_that_is_none_is_a_problem_and_what_needs_it_is_unknown(patien
     (patient.root / ".weft").mkdir()
     journal_of(patient).write_bytes(b"no database at all, but long enough to be taken for one" * 100)
     report = patient.doctor(fix=True)
-    (told,) = report.of(FindingState.PROBLEM)
-    assert told.check.id == "journal"
-    assert "it is not a journal of Weft" in told.finding.found
-    assert told.finding.command == f"cp -a {journal_of(patient)} {journal_of(patient)}.saved"
-    unknown = {one.check.id for one in report.of(FindingState.UNKNOWN)}
+    (messages,) = report.of(FindingState.PROBLEM)
+    assert messages.check.id == "journal"
+    assert "it is not a journal of Weft" in messages.finding.found
+    assert messages.finding.command == f"cp -a {journal_of(patient)} {journal_of(patient)}.saved"
+    unknown = {item.check.id for item in report.of(FindingState.UNKNOWN)}
     assert {"coordinator", "worktree-lost", "unmerged"} <= unknown
 
 
@@ -60,17 +60,17 @@ def test_a_damaged_page_is_found(patient: Patient) -> None:
     for start in range(page, len(data), page):
         data[start + 8 : start + 60] = os.urandom(52)
     journal_of(patient).write_bytes(data)
-    told = patient.one("journal")
-    assert told.state is FindingState.PROBLEM
-    assert str(journal_of(patient)) in told.finding.found
+    result = patient.one("journal")
+    assert result.state is FindingState.PROBLEM
+    assert str(journal_of(patient)) in result.finding.found
 
 
 def test_a_damaged_end_of_the_journal_is_found_before_anybody_drops_it(patient: Patient) -> None:
     patient.plan(LANDS).run()
     wal = Path(f"{journal_of(patient)}-wal")
     wal.write_bytes(b"x" * 100)
-    told = patient.one("journal")
-    assert (told.state, told.finding.command) == (FindingState.PROBLEM, "weft doctor --fix")
+    result = patient.one("journal")
+    assert (result.state, result.finding.command) == (FindingState.PROBLEM, "weft doctor --fix")
     assert wal.read_bytes() == b"x" * 100
     assert patient.one("journal", fix=True).state is FindingState.FIXED
     assert wal.with_name("weft.db.damaged-wal").read_bytes() == b"x" * 100
@@ -83,9 +83,9 @@ def test_a_byte_that_has_changed_in_a_row_is_found_and_all_before_it_is_kept(pat
     data = journal_of(patient).read_bytes()
     changed = data.replace(b"run_finished", b"run_finishes")
     journal_of(patient).write_bytes(changed)
-    told = patient.one("journal")
-    assert "does not match its checksum" in told.finding.found
-    assert "lost: 1 entries" in told.finding.found
+    result = patient.one("journal")
+    assert "does not match its checksum" in result.finding.found
+    assert "lost: 1 entries" in result.finding.found
     assert patient.one("journal", fix=True).state is FindingState.FIXED
     assert journal_of(patient).with_name("weft.db.damaged").read_bytes() == changed
     assert patient.wrong() == []
@@ -98,9 +98,9 @@ def test_a_damaged_journal_is_left_to_a_coordinator_that_has_it_open(patient: Pa
     )
     lock = take_lock(patient.root / ".weft" / LOCK_FILE)
     assert lock is not None
-    told = patient.one("journal", fix=True)
+    result = patient.one("journal", fix=True)
     os.close(lock)
-    assert told.tried == "a coordinator has the journal open; stop it first, with: weft stop"
+    assert result.tried == "a coordinator has the journal open; stop it first, with: weft stop"
     assert not journal_of(patient).with_name("weft.db.damaged").exists()
 
 
@@ -159,17 +159,17 @@ def test_a_process_that_has_the_pid_of_a_dead_coordinator_is_not_taken_for_it(pa
         patient.sql("UPDATE lease SET pid = ?, started = ?, since = ?", other, started, time.time())
         assert patient.told("coordinator") == []
         patient.sql("UPDATE lease SET started = ?", started - 1)
-        told = patient.one("coordinator")
-    assert f"process {other}" in told.finding.found
+        result = patient.one("coordinator")
+    assert f"process {other}" in result.finding.found
 
 
 def test_a_paused_run_without_a_coordinator_is_left_too(patient: Patient) -> None:
     patient.plan(LANDS).run()
     patient.sql("UPDATE run_states SET state = 'paused'")
-    told = patient.one("coordinator")
-    assert told.finding.fix is not None
+    result = patient.one("coordinator")
+    assert result.finding.fix is not None
     patient.sql("UPDATE run_states SET state = 'failed'")
-    told.finding.fix()
+    result.finding.fix()
     assert patient.state() == "failed"
 
 
@@ -190,11 +190,11 @@ def test_what_another_coordinator_has_left_is_found_while_one_runs_something_els
         patient.sql("UPDATE events SET at = ?", at - 1)
         patient.sql("UPDATE runs SET created_at = ?", at - 1)
         patient.sql("UPDATE lease SET pid = ?, started = ?, since = ?", other, start_time(other), at)
-        told = patient.one("coordinator", fix=True)
+        result = patient.one("coordinator", fix=True)
         patient.sql("UPDATE events SET at = ?", at + 1)
         assert patient.told("coordinator") == []
-    assert told.state is FindingState.PROBLEM
-    assert told.finding.found.endswith("its coordinator is gone")
+    assert result.state is FindingState.PROBLEM
+    assert result.finding.found.endswith("its coordinator is gone")
 
 
 def test_nothing_is_recorded_while_a_coordinator_runs(patient: Patient) -> None:
@@ -202,10 +202,10 @@ def test_nothing_is_recorded_while_a_coordinator_runs(patient: Patient) -> None:
     patient.sql("UPDATE run_states SET state = 'running'")
     lock = take_lock(patient.root / ".weft" / "coordinator.lock")
     assert lock is not None
-    told = patient.one("coordinator", fix=True)
+    result = patient.one("coordinator", fix=True)
     os.close(lock)
-    assert (told.state, patient.state()) == (FindingState.PROBLEM, "running")
-    assert "another Weft runs in" in told.tried
+    assert (result.state, patient.state()) == (FindingState.PROBLEM, "running")
+    assert "another Weft runs in" in result.tried
 
 
 # One that hangs
@@ -215,13 +215,13 @@ def test_a_coordinator_that_was_halted_is_named_with_the_command_that_wakes_it(p
     with patient.under_way() as process:
         process.send_signal(signal.SIGSTOP)
         os.waitpid(process.pid, os.WUNTRACED)
-        told = patient.one("coordinator-hangs", fix=True)
+        result = patient.one("coordinator-hangs", fix=True)
         process.send_signal(signal.SIGCONT)
         patient.let_through()
         assert process.wait() == 0
-    assert told.state is FindingState.PROBLEM
-    assert f"process {process.pid} (weft run)" in told.finding.found
-    assert told.finding.command == f"kill -CONT {process.pid}"
+    assert result.state is FindingState.PROBLEM
+    assert f"process {process.pid} (weft run)" in result.finding.found
+    assert result.finding.command == f"kill -CONT {process.pid}"
 
 
 @pytest.mark.parametrize(("ago", "found"), [(61.0, 1), (30.0, 0)])
@@ -238,5 +238,5 @@ def test_a_coordinator_that_does_not_take_up_what_it_is_asked_hangs(
     )
     with bystander() as other:
         patient.sql("UPDATE lease SET pid = ?, started = ?", other, start_time(other))
-        told = patient.told("coordinator-hangs")
-    assert [one.finding.command for one in told] == [f"kill -KILL {other}"] * found
+        events = patient.told("coordinator-hangs")
+    assert [item.finding.command for item in events] == [f"kill -KILL {other}"] * found

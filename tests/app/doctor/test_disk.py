@@ -33,16 +33,16 @@ MOUNTS = (
 def test_little_space_is_reported_with_the_bytes_and_the_place(
     patient: Patient, bounds: dict[str, Any], state: FindingState
 ) -> None:
-    told = patient.told("disk-space", **bounds)[0]
-    assert (told.state, told.finding.command) == (state, f"df -h {patient.root}")
-    assert " bytes) are free for Weft's own files in " in told.finding.found
+    event = patient.told("disk-space", **bounds)[0]
+    assert (event.state, event.finding.command) == (state, f"df -h {patient.root}")
+    assert " bytes) are free for Weft's own files in " in event.finding.found
 
 
 @pytest.mark.skipif(not os.statvfs(tempfile.gettempdir()).f_files, reason="needs a disk with so many inodes")
 def test_few_files_are_reported(patient: Patient) -> None:
-    told = patient.told("disk-inodes", inodes_warning=LOTS)[0]
-    assert told.state is FindingState.WARNING
-    assert " more files can be made for Weft's own files in " in told.finding.found
+    event = patient.told("disk-inodes", inodes_warning=LOTS)[0]
+    assert event.state is FindingState.WARNING
+    assert " more files can be made for Weft's own files in " in event.finding.found
 
 
 @pytest.mark.skipif(not MOUNTS, reason="needs the right to mount")
@@ -55,10 +55,12 @@ def test_a_disk_that_is_almost_full_is_a_problem(patient: Patient) -> None:
     done = subprocess.run(
         [*TMPFS, script], cwd=patient.root, env=env, capture_output=True, text=True, check=False
     )
-    (told,) = [one for one in json.loads(done.stdout)["data"]["findings"] if one["subject"] == str(place)]
-    assert (done.returncode, told["check"], told["state"]) == (1, "disk-space", "problem")
-    assert told["command"] == f"df -h {place}"
-    assert told["found"] == f"1.0 MiB (1,048,576 bytes) are free for temporary files in {place}"
+    (messages,) = [
+        item for item in json.loads(done.stdout)["data"]["findings"] if item["subject"] == str(place)
+    ]
+    assert (done.returncode, messages["check"], messages["state"]) == (1, "disk-space", "problem")
+    assert messages["command"] == f"df -h {place}"
+    assert messages["found"] == f"1.0 MiB (1,048,576 bytes) are free for temporary files in {place}"
 
 
 @pytest.mark.skipif(not MOUNTS, reason="needs the right to mount")
@@ -69,8 +71,10 @@ def test_where_worktrees_are_there_must_be_space_too(patient: Patient) -> None:
     done = subprocess.run(
         [*TMPFS, script], cwd=patient.root, env=patient.environ, capture_output=True, text=True, check=False
     )
-    (told,) = [one for one in json.loads(done.stdout)["data"]["findings"] if one["subject"] == str(place)]
-    assert told["found"].endswith(f" are free for worktrees in {place}")
+    (messages,) = [
+        item for item in json.loads(done.stdout)["data"]["findings"] if item["subject"] == str(place)
+    ]
+    assert messages["found"].endswith(f" are free for worktrees in {place}")
 
 
 def test_many_logs_are_reported_with_the_run_that_has_most(patient: Patient) -> None:
@@ -79,9 +83,9 @@ def test_many_logs_are_reported_with_the_run_that_has_most(patient: Patient) -> 
     folder = patient.root / ".weft" / "runs"
     (folder / begun.run / "logs").mkdir(exist_ok=True)
     (folder / begun.run / "logs" / "much").write_bytes(b"x" * 100_000)
-    told = patient.one("disk-logs", logs=50_000)
-    assert (told.state, told.finding.command) == (FindingState.WARNING, f"rm -r {folder / begun.run}")
-    assert told.finding.found.endswith(f"of logs in {folder}; {begun.run} has most")
+    result = patient.one("disk-logs", logs=50_000)
+    assert (result.state, result.finding.command) == (FindingState.WARNING, f"rm -r {folder / begun.run}")
+    assert result.finding.found.endswith(f"of logs in {folder}; {begun.run} has most")
     patient.sql("UPDATE run_states SET state = 'stopped'")
     assert patient.one("disk-logs", logs=50_000).finding.command == f"du -sh {folder / begun.run}"
 
@@ -109,8 +113,8 @@ def test_the_kind_of_a_file_system_is_that_of_the_nearest_mount(tmp_path: Path) 
 
 def test_a_network_file_system_is_worth_a_warning(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weft.app.doctor.disk._FAR", {kind_of(patient.root)})
-    told = patient.one("disk-kind")
-    assert (told.state, told.finding.command) == (FindingState.WARNING, f"df -T {patient.root}")
+    result = patient.one("disk-kind")
+    assert (result.state, result.finding.command) == (FindingState.WARNING, f"df -T {patient.root}")
 
 
 def test_a_file_system_without_locks_is_a_problem(patient: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,6 +122,6 @@ def test_a_file_system_without_locks_is_a_problem(patient: Patient, monkeypatch:
         raise OSError(38, "Function not implemented")
 
     monkeypatch.setattr("fcntl.flock", refuse)
-    told = patient.one("disk-kind")
-    assert told.state is FindingState.PROBLEM
-    assert told.finding.found == f"files in {patient.root} cannot be locked: Function not implemented"
+    result = patient.one("disk-kind")
+    assert result.state is FindingState.PROBLEM
+    assert result.finding.found == f"files in {patient.root} cannot be locked: Function not implemented"

@@ -43,8 +43,8 @@ def test_a_check_that_fails_is_unknown_and_the_others_are_made(
 ) -> None:
     bad = check(problem("found before"), error=error)
     seen: list[str] = []
-    told = examine(DoctorContext(tmp_path), [bad, check(name="two")], watch=seen.append)
-    assert [(one.check.id, one.state, one.finding.found) for one in told] == [
+    findings = examine(DoctorContext(tmp_path), [bad, check(name="two")], watch=seen.append)
+    assert [(item.check.id, item.state, item.finding.found) for item in findings] == [
         ("one", FindingState.PROBLEM, "found before"),
         ("one", FindingState.UNKNOWN, said),
         ("two", FindingState.OK, ""),
@@ -61,10 +61,10 @@ def test_a_check_that_takes_too_long_is_unknown(tmp_path: Path) -> None:
         return [fine()]
 
     slow = Check(id="slow", covers="", why="", examine=look)
-    (told,) = examine(DoctorContext(tmp_path), [slow], longest=0.01)
+    (messages,) = examine(DoctorContext(tmp_path), [slow], longest=0.01)
     gate.set()
     passed.wait()
-    assert (told.state, told.finding.found) == (
+    assert (messages.state, messages.finding.found) == (
         FindingState.UNKNOWN,
         "the check takes longer than 0.01 s",
     )
@@ -93,8 +93,8 @@ def test_what_is_wrong_only_for_a_moment_is_not_reported(tmp_path: Path) -> None
     passing = Check(id="passing", covers="", why="", examine=look)
     healed = iter([[problem("once", subject="once")], []])
     once = Check(id="once", covers="", why="", examine=lambda _ground: next(healed))
-    told = doctor(tmp_path, checks=[passing, once]).results
-    assert [(check.check.id, check.state, check.finding.found) for check in told] == [
+    messages = doctor(tmp_path, checks=[passing, once]).results
+    assert [(check.check.id, check.state, check.finding.found) for check in messages] == [
         ("passing", FindingState.PROBLEM, "always"),
         ("once", FindingState.OK, ""),
     ]
@@ -131,12 +131,15 @@ class Disease:
 def test_after_fixing_all_is_looked_at_again(
     tmp_path: Path, disease: Disease, state: FindingState, tried: str
 ) -> None:
-    one = Check(id="one", covers="", why="", examine=disease.look)
-    checks = [one, check(name="two")]
+    item = Check(id="one", covers="", why="", examine=disease.look)
+    checks = [item, check(name="two")]
     before = doctor(tmp_path, checks=checks)
-    assert [told.state for told in before.results] == [FindingState.PROBLEM, FindingState.OK]
+    assert [result.state for result in before.results] == [FindingState.PROBLEM, FindingState.OK]
     after = doctor(tmp_path, fix=True, checks=checks)
-    assert [(told.state, told.tried) for told in after.results] == [(state, tried), (FindingState.OK, "")]
+    assert [(messages.state, messages.tried) for messages in after.results] == [
+        (state, tried),
+        (FindingState.OK, ""),
+    ]
     assert after.is_healthy is (state is FindingState.FIXED)
 
 
@@ -150,7 +153,7 @@ def test_what_cannot_be_looked_at_again_is_not_said_to_be_fixed(tmp_path: Path) 
 
     check = Check(id="one", covers="", why="", examine=look)
     report = doctor(tmp_path, fix=True, checks=[check])
-    assert [told.state for told in report.results] == [FindingState.UNKNOWN]
+    assert [result.state for result in report.results] == [FindingState.UNKNOWN]
 
 
 def test_within_a_step_nothing_is_fixed(tmp_path: Path) -> None:

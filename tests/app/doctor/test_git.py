@@ -20,7 +20,7 @@ def shim(patient: Patient, name: str, script: str) -> None:
 
 
 def fine(patient: Patient, check: str) -> list[str]:
-    return [one.finding.found for one in patient.doctor().of(FindingState.OK) if one.check.id == check]
+    return [item.finding.found for item in patient.doctor().of(FindingState.OK) if item.check.id == check]
 
 
 # The program
@@ -37,9 +37,9 @@ def fine(patient: Patient, check: str) -> list[str]:
 )
 def test_an_old_git_is_a_problem(patient: Patient, script: str, said: str) -> None:
     shim(patient, "git", script)
-    told = patient.one("git")
-    assert (told.state, told.finding.found) == (FindingState.PROBLEM, said)
-    assert told.finding.advice.startswith("install git")
+    result = patient.one("git")
+    assert (result.state, result.finding.found) == (FindingState.PROBLEM, said)
+    assert result.finding.advice.startswith("install git")
     assert patient.one("repository").state is FindingState.UNKNOWN
 
 
@@ -64,8 +64,8 @@ def test_outside_a_repository_no_git_is_needed(patient: Patient, tmp_path: Path)
 def test_a_repository_without_a_commit_is_a_problem(tmp_path: Path) -> None:
     patient = Patient(tmp_path / "project")
     patient.git("update-ref", "-d", "refs/heads/main")
-    told = patient.one("repository")
-    assert (told.state, told.finding.command) == (
+    result = patient.one("repository")
+    assert (result.state, result.finding.command) == (
         FindingState.PROBLEM,
         "git add . && git commit -m 'first commit'",
     )
@@ -73,8 +73,8 @@ def test_a_repository_without_a_commit_is_a_problem(tmp_path: Path) -> None:
 
 def test_a_damaged_repository_is_a_problem(patient: Patient) -> None:
     (patient.root / ".git" / "HEAD").write_text("nonsense\n")
-    told = patient.one("repository")
-    assert (told.state, told.finding.command) == (FindingState.PROBLEM, "git status")
+    result = patient.one("repository")
+    assert (result.state, result.finding.command) == (FindingState.PROBLEM, "git status")
 
 
 def test_a_missing_git_identity_is_only_a_note(tmp_path: Path) -> None:
@@ -96,10 +96,10 @@ def test_what_keeps_the_slices_of_the_plan_from_starting_is_a_problem_and_the_re
 ) -> None:
     patient.plan(LANDS)
     patient.write(new="x\n")
-    assert any("1 untracked in" in said for said in fine(patient, "repository"))
+    assert any("1 untracked in" in item for item in fine(patient, "repository"))
     patient.git("branch", "weft")
-    told = patient.one("repository")
-    assert told.finding.found.startswith("there is a branch 'weft', and git allows no 'weft/tried/_plan'")
+    result = patient.one("repository")
+    assert result.finding.found.startswith("there is a branch 'weft', and git allows no 'weft/tried/_plan'")
     patient.git("branch", "-D", "weft")
     patient.git("switch", "--quiet", "--detach")
     assert "HEAD is detached" in patient.one("repository").finding.found
@@ -125,9 +125,9 @@ def old_lock(file: Path) -> Iterator[Path]:
 def test_a_lock_in_a_worktree_of_ours_is_removed(patient: Patient) -> None:
     patient.plan(FAILS).run()
     with old_lock(patient.root / ".git" / "worktrees" / "group.bad" / "index.lock") as lock:
-        told = patient.one("git-locks")
-        assert (told.state, told.finding.command) == (FindingState.PROBLEM, f"rm {lock}")
-        assert str(patient.worktree("group/bad")) in told.finding.found
+        result = patient.one("git-locks")
+        assert (result.state, result.finding.command) == (FindingState.PROBLEM, f"rm {lock}")
+        assert str(patient.worktree("group/bad")) in result.finding.found
         assert patient.one("git-locks", fix=True).state is FindingState.FIXED
         assert not lock.exists()
 
@@ -140,8 +140,8 @@ def test_locks_on_branches_of_plans_go_and_those_of_the_user_are_only_reported(p
     with ExitStack() as stack:
         for file in files:
             stack.enter_context(old_lock(file))
-        assert {one.finding.subject for one in patient.told("git-locks")} == set(map(str, files))
-        states = {one.finding.subject: one.state for one in patient.told("git-locks", fix=True)}
+        assert {event.finding.subject for event in patient.told("git-locks")} == set(map(str, files))
+        states = {item.finding.subject: item.state for item in patient.told("git-locks", fix=True)}
         assert [states[str(file)] for file in files] == [FindingState.PROBLEM] * 3 + [FindingState.FIXED] * 2
         assert [file for file in files if file.exists()] == files[:3]
 

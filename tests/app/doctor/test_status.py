@@ -25,10 +25,10 @@ def run_of(patient: Patient) -> str:
 def test_a_file_that_says_running_of_a_run_that_is_over_is_removed(patient: Patient) -> None:
     run = run_of(patient)
     file = status_file(patient, run=run, state="running")
-    told = patient.one("status-files")
-    assert told.state is FindingState.WARNING
-    assert told.finding.found == f"{file} says `running`, and run {run} is not under way (completed)"
-    assert told.finding.command == f"rm {file}"
+    result = patient.one("status-files")
+    assert result.state is FindingState.WARNING
+    assert result.finding.found == f"{file} says `running`, and run {run} is not under way (completed)"
+    assert result.finding.command == f"rm {file}"
     assert file.exists()
     assert patient.one("status-files", fix=True).state is FindingState.FIXED
     assert not file.exists()
@@ -39,10 +39,10 @@ def test_unreadable_and_unknown_entries_are_found(patient: Patient) -> None:
     damaged = status_file(patient, "damaged")
     damaged.write_text("{")
     status_file(patient, "other", run="other", state="running")
-    said = [one.finding.found for one in patient.told("status-files")]
-    assert said[0] == f"{damaged} cannot be read as a status"
-    assert said[1].endswith("is of run other, which the journal does not know")
-    assert [one.state for one in patient.told("status-files", fix=True)] == [FindingState.FIXED] * 2
+    values = [event.finding.found for event in patient.told("status-files")]
+    assert values[0] == f"{damaged} cannot be read as a status"
+    assert values[1].endswith("is of run other, which the journal does not know")
+    assert [item.state for item in patient.told("status-files", fix=True)] == [FindingState.FIXED] * 2
 
 
 def test_what_has_ended_is_reported_correctly(patient: Patient) -> None:
@@ -80,7 +80,7 @@ def test_nothing_is_removed_while_a_coordinator_runs(patient: Patient) -> None:
     file = status_file(patient, run=run_of(patient), state="running")
     lock = take_lock(patient.root / ".weft" / "coordinator.lock")
     assert lock is not None
-    told = patient.one("status-files", fix=True)
+    result = patient.one("status-files", fix=True)
     os.close(lock)
-    assert (told.state, file.exists()) == (FindingState.WARNING, True)
-    assert "another Weft runs in" in told.tried
+    assert (result.state, file.exists()) == (FindingState.WARNING, True)
+    assert "another Weft runs in" in result.tried

@@ -60,27 +60,29 @@ def only_shows(command: str) -> bool:
 
 
 def wrong(patient: Patient) -> list[CheckResult]:
-    return [one for one in patient.doctor().results if one.state is not FindingState.OK]
+    return [result for result in patient.doctor().results if result.state is not FindingState.OK]
 
 
 def type_all(patient: Patient) -> list[str]:
     """Types what is suggested until nothing new is; the commands."""
     done: list[str] = []
-    told = wrong(patient)
-    while new := [one for one in told if one.finding.command and one.finding.command not in done]:
+    problems = wrong(patient)
+    while new := [item for item in problems if item.finding.command and item.finding.command not in done]:
         command = new[0].finding.command
         done.append(command)
-        said = typed(patient, command)
-        assert said.returncode in ({0, WAITS} if only_shows(command) else {0}), f"{command}: {said.stderr}"
+        output = typed(patient, command)
+        assert output.returncode in ({0, WAITS} if only_shows(command) else {0}), (
+            f"{command}: {output.stderr}"
+        )
         if not only_shows(command):
-            told = wrong(patient)
-            assert new[0].key not in [one.key for one in told], f"{command} did not help"
+            problems = wrong(patient)
+            assert new[0].key not in [entry.key for entry in problems], f"{command} did not help"
     return done
 
 
 def heads(commands: list[str]) -> list[str]:
     """The beginnings, without paths."""
-    return [" ".join(word for word in shlex.split(one) if "/" not in word) for one in commands]
+    return [" ".join(word for word in shlex.split(command) if "/" not in word) for command in commands]
 
 
 # Scenes
@@ -182,7 +184,7 @@ def test_every_command_that_is_suggested_works(patient: Patient, scene: Scene, s
 
 def test_the_target_that_is_gone_is_made_again_where_work_last_landed(patient: Patient) -> None:
     target_gone(patient)
-    (told,) = [one for one in wrong(patient) if one.finding.subject == "main"]
-    assert typed(patient, told.finding.command).returncode == 0
+    (messages,) = [problem for problem in wrong(patient) if problem.finding.subject == "main"]
+    assert typed(patient, messages.finding.command).returncode == 0
     assert patient.landed()[-1:] == ["Merge a"]
-    assert "main" not in [one.finding.subject for one in wrong(patient)]
+    assert "main" not in [item.finding.subject for item in wrong(patient)]

@@ -55,12 +55,12 @@ def host_of(patient: Patient) -> Path:
 
 def test_an_orphan_is_named_by_pid_and_command_and_ended(patient: Patient) -> None:
     step = patient.kill_all_but_the_step()
-    told = patient.one("orphans")
-    assert (told.state, told.finding.command) == (FindingState.PROBLEM, f"kill {step}")
-    assert told.finding.found.startswith(f"process {step} (/bin/sh -c 'echo a > a; echo > ")
+    result = patient.one("orphans")
+    assert (result.state, result.finding.command) == (FindingState.PROBLEM, f"kill {step}")
+    assert result.finding.found.startswith(f"process {step} (/bin/sh -c 'echo a > a; echo > ")
     assert is_alive(step)
     fixed = patient.doctor(fix=True).of(FindingState.FIXED)
-    assert [one.check.id for one in fixed] == ["coordinator", "supervisor", "orphans"]
+    assert [item.check.id for item in fixed] == ["coordinator", "supervisor", "orphans"]
     assert not is_alive(step)
     assert patient.doctor().of(FindingState.PROBLEM) == []
 
@@ -117,7 +117,7 @@ def test_the_asking_process_is_no_orphan(patient: Patient) -> None:
     done = subprocess.run(
         ["sh", "-c", shell], cwd=patient.root, env=env, capture_output=True, text=True, check=True
     )
-    states = {one["check"]: one["state"] for one in json.loads(done.stdout)["data"]["findings"]}
+    states = {item["check"]: item["state"] for item in json.loads(done.stdout)["data"]["findings"]}
     assert states["orphans"] == "ok"
 
 
@@ -126,9 +126,9 @@ def test_what_has_lost_its_environment_is_known_by_its_mark(patient: Patient) ->
         process.kill()
     patient.kill_supervisors()
     assert patient.processes() == []
-    told = patient.one("orphans", fix=True)
-    assert told.state is FindingState.FIXED
-    assert "(sh -c 'echo > " in told.finding.found
+    result = patient.one("orphans", fix=True)
+    assert result.state is FindingState.FIXED
+    assert "(sh -c 'echo > " in result.finding.found
 
 
 # Supervisors
@@ -136,10 +136,10 @@ def test_what_has_lost_its_environment_is_known_by_its_mark(patient: Patient) ->
 
 def test_a_supervisor_that_died_is_tidied_up_after_and_the_run_continues(patient: Patient) -> None:
     patient.kill_all_but_the_step()
-    told = patient.one("supervisor")
-    assert told.state is FindingState.PROBLEM
-    assert told.finding.found.endswith("is dead, and the end of 1 step is unknown")
-    assert told.finding.command == f"weft run {patient.root / 'weft.yaml'}"
+    result = patient.one("supervisor")
+    assert result.state is FindingState.PROBLEM
+    assert result.finding.found.endswith("is dead, and the end of 1 step is unknown")
+    assert result.finding.command == f"weft run {patient.root / 'weft.yaml'}"
     patient.doctor(fix=True)
     left = {file.name for file in host_of(patient).iterdir()}
     assert left - {"exits"} == {"lock", "log", "supervisor.log"}, (
@@ -155,9 +155,9 @@ def test_a_supervisor_that_was_killed_when_it_had_nothing_to_do_is_worth_a_warni
     patient.plan(LANDS).run()
     (pid,) = patient.supervisors()
     patient.kill_supervisors()
-    told = patient.one("supervisor")
-    assert told.state is FindingState.WARNING
-    assert f"process {pid}, was killed" in told.finding.found
+    result = patient.one("supervisor")
+    assert result.state is FindingState.WARNING
+    assert f"process {pid}, was killed" in result.finding.found
     assert patient.one("supervisor", fix=True).state is FindingState.FIXED
     assert patient.wrong() == []
 
@@ -186,10 +186,10 @@ def test_steps_of_a_run_that_nothing_continues_are_ended(
         patient.sql(statement)
     (pid,) = patient.supervisors()
     steps = patient.processes()
-    told = patient.one("supervisor")
-    assert (told.state, told.finding.command) == (FindingState.PROBLEM, "weft doctor --fix")
+    result = patient.one("supervisor")
+    assert (result.state, result.finding.command) == (FindingState.PROBLEM, "weft doctor --fix")
     has = f"and its supervisor, process {pid}, still has 1 step{' (1 of them frozen)' if frozen else ''}"
-    assert told.finding.found.endswith(has)
+    assert result.finding.found.endswith(has)
     assert patient.one("supervisor", fix=True).state is FindingState.FIXED
     assert [is_alive(step) for step in steps] == [False] * len(steps)
     assert patient.doctor().of(FindingState.PROBLEM) == []
@@ -200,8 +200,8 @@ def test_a_run_that_is_recorded_as_paused_and_was_replaced_is_abandoned(patient:
     patient.sql("UPDATE run_states SET state = 'paused'")
     for statement in REPLACED:
         patient.sql(statement)
-    told = patient.one("coordinator")
-    assert (told.state, told.finding.command) == (FindingState.PROBLEM, "weft doctor --fix")
+    result = patient.one("coordinator")
+    assert (result.state, result.finding.command) == (FindingState.PROBLEM, "weft doctor --fix")
     assert patient.one("coordinator", fix=True).state is FindingState.FIXED
     assert patient.told("coordinator") == []
 
@@ -212,21 +212,21 @@ def test_a_supervisor_that_was_halted_is_named(patient: Patient) -> None:
     os.kill(pid, signal.SIGSTOP)
     while b") T " not in proc(pid, "stat"):
         pass
-    told = patient.one("supervisor-hangs", fix=True)
+    result = patient.one("supervisor-hangs", fix=True)
     os.kill(pid, signal.SIGCONT)
-    assert (told.state, told.finding.command) == (FindingState.PROBLEM, f"kill -CONT {pid}")
+    assert (result.state, result.finding.command) == (FindingState.PROBLEM, f"kill -CONT {pid}")
 
 
 def test_a_living_supervisor_with_an_old_heartbeat_hangs(patient: Patient) -> None:
     with patient.under_way() as process:
         file = host_of(patient) / "heartbeat.json"
         patient.wait_for(file.exists, process)
-        told = patient.one("supervisor-hangs", silence=-60.0)
+        result = patient.one("supervisor-hangs", silence=-60.0)
         assert patient.told("supervisor-hangs") == []
         patient.let_through()
         process.wait()
-    assert f"its heartbeat {file} is " in told.finding.found
-    assert told.finding.command == f"tail {host_of(patient) / 'supervisor.log'}"
+    assert f"its heartbeat {file} is " in result.finding.found
+    assert result.finding.command == f"tail {host_of(patient) / 'supervisor.log'}"
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"at": "x", "pid": 1, "started": 2}', b"\xff"])

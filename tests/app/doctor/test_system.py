@@ -19,31 +19,31 @@ def ground(tmp_path: Path) -> DoctorContext:
 
 
 def test_this_machine_will_do(ground: DoctorContext) -> None:
-    (one,) = python(ground)
+    (item,) = python(ground)
     (other,) = sqlite(ground)
-    assert (one.state, other.state, other.found) == (
+    assert (item.state, other.state, other.found) == (
         FindingState.OK,
         FindingState.OK,
         f"SQLite {sqlite3.sqlite_version}",
     )
-    assert str(sys.executable) in one.found
+    assert str(sys.executable) in item.found
 
 
 def test_an_old_python_is_a_problem(ground: DoctorContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 10, 2, "final", 0))
-    (one,) = python(ground)
-    assert (one.state, one.found) == (FindingState.PROBLEM, "this is Python 3.10.2")
+    (item,) = python(ground)
+    assert (item.state, item.found) == (FindingState.PROBLEM, "this is Python 3.10.2")
 
 
 def test_an_old_sqlite_is_a_problem_and_one_without_threads(
     ground: DoctorContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite3, "threadsafety", 0)
-    (one,) = sqlite(ground)
-    assert "was built without threads" in one.found
+    (item,) = sqlite(ground)
+    assert "was built without threads" in item.found
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
-    (one,) = sqlite(ground)
-    assert (one.state, one.advice) == (FindingState.PROBLEM, "install a newer Python")
+    (item,) = sqlite(ground)
+    assert (item.state, item.advice) == (FindingState.PROBLEM, "install a newer Python")
 
 
 def test_where_processes_cannot_be_seen_it_says_so(
@@ -51,11 +51,11 @@ def test_where_processes_cannot_be_seen_it_says_so(
 ) -> None:
     assert [*proc(ground)] == []
     monkeypatch.setattr(os, "access", lambda _path, _mode: False)
-    (one,) = proc(ground)
-    assert one.state is FindingState.WARNING
+    (item,) = proc(ground)
+    assert item.state is FindingState.WARNING
     monkeypatch.setattr(os.path, "exists", lambda _path: False)
-    (one,) = proc(ground)
-    assert one.state is FindingState.PROBLEM
+    (item,) = proc(ground)
+    assert item.state is FindingState.PROBLEM
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_low_limits_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, int], states: list[FindingState]
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _which: (500, 500))
-    assert [one.state for one in limits(DoctorContext(tmp_path, bounds=Bounds(**more)))] == states
+    assert [item.state for item in limits(DoctorContext(tmp_path, bounds=Bounds(**more)))] == states
 
 
 def test_without_a_limit_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,13 +41,13 @@ def test_a_worktree_whose_directory_is_gone_is_forgotten_and_its_branch_is_kept(
     place = failed.worktree("group/bad")
     shutil.rmtree(place)
     refs = failed.git("for-each-ref")
-    told = failed.one("worktree-lost")
-    assert (told.state, told.finding.subject) == (FindingState.PROBLEM, str(place))
-    assert told.finding.found == (
+    result = failed.one("worktree-lost")
+    assert (result.state, result.finding.subject) == (FindingState.PROBLEM, str(place))
+    assert result.finding.found == (
         f"the worktree {place} is registered, but its directory does not exist; it had weft/tried/group.bad "
         f"checked out"
     )
-    assert told.finding.command == f"git worktree remove --force {place}"
+    assert result.finding.command == f"git worktree remove --force {place}"
     assert registered(failed) == ["group.bad"]
     assert failed.one("worktree-lost", fix=True).state is FindingState.FIXED
     assert (registered(failed), failed.git("for-each-ref")) == ([], refs)
@@ -60,8 +60,8 @@ def test_of_one_that_is_lost_nothing_goes_that_was_staged(failed: Patient) -> No
     failed.write(at=place, precious="not in any commit\n")
     failed.git("add", "precious", at=place)
     shutil.rmtree(place)
-    told = failed.one("worktree-lost", fix=True)
-    assert (told.state, told.tried, registered(failed)) == (FindingState.PROBLEM, "", ["group.bad"])
+    result = failed.one("worktree-lost", fix=True)
+    assert (result.state, result.tried, registered(failed)) == (FindingState.PROBLEM, "", ["group.bad"])
 
 
 def test_of_one_that_is_lost_a_commit_without_a_name_is_kept(failed: Patient) -> None:
@@ -145,7 +145,7 @@ def test_a_directory_that_git_does_not_know_is_named_and_removed_only_if_empty(l
         f"{folder / 'full'} is the path of a worktree, is not registered with git, and holds files"
     )
     assert full.finding.command == f"mv {folder / 'full'} {landed.root / '.weft' / 'full.saved'}"
-    states = [one.state for one in landed.told("worktree-ghost", fix=True)]
+    states = [event.state for event in landed.told("worktree-ghost", fix=True)]
     assert states == [FindingState.FIXED, FindingState.PROBLEM]
     assert sorted(place.name for place in folder.iterdir()) == ["a", "full"]
     assert (folder / "full" / "work").read_text() == "mine\n"
@@ -154,8 +154,8 @@ def test_a_directory_that_git_does_not_know_is_named_and_removed_only_if_empty(l
 def test_a_link_in_the_place_of_a_worktree_is_not_followed(landed: Patient) -> None:
     (landed.outside / "empty").mkdir()
     (landed.worktree("a").parent / "link").symlink_to(landed.outside / "empty")
-    told = landed.one("worktree-ghost", fix=True)
-    assert (told.state, told.tried, told.finding.command[:3]) == (FindingState.PROBLEM, "", "mv ")
+    result = landed.one("worktree-ghost", fix=True)
+    assert (result.state, result.tried, result.finding.command[:3]) == (FindingState.PROBLEM, "", "mv ")
     assert (landed.outside / "empty").is_dir()
 
 
@@ -163,8 +163,8 @@ def test_what_a_removal_that_was_cut_off_has_left_is_removed(landed: Patient) ->
     aside = landed.worktree("a").with_name("_old.a")
     (aside / "deep").mkdir(parents=True)
     (aside / "deep" / "file").write_text("x")
-    told = landed.one("worktree-leftover")
-    assert (told.state, told.finding.command) == (FindingState.WARNING, f"rm -rf {aside}")
+    result = landed.one("worktree-leftover")
+    assert (result.state, result.finding.command) == (FindingState.WARNING, f"rm -rf {aside}")
     assert landed.one("worktree-leftover", fix=True).state is FindingState.FIXED
     assert not aside.exists()
 
@@ -175,9 +175,9 @@ def test_what_a_removal_that_was_cut_off_has_left_is_removed(landed: Patient) ->
 def test_a_worktree_without_its_link_is_broken_and_its_files_stay(landed: Patient) -> None:
     place = landed.worktree("a")
     (place / ".git").unlink()
-    told = landed.one("worktree-broken", fix=True)
-    assert (told.state, told.finding.command) == (FindingState.PROBLEM, "git worktree repair")
-    assert "it has no file `.git`" in told.finding.found
+    result = landed.one("worktree-broken", fix=True)
+    assert (result.state, result.finding.command) == (FindingState.PROBLEM, "git worktree repair")
+    assert "it has no file `.git`" in result.finding.found
     assert landed.told("worktree-lost") == []
     assert (place / "a").read_text() == "a\n"
 
@@ -193,16 +193,16 @@ def test_a_worktree_that_became_a_repository_of_its_own_is_broken(landed: Patien
 def test_a_locked_worktree_is_reported(landed: Patient, reason: str, said: str) -> None:
     place = landed.worktree("a")
     landed.git("worktree", "lock", "--reason", reason, str(place))
-    told = landed.one("worktree-locked", fix=True)
-    assert told.finding.found == f"the worktree {place} {said}"
-    assert told.finding.command == f"git worktree unlock {place}"
+    result = landed.one("worktree-locked", fix=True)
+    assert result.finding.found == f"the worktree {place} {said}"
+    assert result.finding.command == f"git worktree unlock {place}"
 
 
 def test_a_worktree_that_was_not_made_to_its_end_is_reported(landed: Patient) -> None:
     place = landed.worktree("a")
     landed.git("worktree", "lock", "--reason", "Weft is making it", str(place))
-    told = landed.one("worktree-locked", fix=True)
-    assert (told.finding.command, place.exists()) == ("weft clean", True)
+    result = landed.one("worktree-locked", fix=True)
+    assert (result.finding.command, place.exists()) == ("weft clean", True)
 
 
 # Dirty
@@ -212,10 +212,10 @@ def test_work_that_is_in_no_commit_is_named_and_never_touched(failed: Patient) -
     place = failed.worktree("group/bad")
     failed.write(at=place, one="changed\n", new="mine\n")
     before = all_of_it(failed)
-    told = failed.one("worktree-dirty", fix=True)
-    assert told.state is FindingState.WARNING
-    assert told.finding.found == f"the worktree {place} has uncommitted changes: one, new"
-    assert told.finding.command == f"git -C {place} status"
+    result = failed.one("worktree-dirty", fix=True)
+    assert result.state is FindingState.WARNING
+    assert result.finding.found == f"the worktree {place} has uncommitted changes: one, new"
+    assert result.finding.command == f"git -C {place} status"
     assert all_of_it(failed) == before
 
 
@@ -233,5 +233,5 @@ def test_with_a_place_of_their_own_worktrees_are_found_there(patient: Patient) -
     patient.write(at=place, new="mine\n")
     for at in (patient.root, place):
         report = patient.doctor(at=at)
-        subjects = {one.check.id: one.finding.subject for one in report.of(FindingState.WARNING)}
+        subjects = {item.check.id: item.finding.subject for item in report.of(FindingState.WARNING)}
         assert (report.project, subjects["worktree-dirty"]) == (patient.root, str(place))

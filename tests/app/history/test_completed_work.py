@@ -23,8 +23,8 @@ ALL = ("a", "b", "c")
 
 @pytest.fixture
 def story(tmp_path: Path) -> Iterator[Past]:
-    with past(tmp_path) as one:
-        yield one
+    with past(tmp_path) as item:
+        yield item
 
 
 def kept(story: Past, plan: Plan, *chosen: str) -> CompletedWork:
@@ -59,8 +59,8 @@ def test_only_a_run_that_is_completed_leaves_nothing_to_do(story: Past) -> None:
 
 def test_what_has_landed_is_reported_with_the_branch(story: Past) -> None:
     story.ran("r1", PLAN, done=ALL, landed=["a"], target="main")
-    found = kept(story, PLAN)
-    assert (found.landed, found.target) == (("a",), "main")
+    kept_work = kept(story, PLAN)
+    assert (kept_work.landed, kept_work.target) == (("a",), "main")
 
 
 def test_what_a_run_took_over_is_kept_even_if_it_did_not_get_to_tell(story: Past) -> None:
@@ -91,10 +91,10 @@ def test_after_a_run_for_the_whole_plan_nothing_older_counts(story: Past) -> Non
 def test_for_what_a_run_was_not_for_the_one_before_it_counts(story: Past) -> None:
     story.ran("r1", PLAN, done=["a", "b"], landed=["a"])
     story.ran("r2", PLAN, "c", done=["c"], landed=["c"])
-    found = kept(story, PLAN)
-    assert (found.paths, found.landed) == (ALL, ALL[:1] + ALL[2:])
-    assert (found.recorded_by, found.taken_over) == ({"a": "r1", "b": "r1", "c": "r2"}, frozenset())
-    assert not found.is_all
+    kept_work = kept(story, PLAN)
+    assert (kept_work.paths, kept_work.landed) == (ALL, ALL[:1] + ALL[2:])
+    assert (kept_work.recorded_by, kept_work.taken_over) == ({"a": "r1", "b": "r1", "c": "r2"}, frozenset())
+    assert not kept_work.is_all
 
 
 def test_for_what_it_was_for_nothing_older_counts(story: Past) -> None:
@@ -106,15 +106,15 @@ def test_for_what_it_was_for_nothing_older_counts(story: Past) -> None:
 def test_what_was_done_again_has_not_landed_because_its_forerunner_had(story: Past) -> None:
     story.ran("r1", PLAN, done=ALL, landed=["c"])
     story.ran("r2", CHANGED, "c", done=["c"])
-    found = kept(story, CHANGED)
-    assert (found.paths, found.landed) == (ALL, ())
+    kept_work = kept(story, CHANGED)
+    assert (kept_work.paths, kept_work.landed) == (ALL, ())
 
 
 def test_what_has_landed_elsewhere_is_to_land_here(story: Past) -> None:
     story.ran("r1", PLAN, done=["a"], landed=["a"], target="old")
     story.ran("r2", PLAN, "c", done=["c"], landed=["c"], target="new")
-    found = kept(story, PLAN)
-    assert (found.landed, found.target) == (("c",), "new")
+    kept_work = kept(story, PLAN)
+    assert (kept_work.landed, kept_work.target) == (("c",), "new")
 
 
 def test_what_is_built_on_what_a_later_run_did_not_complete_is_not_kept(story: Past) -> None:

@@ -50,18 +50,18 @@ def kept(*left_out: str, landed: tuple[str, ...] = ("outer", "other")) -> Comple
 
 
 def test_where_nothing_was_left_out_all_is_kept() -> None:
-    found = kept()
-    assert (found.paths, found.landed) == (ALL, ("outer", "other"))
+    kept_work = kept()
+    assert (kept_work.paths, kept_work.landed) == (ALL, ("outer", "other"))
 
 
 def test_what_was_left_out_is_not_kept_nor_are_the_groups_around_it() -> None:
-    found = kept("outer/g/a")
-    assert found.paths == ("outer/g/deep", "outer/g/deep/b", "outer/g/c", "outer/g/cc", "other")
+    kept_work = kept("outer/g/a")
+    assert kept_work.paths == ("outer/g/deep", "outer/g/deep/b", "outer/g/c", "outer/g/cc", "other")
 
 
 def test_what_is_in_what_was_left_out_is_not_kept() -> None:
-    found = kept("outer/g/deep", "outer/g/c")
-    assert found.paths == ("outer/g/a", "outer/g/cc", "other")
+    kept_work = kept("outer/g/deep", "outer/g/c")
+    assert kept_work.paths == ("outer/g/a", "outer/g/cc", "other")
 
 
 def test_the_others_have_landed_with_their_group() -> None:

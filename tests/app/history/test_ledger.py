@@ -43,8 +43,8 @@ def finished(
 
 
 def ledger(runs: Past) -> dict[str, EarlierSpending]:
-    found = spent_by(runs.journal, earlier_runs(runs.journal, PLAN.id))
-    return {spending.subplan: spending for spending in found}
+    result = spent_by(runs.journal, earlier_runs(runs.journal, PLAN.id))
+    return {spending.subplan: spending for spending in result}
 
 
 def test_runs_add_up(runs: Past) -> None:
@@ -96,14 +96,14 @@ def test_the_cost_of_a_step_that_is_no_agent_counts(runs: Past) -> None:
 
 def test_a_check_reports_each_ceiling_below_which_something_was_spent(runs: Past) -> None:
     runs.ran("r1", PLAN, events=[started("g/a", 1), finished("g/a", 1, 1_500_000, tokens=400)])
-    found = read_earlier_runs(PLAN, runs.root / ".weft" / "weft.db")
-    assert found.ceilings == (
+    result = read_earlier_runs(PLAN, runs.root / ".weft" / "weft.db")
+    assert result.ceilings == (
         CeilingUse(path="", unit="usd", spent=1_500_000, ceiling=2_000_000),
         CeilingUse(path="", unit="tokens", spent=400, ceiling=1_000),
         CeilingUse(path="g", unit="usd", spent=1_500_000, ceiling=1_000_000),
     )
-    assert [use.is_used_up for use in found.ceilings] == [False, False, True]
-    assert found.to_json() == {
+    assert [use.is_used_up for use in result.ceilings] == [False, False, True]
+    assert result.to_json() == {
         "usd": 1.5,
         "tokens": 400,
         "unknown": 0,

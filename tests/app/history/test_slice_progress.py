@@ -53,10 +53,10 @@ def test_wherever_a_run_is_cut_off_the_next_one_continues_after_it() -> None:
     for cut in range(1, len(whole.facts)):
         facts = whole.facts[:cut]
         paid = [fact for fact in facts if isinstance(fact, Ended) and fact.cost]
-        found = cut_off(LOOP, facts)
-        if paid and not found:
+        rest = cut_off(LOOP, facts)
+        if paid and not rest:
             break  # the slice is completed
-        second = play(LOOP, ENDS, found.values())
+        second = play(LOOP, ENDS, rest.values())
         events = [event for _, event in second.events]
         assert sorted(ended(events)) == sorted(ended(event for _, event in whole.events)), cut
         assert len([name for name in launched(second) if "code" in name]) == 2 - len(paid), cut
@@ -97,20 +97,20 @@ def test_a_step_that_was_launched_and_not_cut_off_before_ends_the_continuation()
 
 def test_beside_a_step_that_was_cut_off_what_is_done_stays_done() -> None:
     compiled = plan(leaf("a", branch("slow"), agent("code"), join("end", "slow"), run("last")))
-    found = earlier(end("code"), open=(("slow", 1, False),))
-    assert launched(play(compiled, {}, [found])) == ["a:slow 1", "a:last 1"]
+    earlier_work = earlier(end("code"), open=(("slow", 1, False),))
+    assert launched(play(compiled, {}, [earlier_work])) == ["a:slow 1", "a:last 1"]
 
 
 def test_a_step_that_failed_for_good_is_run_again() -> None:
     compiled = plan(leaf("a", agent("code"), run("check")))
-    found = earlier(end("code"), end("check", StepOutcome.FAILED, exit_code=1))
-    assert launched(play(compiled, {}, [found])) == ["a:check 1"]
+    earlier_work = earlier(end("code"), end("check", StepOutcome.FAILED, exit_code=1))
+    assert launched(play(compiled, {}, [earlier_work])) == ["a:check 1"]
 
 
 def test_a_failure_that_the_plan_tolerates_is_an_end() -> None:
     compiled = plan(leaf("a", run("check", on_error="continue"), run("last")))
-    found = earlier(end("check", StepOutcome.FAILED, exit_code=1))
-    assert launched(play(compiled, {}, [found])) == ["a:last 1"]
+    earlier_work = earlier(end("check", StepOutcome.FAILED, exit_code=1))
+    assert launched(play(compiled, {}, [earlier_work])) == ["a:last 1"]
 
 
 def test_a_template_that_cannot_be_filled_fails_the_step_as_ever() -> None:
@@ -146,9 +146,9 @@ def test_an_open_question_is_asked_again() -> None:
     compiled = plan(leaf("a", agent("code"), ask("gate"), run("deploy")))
     whole = play(compiled, {})
     until = next(number for number, fact in enumerate(whole.facts) if isinstance(fact, Answered))
-    found = only_slice(cut_off(compiled, whole.facts[:until]))
-    assert found.open == (("gate", 1, True),)
-    assert launched(play(compiled, {}, [found])) == ["a:deploy 1"]
+    slice_text = only_slice(cut_off(compiled, whole.facts[:until]))
+    assert slice_text.open == (("gate", 1, True),)
+    assert launched(play(compiled, {}, [slice_text])) == ["a:deploy 1"]
 
 
 # Which slices continue
@@ -162,24 +162,24 @@ def failed(compiled: CompiledPlan, how: dict[str, SimulatedEnd]) -> dict[str, Ea
 
 def test_a_slice_that_was_cancelled_continues_and_one_that_failed_by_itself_does_not() -> None:
     compiled = plan(leaf("a", agent("code"), run("check")), leaf("b", run("first"), run("second")))
-    found = failed(compiled, {"a:check": says("", seconds=50.0), "b:second": fails(seconds=20.0)})
-    assert only_slice(found).steps[0].step == "code"
-    assert found["a"].open == (("check", 1, False),)
+    failures = failed(compiled, {"a:check": says("", seconds=50.0), "b:second": fails(seconds=20.0)})
+    assert only_slice(failures).steps[0].step == "code"
+    assert failures["a"].open == (("check", 1, False),)
 
 
 @pytest.mark.parametrize("how", [StepOutcome.LOST, StepOutcome.INFRA])
 def test_a_slice_that_was_lost_continues(how: StepOutcome) -> None:
     compiled = plan(leaf("a", agent("code"), run("check")))
-    found = failed(compiled, {"a:check": ends(how)})
-    assert [step.step for step in only_slice(found).steps] == ["code"]
-    assert states(play(compiled, {}, found.values())) == {"a": "completed"}
+    failures = failed(compiled, {"a:check": ends(how)})
+    assert [step.step for step in only_slice(failures).steps] == ["code"]
+    assert states(play(compiled, {}, failures.values())) == {"a": "completed"}
 
 
 def test_a_slice_that_met_a_ceiling_continues_when_there_is_more_to_spend() -> None:
     poor = plan(leaf("a", agent("code", max_cost=0.9), agent("more", max_cost=0.2)), budget=1)
-    found = failed(poor, {"a:code": says("", cost=900_000)})
+    failures = failed(poor, {"a:code": says("", cost=900_000)})
     rich = plan(leaf("a", agent("code", max_cost=0.9), agent("more", max_cost=0.2)), budget=2)
-    assert launched(play(rich, {}, found.values())) == ["a:more 1"]
+    assert launched(play(rich, {}, failures.values())) == ["a:more 1"]
 
 
 def test_a_slice_that_was_not_started_again_still_continues_in_the_run_after() -> None:
@@ -203,9 +203,9 @@ def test_where_nothing_was_done_nothing_continues() -> None:
 def test_a_slice_that_is_only_to_be_merged_says_so_and_where_it_was() -> None:
     compiled = plan(leaf("a", agent("code"), agent("more")))
     facts = play(compiled, {}).facts
-    found = only_slice(cut_off(compiled, facts[:4]))
-    assert (found.merging, found.resolved) == (True, False)
-    assert launched(play(compiled, {}, [found])) == []
+    slice_text = only_slice(cut_off(compiled, facts[:4]))
+    assert (slice_text.merging, slice_text.resolved) == (True, False)
+    assert launched(play(compiled, {}, [slice_text])) == []
 
 
 def test_the_branch_is_where_the_last_step_left_it() -> None:
@@ -227,7 +227,7 @@ def test_the_branch_is_where_the_last_step_left_it() -> None:
 )
 def test_whether_an_agent_has_tried_to_resolve_a_conflict_is_known(how: StepOutcome, is_tried: bool) -> None:
     done = Ended(at=0.0, firing=1, execution=1, how=StepOutcome.DONE)
-    told = [
+    values = [
         make_event(kind="step_finished", subplan="a", step="@workspace", outcome="done", fact=done),
         make_event(kind="step_finished", subplan="a", step="code", attempt=1, outcome="done", fact=done),
         make_event(kind="step_started", subplan="a", step="@merge", attempt=1),
@@ -235,5 +235,5 @@ def test_whether_an_agent_has_tried_to_resolve_a_conflict_is_known(how: StepOutc
             kind="step_finished", subplan="a", step="@resolve", outcome=how, fact=replace(done, how=how)
         ),
     ]
-    found = only_slice(progress(told))
-    assert (found.merging, found.resolved) == (True, is_tried)
+    slice_text = only_slice(progress(values))
+    assert (slice_text.merging, slice_text.resolved) == (True, is_tried)

@@ -27,7 +27,7 @@ from weft.plan.model import Plan
 from weft.plan.proof.prove import prove
 
 FILES = [".weft/.gitignore", ".weft/schema.json", ".weft/config.yaml", "weft.yaml"]
-AGENTS = tuple(one for one in AGENT_PROGRAMS.values() if one.program is not None)
+AGENTS = tuple(item for item in AGENT_PROGRAMS.values() if item.program is not None)
 
 
 def nowhere(folder: Path) -> dict[str, str]:
@@ -117,7 +117,9 @@ def test_the_plan_is_called_as_the_directory_is(name: str, id_: str) -> None:
 
 def test_a_directory_gets_a_plan_a_configuration_and_a_schema(tmp_path: Path) -> None:
     done = initialize(tmp_path, nowhere(tmp_path))
-    assert [(one.name, one.is_new, one.note) for one in done.files] == [(name, True, "") for name in FILES]
+    assert [(file.name, file.is_new, file.note) for file in done.files] == [
+        (name, True, "") for name in FILES
+    ]
     assert done.next == ("weft check",)
     plan = load(InputSource(name="weft.yaml", directory=tmp_path), environ=nowhere(tmp_path))
     assert plan.scopes[0].settings.max_parallel == 4
@@ -143,7 +145,7 @@ def test_what_is_there_is_kept_and_what_is_missing_is_added(tmp_path: Path) -> N
     (tmp_path / ".weft").mkdir()
     (tmp_path / ".weft" / "schema.json").write_text("{}")
     done = initialize(tmp_path, nowhere(tmp_path))
-    assert [(one.name, one.is_new) for one in done.files] == [
+    assert [(file.name, file.is_new) for file in done.files] == [
         (".weft/.gitignore", True), (".weft/schema.json", False), (".weft/config.yaml", True), ("weft.yml", False),
     ]  # fmt: skip
     assert done.files[1].note.startswith("of another version of Weft")
@@ -155,7 +157,9 @@ def test_the_second_time_nothing_changes(tmp_path: Path) -> None:
     initialize(tmp_path, nowhere(tmp_path))
     before = {name: (tmp_path / name).stat() for name in FILES}
     done = initialize(tmp_path, nowhere(tmp_path))
-    assert [(one.name, one.is_new, one.note) for one in done.files] == [(name, False, "") for name in FILES]
+    assert [(file.name, file.is_new, file.note) for file in done.files] == [
+        (name, False, "") for name in FILES
+    ]
     assert {name: (tmp_path / name).stat().st_mtime_ns for name in FILES} == {
         name: stat.st_mtime_ns for name, stat in before.items()
     }

@@ -73,9 +73,9 @@ def test_unittest_finds_tests_in_a_package_by_itself(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["enable_testing()\n", "include( CTest )\n"])
 def test_cmake_builds_before_it_tests(tmp_path: Path, text: str) -> None:
-    (found,) = surveyed(tmp_path, CMakeLists__txt=text).tests
+    (result,) = surveyed(tmp_path, CMakeLists__txt=text).tests
     build = "cmake -S . -B build && cmake --build build"
-    assert found == CheckCommand(f"{build} && ctest --test-dir build --output-on-failure", "CMakeLists.txt")
+    assert result == CheckCommand(f"{build} && ctest --test-dir build --output-on-failure", "CMakeLists.txt")
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_what_is_no_test_is_not_found(tmp_path: Path, files: dict[str, str]) -> 
 
 
 def test_of_several_the_one_that_says_most_comes_first(tmp_path: Path) -> None:
-    found = surveyed(tmp_path, Makefile="test:\n", go__mod="", tox__ini="", pytest__ini="")
-    assert [one.command for one in found.tests] == ["make test", "pytest -q", "tox", "go test ./..."]
+    files = surveyed(tmp_path, Makefile="test:\n", go__mod="", tox__ini="", pytest__ini="")
+    assert [test.command for test in files.tests] == ["make test", "pytest -q", "tox", "go test ./..."]
 
 
 def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
@@ -132,8 +132,8 @@ def test_agents_are_found_by_their_programs(tmp_path: Path) -> None:
     for name in ("codex", "mini", "claude", "other"):
         program(tmp_path / "bin", name)
     (tmp_path / "bin" / "pi").write_text("no program")
-    found = survey(tmp_path, {"PATH": f"/no/such/folder:{tmp_path}/bin"})
-    assert [one.name for one in found.agents] == ["claude", "codex", "mini-swe-agent"]
+    files = survey(tmp_path, {"PATH": f"/no/such/folder:{tmp_path}/bin"})
+    assert [agent.name for agent in files.agents] == ["claude", "codex", "mini-swe-agent"]
 
 
 # Git

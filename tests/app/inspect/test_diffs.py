@@ -58,16 +58,16 @@ def refusal(repository: Repository, name: str | None, run: str | None = None) ->
 
 def changed(repository: Repository, name: str | None, run: str | None = None) -> dict[str, str]:
     with open_view(diff_of(repository, name, run)) as view:
-        return {one.path: one.status for one in view.changes()}
+        return {item.path: item.status for item in view.changes()}
 
 
 # From where to where
 
 
 def test_of_a_slice_all_is_shown_since_it_began(ran: Repository) -> None:
-    found = diff_of(ran, "bad")
-    assert (found.subplan, found.branch) == ("bad", "weft/tried/bad")
-    assert (found.start, found.head) == (ran.tip("main~1"), ran.tip("weft/tried/bad"))
+    diff = diff_of(ran, "bad")
+    assert (diff.subplan, diff.branch) == ("bad", "weft/tried/bad")
+    assert (diff.start, diff.head) == (ran.tip("main~1"), ran.tip("weft/tried/bad"))
     assert changed(ran, "bad") == {"one": "added", "two": "added"}
 
 
@@ -143,7 +143,7 @@ def test_of_an_earlier_run_the_journal_knows_what_a_slice_did(repository: Reposi
         assert outcome.begun is not None
         runs.append(outcome.begun.run)
     first, second = (diff_of(repository, "g/a", run) for run in runs)
-    assert [repository.git("show", f"{one.head}:n") for one in (first, second)] == ["1", "2"]
+    assert [repository.git("show", f"{item.head}:n") for item in (first, second)] == ["1", "2"]
     assert changed(repository, "g/a", runs[0]) == {"n": "added"}
     gone = "is gone, or not this run's any more; to find what landed of it, type: git log"
     assert refusal(repository, "g", runs[0]) == (

@@ -19,8 +19,8 @@ from weft.errors import InputError
 
 @pytest.fixture
 def one(tmp_path: Path) -> Iterator[Written]:
-    with written(tmp_path) as one:
-        yield one
+    with written(tmp_path) as files:
+        yield files
 
 
 def told(one: Written, name: str, *, follow: bool = False) -> list[str]:
@@ -106,8 +106,8 @@ subplans: [{id: docs, verify: make, steps: [{id: write, run: "true"}]}]
 
 @pytest.fixture
 def verified(tmp_path: Path) -> Iterator[Written]:
-    with written(tmp_path, text=VERIFIED) as one:
-        yield one
+    with written(tmp_path, text=VERIFIED) as files:
+        yield files
 
 
 def ended(step: str, outcome: str = "done", **data: object) -> AnyEvent:

@@ -58,7 +58,7 @@ def seen(recorded_run: Written, *, everything: bool = True) -> Overview:
 
 
 def row(recorded_run: Written, path: str) -> SubplanNow:
-    return next(one for one in seen(recorded_run).subplans if one.path == path)
+    return next(subplan for subplan in seen(recorded_run).subplans if subplan.path == path)
 
 
 BEGUN = (state("store", "running"), state("store/model", "running"), step("started", "store/model", "work"))
@@ -69,7 +69,7 @@ def test_a_run_that_has_just_started(recorded_run: Written) -> None:
     now = seen(recorded_run)
     assert (now.run, now.plan, now.state, now.ceiling) == ("r1", "tried", "running", 20.0)
     assert now.counts == dict.fromkeys(STATES, 0) | {"pending": 2, "running": 1}
-    assert [one.path for one in now.subplans] == ["store", "store/model", "store/disk", "docs"]
+    assert [subplan.path for subplan in now.subplans] == ["store", "store/model", "store/disk", "docs"]
     model = row(recorded_run, "store/model")
     assert (model.state, model.step, model.attempt, model.landing) == ("running", "work", 1, "unmerged")
     assert (model.steps_done, model.steps_total, model.branch) == (0, 2, "weft/tried/store.model")
@@ -84,7 +84,10 @@ def test_a_ceiling_in_tokens_is_reported_as_it_is_written(tmp_path: Path) -> Non
 
 def test_without_all_only_relevant_subplans_are_listed(recorded_run: Written) -> None:
     recorded_run.tell(*BEGUN)
-    assert [one.path for one in seen(recorded_run, everything=False).subplans] == ["store", "store/model"]
+    assert [subplan.path for subplan in seen(recorded_run, everything=False).subplans] == [
+        "store",
+        "store/model",
+    ]
 
 
 def test_a_step_that_has_ended_counts_and_is_not_under_way(recorded_run: Written) -> None:

@@ -38,8 +38,8 @@ def opened(plan: Plan, folder: Path) -> Repository:
 
 def test_a_plan_s_repository_is_the_one_around_it(top: Path) -> None:
     (top / "sub").mkdir()
-    found = plan_repository.repository_of(plan_of(), top / "sub", surroundings(top.parent))
-    assert (found.top, found.inside) == (top, Path("sub"))
+    result = plan_repository.repository_of(plan_of(), top / "sub", surroundings(top.parent))
+    assert (result.top, result.inside) == (top, Path("sub"))
 
 
 def test_a_plan_outside_of_a_repository_is_refused(tmp_path: Path) -> None:
@@ -75,35 +75,37 @@ def test_a_prefix_of_branches_is_for_the_whole_plan(top: Path) -> None:
 
 
 def test_work_starts_from_what_is_checked_out_and_lands_there(top: Path) -> None:
-    found = opened(plan_of(), top)
-    ends = plan_repository.ends_of(plan_of(), found)
+    opened_file = opened(plan_of(), top)
+    ends = plan_repository.ends_of(plan_of(), opened_file)
     assert (ends.target, ends.target_ref) == ("main", "refs/heads/main")
-    assert ends.base == found.git.line("rev-parse", "main")
+    assert ends.base == opened_file.git.line("rev-parse", "main")
 
 
 def test_the_plan_may_name_base_and_target(top: Path) -> None:
-    found = opened(plan_of(), top)
-    found.git.do("branch", "release")
-    first = found.git.line("rev-parse", "main")
-    commit(found.git, {"more": ""})
-    ends = plan_repository.ends_of(plan_of(f"base: {first}\ntarget: release\n"), found)
+    opened_file = opened(plan_of(), top)
+    opened_file.git.do("branch", "release")
+    first = opened_file.git.line("rev-parse", "main")
+    commit(opened_file.git, {"more": ""})
+    ends = plan_repository.ends_of(plan_of(f"base: {first}\ntarget: release\n"), opened_file)
     assert (ends.target, ends.base) == ("release", first)
 
 
 def test_results_cannot_land_on_a_branch_of_the_plan_s_own_prefix(top: Path) -> None:
-    found = opened(plan_of(), top)
-    found.git.do("switch", "--quiet", "--create", "my/branch")
-    assert plan_repository.ends_of(plan_of(), found).target == "my/branch"
+    opened_file = opened(plan_of(), top)
+    opened_file.git.do("switch", "--quiet", "--create", "my/branch")
+    assert plan_repository.ends_of(plan_of(), opened_file).target == "my/branch"
     with pytest.raises(InputError, match="'my/branch' is one of Weft's own branches, which start with 'my/'"):
-        plan_repository.ends_of(plan_of("branch_prefix: my/\n"), found)
+        plan_repository.ends_of(plan_of("branch_prefix: my/\n"), opened_file)
 
 
 def test_what_a_person_should_know_is_reported(top: Path) -> None:
     (top / "new").touch()
-    found = opened(plan_of(), top)
-    concerns_of = plan_repository.concerns_of(plan_of(), found, plan_repository.ends_of(plan_of(), found))
+    opened_file = opened(plan_of(), top)
+    concerns_of = plan_repository.concerns_of(
+        plan_of(), opened_file, plan_repository.ends_of(plan_of(), opened_file)
+    )
     assert (concerns_of.refusals, concerns_of.notes) == ((), ())
-    assert [note.split(";")[0] for note in uncommitted(found)] == [
+    assert [note.split(";")[0] for note in uncommitted(opened_file)] == [
         f"1 untracked in {top} (new): slices start from commits and do not see uncommitted files"
     ]
 
@@ -112,38 +114,42 @@ def test_what_a_person_should_know_is_reported(top: Path) -> None:
     "setup", ["", "setup: git submodule update --init\n", "setup: [[git, submodule, update]]\n"]
 )
 def test_submodules_need_a_command_that_sets_them_up(top: Path, setup: str) -> None:
-    found = opened(plan_of(), top)
-    tip = found.git.line("rev-parse", "main")
-    found.git.do("update-index", "--add", "--cacheinfo", f"160000,{tip},module")
-    commit(found.git, {".gitmodules": "[submodule]\n"})
+    opened_file = opened(plan_of(), top)
+    tip = opened_file.git.line("rev-parse", "main")
+    opened_file.git.do("update-index", "--add", "--cacheinfo", f"160000,{tip},module")
+    commit(opened_file.git, {".gitmodules": "[submodule]\n"})
     plan = plan_of(setup)
-    concerns_of = plan_repository.concerns_of(plan, found, plan_repository.ends_of(plan, found))
+    concerns_of = plan_repository.concerns_of(plan, opened_file, plan_repository.ends_of(plan, opened_file))
     assert len(concerns_of.refusals) == (not setup)
 
 
 def test_worktrees_are_where_the_plan_says(top: Path) -> None:
     plan = plan_of("worktrees: ../trees/{{ plan.id }}-{{ slice.path }}\nbranch_prefix: my/\n")
-    found = opened(plan, top)
-    made = plan_repository.worktrees_of(plan, Places(top), found, plan_repository.ends_of(plan, found), ())
+    opened_file = opened(plan, top)
+    made = plan_repository.worktrees_of(
+        plan, Places(top), opened_file, plan_repository.ends_of(plan, opened_file), ()
+    )
     trees = top / ".." / "trees"
     assert made.place("store/model") == trees / "notes-store.model"
     assert made.place("store") == made.scratch("store") == trees / "notes-_check.store"
     assert made.place("") == trees / "notes-_check._plan"
     made.prepare(WorkspaceRequest(path="store/model"))
     assert (trees / "notes-store.model" / "README").is_file()
-    assert found.git.line("rev-parse", "my/notes/store.model") == found.git.line("rev-parse", "main")
+    assert opened_file.git.line("rev-parse", "my/notes/store.model") == opened_file.git.line(
+        "rev-parse", "main"
+    )
 
 
 def test_where_nothing_is_said_they_are_among_weft_s_things_and_apart_from_other_plans(top: Path) -> None:
-    found = opened(plan_of(), top)
-    ends = plan_repository.ends_of(plan_of(), found)
-    made = plan_repository.worktrees_of(plan_of(), Places(top), found, ends, ())
+    opened_file = opened(plan_of(), top)
+    ends = plan_repository.ends_of(plan_of(), opened_file)
+    made = plan_repository.worktrees_of(plan_of(), Places(top), opened_file, ends, ())
     assert made.place("cli") == top / ".weft" / "worktrees" / "notes" / "cli"
 
 
 def test_what_an_earlier_run_has_landed_need_not_have_a_branch(top: Path) -> None:
-    found = opened(plan_of(), top)
-    ends = plan_repository.ends_of(plan_of(), found)
-    made = plan_repository.worktrees_of(plan_of(), Places(top), found, ends, ("store",))
+    opened_file = opened(plan_of(), top)
+    ends = plan_repository.ends_of(plan_of(), opened_file)
+    made = plan_repository.worktrees_of(plan_of(), Places(top), opened_file, ends, ("store",))
     made.prepare(WorkspaceRequest(path="cli", after=("store/model", "store/disk")))
-    assert found.git.line("rev-parse", "weft/notes/cli") == ends.base
+    assert opened_file.git.line("rev-parse", "weft/notes/cli") == ends.base

@@ -151,6 +151,6 @@ def test_homes_go_when_their_run_has_ended_whatever_is_in_them(tmp_path: Path) -
     (places.homes("over") / "a" / "kept" / "file").write_text("x")
     (places.homes("over") / "a" / "way").symlink_to(tmp_path)
     (places.homes("over") / "a" / "kept").chmod(0o500)
-    told = [[one.name for one in clean_homes(places, runs, dry_run=dry)] for dry in (True, False, False)]
-    assert told == [[str(places.homes("over"))], [str(places.homes("over"))], []]
+    values = [[item.name for item in clean_homes(places, runs, dry_run=dry)] for dry in (True, False, False)]
+    assert values == [[str(places.homes("over"))], [str(places.homes("over"))], []]
     assert (places.homes("over").exists(), places.homes("open").exists()) == (False, True)

@@ -25,8 +25,8 @@ def by_command(folder: Path, command: str | list[str], seconds: float = LONG) ->
 
 
 def test_a_command_gets_the_notice_as_json_and_in_its_environment(tmp_path: Path) -> None:
-    said = "$MINE|$WEFT_NOTIFY_EVENT|$WEFT_NOTIFY_TITLE|$WEFT_NOTIFY_TEXT|$WEFT_RUN"
-    by_command(tmp_path, f'cat > in.json; echo "{said}" > env').send(NOTICE, going())
+    text = "$MINE|$WEFT_NOTIFY_EVENT|$WEFT_NOTIFY_TITLE|$WEFT_NOTIFY_TEXT|$WEFT_RUN"
+    by_command(tmp_path, f'cat > in.json; echo "{text}" > env').send(NOTICE, going())
     assert json.loads((tmp_path / "in.json").read_text()) == NOTICE.to_json()
     assert (tmp_path / "env").read_text() == "yes|conflict|notes: cli is in conflict|-x <b>|r1\n"
 
@@ -106,9 +106,9 @@ def test_a_command_is_named_by_its_text_or_its_program(tmp_path: Path) -> None:
 def test_the_desktop_shows_title_and_text_as_they_are(tmp_path: Path, name: str, before: list[str]) -> None:
     program(tmp_path, name)
     environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    found = desktop_program({"PATH": str(tmp_path)})
-    assert found == str(tmp_path / name)
-    way = OnDesktop(found, folder=tmp_path, environ=environ)
+    result = desktop_program({"PATH": str(tmp_path)})
+    assert result == str(tmp_path / name)
+    way = OnDesktop(result, folder=tmp_path, environ=environ)
     way.send(NOTICE, going())
     assert (tmp_path / f"{name}.said").read_text().splitlines() == [*before, NOTICE.title, NOTICE.text]
     assert way.name == "the desktop"
@@ -176,12 +176,12 @@ def test_a_webhook_that_is_silent_is_left_after_a_while() -> None:
 
 def test_a_wait_for_an_answer_can_be_cut_short() -> None:
     stop = going()
-    said: list[str] = []
+    values: list[str] = []
 
     def send() -> None:
         with pytest.raises(NotSentError) as raised:
             way.send(NOTICE, stop)
-        said.append(str(raised.value))
+        values.append(str(raised.value))
 
     with serving(hangs=True) as server:
         way = to_webhook(server.url)
@@ -192,7 +192,7 @@ def test_a_wait_for_an_answer_can_be_cut_short() -> None:
         stop.set()
         way.hurry()
         thread.join()
-        assert said == ["remote end closed connection without response"]
+        assert values == ["remote end closed connection without response"]
         assert len(server.got) == 1
 
 

@@ -36,7 +36,7 @@ def told(*events: AnyEvent) -> list[Notice]:
 
 
 def in_short(*events: AnyEvent) -> list[tuple[str, str, str, str]]:
-    return [(one.event, one.title, one.text, one.next) for one in told(*events)]
+    return [(item.event, item.title, item.text, item.next) for item in told(*events)]
 
 
 # What is said
@@ -138,9 +138,9 @@ def test_what_to_type_names_the_plan(file: str, command: str) -> None:
 
 
 def test_a_notice_is_sent_as_json_of_this_shape() -> None:
-    run, one = (notice.to_json() for notice in told(finished("completed"), asked("cli", 1)))
+    run, item = (notice.to_json() for notice in told(finished("completed"), asked("cli", 1)))
     assert (run["subplan"], run["next"]) == (None, None)
-    assert one == {
+    assert item == {
         "weft": 1,
         "event": "gate",
         "plan": "notes",
@@ -166,17 +166,17 @@ def test_of_a_long_text_only_one_line_is_reported() -> None:
     "between", [[], [ended("cli", "stopped")], [ended("cli", "lost"), ended("cli", "infra")]]
 )
 def test_what_is_tried_again_and_held_again_is_reported_once(between: list[AnyEvent]) -> None:
-    assert [one.event for one in told(ASKS, *between, ASKS)] == ["gate"]
+    assert [item.event for item in told(ASKS, *between, ASKS)] == ["gate"]
 
 
 @pytest.mark.parametrize("settles", [ended("cli", "done"), event("step_cancelled", "cli", "@land", firing=1)])
 def test_what_is_held_again_after_it_was_settled_is_reported_again(settles: AnyEvent) -> None:
-    assert [one.event for one in told(ASKS, settles, ASKS)] == ["gate", "gate"]
+    assert [item.event for item in told(ASKS, settles, ASKS)] == ["gate", "gate"]
 
 
 def test_a_landing_that_was_agreed_to_and_is_in_conflict_then_is_reported_as_that() -> None:
     conflict = held("cli", conflict=True)
-    assert [one.event for one in told(ASKS, conflict, conflict, ASKS)] == ["gate", "conflict", "gate"]
+    assert [item.event for item in told(ASKS, conflict, conflict, ASKS)] == ["gate", "conflict", "gate"]
 
 
 def test_another_step_or_subplan_that_is_held_is_another_thing() -> None:
@@ -195,7 +195,7 @@ def test_a_question_and_an_alert_are_reported_once_each() -> None:
         spent(75, "store"),
         spent(90),
     ]
-    assert [one.event for one in told(*events)] == ["budget", "gate", "gate", "budget", "budget", "budget"]
+    assert [item.event for item in told(*events)] == ["budget", "gate", "gate", "budget", "budget", "budget"]
 
 
 PATHS = st.sampled_from(["store", "store/model", "store/disk", "cli"])
@@ -229,11 +229,11 @@ def test_however_often_the_coordinator_is_replaced_the_same_things_are_reported(
 def test_nothing_is_reported_twice_while_it_is_as_it_was(events: Sequence[AnyEvent]) -> None:
     waiting: dict[tuple[str, str], str] = {}
     notices = Notices(PLAN)
-    for one in recorded(events):
-        notice = notices.notice_of(one)
-        key = (one.event.subplan, one.event.step)
-        if kind_of(one.event) == "step_finished" and outcome_of(one.event) in {"done", "failed"}:
+    for item in recorded(events):
+        notice = notices.notice_of(item)
+        key = (item.event.subplan, item.event.step)
+        if kind_of(item.event) == "step_finished" and outcome_of(item.event) in {"done", "failed"}:
             waiting.pop(key, None)
-        if notice is not None and one.event.step.startswith("@"):
+        if notice is not None and item.event.step.startswith("@"):
             assert waiting.get(key) != notice.event
             waiting[key] = notice.event

@@ -85,23 +85,23 @@ def test_without_a_repository_there_are_no_worktrees(machine: Machine, tmp_path:
 
 
 def messages(machine: Machine, verify: str, more: str = "") -> list[str]:
-    return [one.message for one in import_findings(plan(verify, more), machine.top, machine.environ)]
+    return [item.message for item in import_findings(plan(verify, more), machine.top, machine.environ)]
 
 
 def test_what_is_set_is_said(machine: Machine) -> None:
-    (said,) = messages(machine, "pytest -q")
-    assert said.startswith(
+    (text,) = messages(machine, "pytest -q")
+    assert text.startswith(
         f"the package shop is installed in {machine.site} as a link to this checkout (pip install -e)"
     )
-    assert said.endswith("Weft sets PYTHONPATH to src of each worktree")
+    assert text.endswith("Weft sets PYTHONPATH to src of each worktree")
 
 
 def test_where_nothing_can_be_set_the_lines_to_write_are_said(machine: Machine) -> None:
     (machine.top / "src" / "queue.py").touch()
-    (said,) = messages(machine, "pytest -q")
+    (text,) = messages(machine, "pytest -q")
     assert (
         "so a slice would test the code of the checkout; write `verify: PYTHONPATH=$PWD/src pytest -q`"
-        in said
+        in text
     )
     assert messages(machine, "PYTHONPATH=$PWD/src pytest -q") == []
 
@@ -109,8 +109,8 @@ def test_where_nothing_can_be_set_the_lines_to_write_are_said(machine: Machine) 
 def test_python_that_starts_in_the_project_imports_from_there(machine: Machine) -> None:
     machine.package.rename(machine.top / "shop")
     (machine.top / "src").rmdir()
-    (said,) = messages(machine, "pytest -q")
-    assert "write `verify: PYTHONPATH=$PWD pytest -q`" in said
+    (text,) = messages(machine, "pytest -q")
+    assert "write `verify: PYTHONPATH=$PWD pytest -q`" in text
     assert messages(machine, "python3 -m pytest -q") == []
 
 
@@ -137,9 +137,9 @@ def test_packages_that_are_links_into_the_checkout_are_a_warning(machine: Machin
     (modules / "b").symlink_to(".store/b")
     assert messages(machine, "npm test") == []
     (modules / "@shop" / "a").symlink_to("../../packages/a")
-    (said,) = messages(machine, "npm test")
-    assert said.startswith(f"{modules}/@shop/a is a link to this checkout (a workspace, or npm link)")
-    assert "write `setup: npm ci`" in said
+    (text,) = messages(machine, "npm test")
+    assert text.startswith(f"{modules}/@shop/a is a link to this checkout (a workspace, or npm link)")
+    assert "write `setup: npm ci`" in text
     (modules / "c").symlink_to(machine.top / "packages" / "a")
     assert f"{modules}/@shop/a and 1 more is a link" in messages(machine, "npm test")[0]
     assert messages(machine, "npm test", "setup: npm ci\n") == []
@@ -151,7 +151,7 @@ def test_packages_that_are_links_into_the_checkout_are_a_warning(machine: Machin
 
 def test_the_doctor_warns_where_there_is_something_to_do(machine: Machine) -> None:
     def states() -> list[FindingState]:
-        return [one.state for one in imports(DoctorContext(machine.top, environ=machine.environ))]
+        return [item.state for item in imports(DoctorContext(machine.top, environ=machine.environ))]
 
     assert states() == []
     file = machine.top / "weft.yaml"
@@ -167,8 +167,8 @@ def test_a_new_plan_comes_with_the_warning(machine: Machine) -> None:
     (machine.top / "pytest.ini").touch()
     machine.program("git", "#!/bin/sh\nexit 1\n")
     made = initialize(machine.top, machine.environ)
-    (said,) = made.warnings
-    assert said.endswith("Weft sets PYTHONPATH to src of each worktree")
+    (text,) = made.warnings
+    assert text.endswith("Weft sets PYTHONPATH to src of each worktree")
     (machine.top / "weft.yaml").write_text("nonsense")
     assert initialize(machine.top, machine.environ).warnings == ()
     lines = [*init_lines(made)]

@@ -48,9 +48,9 @@ class Scene:
         subprocess.run(["/bin/sh", "-c", command], cwd=self.machine.home, env=environ, check=True)
 
     def warnings(self, text: str, **more: object) -> list[str]:
-        found = self.look(text, **more)  # type: ignore[arg-type]
-        assert found.refusals == ()
-        return [*found.warnings]
+        result = self.look(text, **more)  # type: ignore[arg-type]
+        assert result.refusals == ()
+        return [*result.warnings]
 
 
 @pytest.fixture
@@ -73,8 +73,8 @@ VERIFIED = (
 
 def test_a_program_that_nothing_can_install_is_refused_with_what_to_do(scene: Scene) -> None:
     scene.machine.add("agent")
-    (said,) = scene.refusals(VERIFIED.replace("TOOL", "nothing -q"))
-    assert said == "verify of a needs nothing, which is not on the PATH; install it, or write another command"
+    (text,) = scene.refusals(VERIFIED.replace("TOOL", "nothing -q"))
+    assert text == "verify of a needs nothing, which is not on the PATH; install it, or write another command"
     scene.machine.add("nothing")
     assert scene.refusals(VERIFIED.replace("TOOL", "nothing -q")) == []
 
@@ -85,8 +85,8 @@ def test_the_environment_that_has_it_is_named(scene: Scene) -> None:
     tool.parent.mkdir(parents=True)
     tool.write_text(SCRIPT)
     tool.chmod(0o755)
-    (said,) = scene.refusals(VERIFIED.replace("TOOL", "tool"))
-    assert said.endswith(
+    (text,) = scene.refusals(VERIFIED.replace("TOOL", "tool"))
+    assert text.endswith(
         f"it is in .venv/bin: put that on the PATH, by typing: export PATH={tool.parent}:$PATH"
     )
 
@@ -106,8 +106,8 @@ def test_the_environment_that_has_it_is_named(scene: Scene) -> None:
     ],
 )  # fmt: skip
 def test_it_is_looked_for_wherever_a_plan_names_one(scene: Scene, text: str, purpose: str) -> None:
-    (said,) = scene.refusals(f"isolation: none\npolicy: serial\n{text}")
-    assert said.startswith(f"{purpose} needs ")
+    (entry,) = scene.refusals(f"isolation: none\npolicy: serial\n{text}")
+    assert entry.startswith(f"{purpose} needs ")
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ def test_it_is_looked_for_wherever_a_plan_names_one(scene: Scene, text: str, pur
 def test_where_it_may_come_or_is_not_needed_it_is_a_warning(scene: Scene, text: str) -> None:
     scene.machine.add("make")
     scene.machine.add("pip")
-    (said,) = scene.warnings(f"isolation: dir\n{text}")
-    assert "needs nothing, which is not on the PATH" in said
+    (entry,) = scene.warnings(f"isolation: dir\n{text}")
+    assert "needs nothing, which is not on the PATH" in entry
 
 
 @pytest.mark.parametrize(
@@ -145,8 +145,8 @@ def test_what_cannot_be_judged_is_not(scene: Scene, text: str) -> None:
 
 def test_a_directory_on_the_path_that_depends_on_the_current_one_does_not_count(scene: Scene) -> None:
     scene.machine.folder = Path("bin")
-    (said,) = scene.refusals("isolation: dir\nsubplans: [{id: a, steps: [{id: s, run: nothing}]}]")
-    assert "needs nothing" in said
+    (text,) = scene.refusals("isolation: dir\nsubplans: [{id: a, steps: [{id: s, run: nothing}]}]")
+    assert "needs nothing" in text
 
 
 def test_what_is_done_needs_nothing_any_more(scene: Scene) -> None:
@@ -158,10 +158,10 @@ def test_what_is_done_needs_nothing_any_more(scene: Scene) -> None:
 def test_an_agent_that_is_not_installed_and_a_script_that_is_not_there(scene: Scene) -> None:
     agents = "agents: {s: {use: scripted, script: x.yaml}}"
     text = f"isolation: dir\n{agents}\nsubplans: [{{id: a, prompt: x, agent: AGENT}}]"
-    (said,) = scene.refusals(text.replace("AGENT", "codex"))
-    assert said.startswith("the agent codex needs codex, which is not on the PATH; to install it, type: npm")
-    (said,) = scene.refusals(text.replace("AGENT", "s"))
-    assert said.startswith(f"the agent s plays the script {scene.folder}/x.yaml, which does not exist")
+    (entry,) = scene.refusals(text.replace("AGENT", "codex"))
+    assert entry.startswith("the agent codex needs codex, which is not on the PATH; to install it, type: npm")
+    (entry,) = scene.refusals(text.replace("AGENT", "s"))
+    assert entry.startswith(f"the agent s plays the script {scene.folder}/x.yaml, which does not exist")
     (scene.folder / "x.yaml").touch()
     assert scene.refusals(text.replace("AGENT", "s")) == []
 
@@ -179,18 +179,18 @@ def test_a_script_that_no_slice_can_have_is_refused_until_what_is_suggested_is_t
     scene: Scene, git: Git, at: str, is_ignored: bool
 ) -> None:
     commit(git, {"sub/x": "", ".gitignore": "agent.sh\n" if is_ignored else ""})
-    (said,) = scene.refusals(ALONE, git=True, at=at)
-    assert said == (
+    (text,) = scene.refusals(ALONE, git=True, at=at)
+    assert text == (
         "agent c needs ./agent.sh, which is not among the files that slices start with; add and commit it, "
         "or write another command"
     )
     (scene.folder / at / "agent.sh").write_text(SCRIPT)
-    (said,) = scene.refusals(ALONE, git=True, at=at)
-    assert said.endswith("; to leave it out of git, write `copy: [agent.sh]` in the plan")
-    scene.type(said)
-    (said,) = scene.refusals(ALONE, git=True, at=at)
-    assert "is not executable in the commit that slices start from" in said
-    scene.type(said)
+    (text,) = scene.refusals(ALONE, git=True, at=at)
+    assert text.endswith("; to leave it out of git, write `copy: [agent.sh]` in the plan")
+    scene.type(text)
+    (text,) = scene.refusals(ALONE, git=True, at=at)
+    assert "is not executable in the commit that slices start from" in text
+    scene.type(text)
     assert scene.refusals(ALONE, git=True, at=at) == []
     assert git.line("status", "--porcelain") == ""
 
@@ -207,11 +207,11 @@ def test_a_script_that_copy_or_link_brings_is_no_refusal(scene: Scene, git: Git)
 def test_a_script_above_the_plans_directory_cannot_be_copied(scene: Scene, git: Git) -> None:
     commit(git, {"sub/x": ""})
     (scene.folder / "agent.sh").write_text(SCRIPT)
-    (said,) = scene.refusals(ALONE.replace("./agent.sh", "../agent.sh"), git=True, at="sub")
-    assert "`copy:" not in said
-    scene.type(said)
-    (said,) = scene.refusals(ALONE.replace("./agent.sh", "../agent.sh"), git=True, at="sub")
-    assert "is not executable" in said
+    (text,) = scene.refusals(ALONE.replace("./agent.sh", "../agent.sh"), git=True, at="sub")
+    assert "`copy:" not in text
+    scene.type(text)
+    (text,) = scene.refusals(ALONE.replace("./agent.sh", "../agent.sh"), git=True, at="sub")
+    assert "is not executable" in text
 
 
 def test_where_the_plan_is_below_the_top_paths_begin_there(scene: Scene, git: Git) -> None:
@@ -237,8 +237,8 @@ def test_where_the_plan_is_below_the_top_paths_begin_there(scene: Scene, git: Gi
     ],
 )
 def test_a_script_that_a_step_may_make_is_a_warning(scene: Scene, git: Git, text: str) -> None:
-    (said,) = scene.warnings(text, git=True)
-    assert said.endswith("(unless a step makes it)")
+    (entry,) = scene.warnings(text, git=True)
+    assert entry.endswith("(unless a step makes it)")
 
 
 def test_after_an_earlier_run_the_branch_may_have_more_files(scene: Scene, git: Git) -> None:
@@ -250,16 +250,16 @@ def test_in_the_plans_own_directory_its_files_count(scene: Scene) -> None:
     text = f"isolation: none\npolicy: serial\n{ALONE}"
     assert len(scene.refusals(text)) == 1
     (scene.folder / "agent.sh").write_text(SCRIPT)
-    (said,) = scene.refusals(text)
-    assert "is not executable" in said
-    scene.type(said)
+    (entry,) = scene.refusals(text)
+    assert "is not executable" in entry
+    scene.type(entry)
     assert scene.refusals(text) == []
 
 
 def test_a_directory_of_its_own_has_no_files_at_first(scene: Scene) -> None:
     (scene.folder / "agent.sh").write_text(SCRIPT)
-    (said,) = scene.refusals(f"isolation: dir\n{ALONE}")
-    assert said.endswith(
+    (text,) = scene.refusals(f"isolation: dir\n{ALONE}")
+    assert text.endswith(
         "is not in the directories that slices start with; write `copy: [agent.sh]` in the plan"
     )
     assert scene.refusals(f"isolation: dir\ncopy: [agent.sh]\n{ALONE}") == []
@@ -272,19 +272,19 @@ PLAIN = f"subplans: [{{id: a, {STEP}}}]"
 
 
 def test_a_base_that_does_not_exist_is_refused(scene: Scene, git: Git) -> None:
-    (said,) = scene.refusals(f"base: mian\n{PLAIN}", git=True)
-    assert said.startswith("'mian', the `base` of the plan, is neither a branch nor a tag nor a commit")
-    assert "did you mean 'main'?" in said
+    (text,) = scene.refusals(f"base: mian\n{PLAIN}", git=True)
+    assert text.startswith("'mian', the `base` of the plan, is neither a branch nor a tag nor a commit")
+    assert "did you mean 'main'?" in text
     assert scene.refusals(f"base: main\n{PLAIN}", git=True) == []
 
 
 def test_a_plan_in_a_directory_that_the_commit_does_not_have_is_refused(scene: Scene, git: Git) -> None:
     (scene.folder / "plans").mkdir()
-    (said,) = scene.refusals(PLAIN, git=True, at="plans")
-    assert "the plan is in plans/, and the commit" in said
+    (text,) = scene.refusals(PLAIN, git=True, at="plans")
+    assert "the plan is in plans/, and the commit" in text
     base = git.line("rev-parse", "HEAD")
     (scene.folder / "plans" / "weft.yaml").touch()
-    scene.type(said)
+    scene.type(text)
     assert scene.refusals(PLAIN, git=True, at="plans") == []
     assert len(scene.refusals(f"base: {base}\ntarget: main\n{PLAIN}", git=True, at="plans")) == 1
 
@@ -292,8 +292,8 @@ def test_a_plan_in_a_directory_that_the_commit_does_not_have_is_refused(scene: S
 def test_a_plan_in_a_directory_that_git_ignores_is_refused(scene: Scene, git: Git) -> None:
     commit(git, {".gitignore": "plans\n"})
     (scene.folder / "plans").mkdir()
-    (said,) = scene.refusals(PLAIN, git=True, at="plans")
-    assert said == (
+    (text,) = scene.refusals(PLAIN, git=True, at="plans")
+    assert text == (
         "the plan is in plans/, which git ignores, so slices would not have this directory; move the plan to a "
         "directory that git tracks"
     )
@@ -305,8 +305,8 @@ def test_a_signature_that_cannot_be_made_is_refused(scene: Scene) -> None:
     sign_with(
         Git(scene.folder, environ=environ), scene.machine.root / "gpg", "echo 'no secret key' >&2; exit 2"
     )
-    (said,) = scene.refusals(PLAIN, git=True)
-    assert said.startswith(
+    (text,) = scene.refusals(PLAIN, git=True)
+    assert text.startswith(
         "commits must be signed (`merge.sign`, or git's commit.gpgSign), but git cannot sign: "
     )
     assert scene.refusals(f"merge: {{sign: false}}\n{PLAIN}", git=True) == []
@@ -325,8 +325,8 @@ def test_commits_without_a_name_are_a_warning(scene: Scene, git: Git) -> None:
     assert scene.warnings(PLAIN, git=True) == []
     git.do("config", "--remove-section", "user")
     git.do("config", "user.useConfigOnly", "true")
-    (said,) = scene.warnings(PLAIN, git=True)
-    assert said.startswith(
+    (text,) = scene.warnings(PLAIN, git=True)
+    assert text.startswith(
         "git has no name and e-mail address for you, so Weft commits as Weft <weft@localhost>"
     )
 
@@ -335,14 +335,14 @@ def test_commits_without_a_name_are_a_warning(scene: Scene, git: Git) -> None:
 
 
 def test_a_sandbox_that_cannot_be_had_is_refused(scene: Scene) -> None:
-    (said,) = scene.refusals(f"isolation: dir\nsandbox: bwrap\n{PLAIN}")
-    assert "`sandbox: bwrap` does not work here: bubblewrap is not installed" in said
+    (text,) = scene.refusals(f"isolation: dir\nsandbox: bwrap\n{PLAIN}")
+    assert "`sandbox: bwrap` does not work here: bubblewrap is not installed" in text
 
 
 def test_files_to_bring_that_are_not_there_are_a_warning(scene: Scene, git: Git) -> None:
     commit(git, {"x": ""})
-    said = scene.warnings(f"copy: [.env]\nlink: [node_modules]\n{PLAIN}", git=True)
-    assert [one.partition(",")[0] for one in said] == [
+    warned = scene.warnings(f"copy: [.env]\nlink: [node_modules]\n{PLAIN}", git=True)
+    assert [item.partition(",")[0] for item in warned] == [
         f"`copy: .env` matches no file in {scene.folder}",
         f"`link: node_modules` matches no file in {scene.folder}",
     ]
@@ -356,8 +356,8 @@ def test_files_to_bring_that_are_not_there_are_a_warning(scene: Scene, git: Git)
 def test_a_hook_for_notifications_that_is_not_there_is_a_warning(scene: Scene) -> None:
     text = f"isolation: dir\n{PLAIN}\nnotify: [{{on: [finished], run: HOOK}}]"
     for hook in ("nothing -x", "./hook"):
-        (said,) = scene.warnings(text.replace("HOOK", hook))
-        assert said.startswith(f"`notify` runs {hook.split()[0]}, which is not there")
+        (entry,) = scene.warnings(text.replace("HOOK", hook))
+        assert entry.startswith(f"`notify` runs {hook.split()[0]}, which is not there")
     (scene.folder / "hook").write_text(SCRIPT)
     (scene.folder / "hook").chmod(0o755)
     assert scene.warnings(text.replace("HOOK", "./hook")) == []
@@ -372,10 +372,10 @@ def test_all_that_is_refused_is_said_at_once(scene: Scene) -> None:
 
 def test_a_variable_that_is_not_set_is_refused_where_a_command_reads_it(scene: Scene) -> None:
     text = "isolation: dir\nenv_allow: [TOKEN]\nsubplans: [{id: a, steps: [{id: s, run: 'echo {{ READ }}'MORE}]}]"
-    (said,) = scene.refusals(text.replace("READ", "env.TOKEN").replace("MORE", ""))
-    assert said == "step a:s reads env.TOKEN, which is not set; set it before you start Weft"
-    (said,) = scene.warnings(text.replace("READ", "env.TOKEN | raw").replace("MORE", ", on_error: continue"))
-    assert "env.TOKEN" in said
+    (entry,) = scene.refusals(text.replace("READ", "env.TOKEN").replace("MORE", ""))
+    assert entry == "step a:s reads env.TOKEN, which is not set; set it before you start Weft"
+    (entry,) = scene.warnings(text.replace("READ", "env.TOKEN | raw").replace("MORE", ", on_error: continue"))
+    assert "env.TOKEN" in entry
     assert scene.warnings(text.replace("READ", "env.TOKEN | default(1)").replace("MORE", "")) == []
 
 
@@ -386,6 +386,6 @@ def test_commands_of_the_project_that_are_not_approved_are_a_warning(tmp_path: P
     (tmp_path / "weft.yaml").write_text(f"weft: 1\nplan: p\nisolation: dir\n{PLAIN}\n")
     environ = {**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")}
     plan = load(InputSource(name="weft.yaml", directory=tmp_path, holds="plan"), environ=environ)
-    (said,) = preflight(plan, tmp_path, environ).warnings
-    assert ".weft/config.yaml came with this project, and names commands that you have not approved" in said
-    assert said.endswith("`weft config approve` shows and approves them")
+    (text,) = preflight(plan, tmp_path, environ).warnings
+    assert ".weft/config.yaml came with this project, and names commands that you have not approved" in text
+    assert text.endswith("`weft config approve` shows and approves them")

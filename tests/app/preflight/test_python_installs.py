@@ -223,7 +223,7 @@ def test_what_pip_installs_is_found_and_the_path_comes_before_it(tmp_path: Path,
     assert can_precede(link, top)
     ask = [python, "-c", "import shop; print(shop.PLACE)"]
     for path, place in (("", "checkout"), (str(tmp_path / "worktree" / "src"), "worktree")):
-        told = subprocess.run(
+        result = subprocess.run(
             ask, env={"PYTHONPATH": path}, cwd=tmp_path, check=True, capture_output=True, text=True
         )
-        assert told.stdout.strip() == place
+        assert result.stdout.strip() == place

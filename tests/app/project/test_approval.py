@@ -148,7 +148,7 @@ def test_what_was_approved_once_stays_approved_when_it_comes_back(
     approved(project, environ, "setup: other")
     require(layer(), project, environ)
     approved(project, environ)
-    assert [len(one.commands) for one in approvals(environ)] == [1, 3]
+    assert [len(item.commands) for item in approvals(environ)] == [1, 3]
 
 
 def test_what_changed_is_reported_since_the_last_approval(project: Path, environ: dict[str, str]) -> None:
@@ -186,8 +186,8 @@ def test_what_was_asked_is_approved_whatever_the_file_says_by_now(
 ) -> None:
     request = asked(project, environ)
     approve(request, environ)
-    (one,) = approvals(environ)
-    assert (one.project, one.hash) == (os.path.realpath(project), request.hash)
+    (item,) = approvals(environ)
+    assert (item.project, item.hash) == (os.path.realpath(project), request.hash)
     assert refused(project, environ, "setup: other")
 
 
@@ -238,8 +238,8 @@ def test_an_approved_loosening_counts_until_it_changes(project: Path, environ: d
     require(layer(LOOSENS.replace("9", "2")), project, environ, user=strict)
     with pytest.raises(NotApprovedError) as caught:
         require(layer(f"{LOOSENS}budget: 50\n"), project, environ, user=strict)
-    said, *changes, _ = caught.value.lines()
-    assert said.startswith("error: what .weft/config.yaml runs and loosens is not what you approved at")
+    text, *changes, _ = caught.value.lines()
+    assert text.startswith("error: what .weft/config.yaml runs and loosens is not what you approved at")
     assert changes == ["  + budget: 50  (you have set: 5)", "    merge.mode: auto  (you have set: manual)"]
 
 

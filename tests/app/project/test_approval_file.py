@@ -196,4 +196,4 @@ def test_processes_that_approve_at_once_lose_nothing(environ: dict[str, str]) ->
         writer.communicate()
     assert [writer.returncode for writer in writers] == [0, 0, 0]
     expected = {f"{name}{number}" for name in "abc" for number in range(20)}
-    assert sorted(one.project for one in ApprovalFile(environ).read()) == sorted(expected)
+    assert sorted(item.project for item in ApprovalFile(environ).read()) == sorted(expected)

@@ -29,20 +29,22 @@ def put(path: Path, text: str = "") -> None:
 
 
 def in_force(here: Path, environ: dict[str, str]) -> dict[str, tuple[Any, str]]:
-    found = configuration_of(here, environ)
-    return {row.name: (row.value, str(row.origin)) for row in (*found.settings(), *found.others())}
+    configuration = configuration_of(here, environ)
+    return {
+        row.name: (row.value, str(row.origin)) for row in (*configuration.settings(), *configuration.others())
+    }
 
 
 def places(here: Path, name: str, environ: dict[str, str]) -> list[tuple[str, Any, str, bool]]:
-    found = explain_key(here, name, environ).places
-    return [(one.row.name, one.row.value, str(one.row.origin), one.wins) for one in found]
+    result = explain_key(here, name, environ).places
+    return [(item.row.name, item.row.value, str(item.row.origin), item.wins) for item in result]
 
 
 def test_without_any_file_all_is_by_default(here: Path, environ: dict[str, str]) -> None:
-    found = in_force(here, environ)
-    assert list(found) == list(SETTING_NAMES)
-    assert {origin for _, origin in found.values()} == {"default"}
-    assert found["isolation"] == ("worktree", "default")
+    settings = in_force(here, environ)
+    assert list(settings) == list(SETTING_NAMES)
+    assert {origin for _, origin in settings.values()} == {"default"}
+    assert settings["isolation"] == ("worktree", "default")
 
 
 def test_outside_of_a_repository_slices_work_in_directories(tmp_path: Path, environ: dict[str, str]) -> None:
@@ -57,8 +59,8 @@ def test_the_nearest_counts_and_says_where_it_is(here: Path, environ: dict[str, 
     environ["WEFT_GRACE"] = "6s"
     environ["WEFT_TIMEOUT"] = "6s"
     put(here / "weft.yaml", PLAN.format("timeout: 3s\n"))
-    found = in_force(here, environ)
-    assert {name: value for name, value in found.items() if value[1] != "default"} == {
+    settings = in_force(here, environ)
+    assert {name: value for name, value in settings.items() if value[1] != "default"} == {
         "agent": ("claude", "weft.yaml:3"),
         "retries": (4, ".weft/config.yaml:1"),
         "timeout": ("3s", "weft.yaml:4"),
@@ -75,8 +77,8 @@ def test_agents_prices_and_others_stand_beside_the_settings(here: Path, environ:
         Path(environ["HOME"], ".config", "weft", "config.yaml"),
         "agents: {b: {use: goose}, c: {use: goose}}\nprices: {m: {input: 1, output: 2}}\nnotify: []\n",
     )
-    found = in_force(here, environ)
-    assert {name: found[name] for name in found if name not in SETTING_NAMES} == {
+    settings = in_force(here, environ)
+    assert {name: settings[name] for name in settings if name not in SETTING_NAMES} == {
         "agents.a": ({"use": "pi"}, ".weft/config.yaml:1"),
         "agents.b": ({"use": "codex"}, ".weft/config.yaml:1"),
         "agents.c": ({"use": "goose"}, "~/.config/weft/config.yaml:1"),
@@ -94,8 +96,8 @@ def test_a_setting_is_explained_with_all_places_that_set_it(here: Path, environ:
     put(here / ".weft" / "config.yaml", "retries: 4\n")
     put(here / "weft.yml", PLAN.format("retries: 3\n"))
     environ["WEFT_RETRIES"] = "6"
-    found = explain_key(here, "retries", environ)
-    assert (found.name, found.key.name, found.variable) == ("retries", "retries", "WEFT_RETRIES")
+    result = explain_key(here, "retries", environ)
+    assert (result.name, result.key.name, result.variable) == ("retries", "retries", "WEFT_RETRIES")
     assert places(here, "retries", environ) == [
         ("retries", 3, "weft.yml:4", True),
         ("retries", 6, "WEFT_RETRIES", False),
@@ -148,7 +150,7 @@ def test_an_unknown_name_is_reported_with_the_nearest(
 def test_files_are_named_whether_they_are_there_or_right_or_not(here: Path, environ: dict[str, str]) -> None:
     put(here / ".weft" / "config.yaml", "[")
     put(here / "weft.yml", "[")
-    assert [(one.what, one.path, one.there) for one in files(here, environ)] == [
+    assert [(item.what, item.path, item.there) for item in files(here, environ)] == [
         ("plan", here / "weft.yml", True),
         ("project", here / ".weft" / "config.yaml", True),
         ("user", Path(environ["HOME"], ".config", "weft", "config.yaml"), False),
@@ -159,7 +161,7 @@ def test_in_no_project_that_file_is_named_which_would_make_it_one(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
     environ["XDG_CONFIG_HOME"] = str(tmp_path / "xdg")
-    assert [one.path for one in files(tmp_path, environ)] == [
+    assert [item.path for item in files(tmp_path, environ)] == [
         tmp_path / "weft.yaml",
         tmp_path / ".weft" / "config.yaml",
         tmp_path / "xdg" / "weft" / "config.yaml",
@@ -174,7 +176,7 @@ def test_what_there_is_to_approve_is_that_of_the_project_around(here: Path, envi
     request = approval_request(here / "deeper", environ)
     assert request is not None
     assert (request.project, request.file) == (here, "../.weft/config.yaml")
-    assert [one.value for one in request.commands] == ["make"]
+    assert [command.value for command in request.commands] == ["make"]
 
 
 def test_the_user_s_own_configuration_needs_no_approval(tmp_path: Path, environ: dict[str, str]) -> None:

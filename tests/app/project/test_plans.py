@@ -197,8 +197,8 @@ def test_an_agent_that_only_a_variable_names_is_reported_with_it(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
     source = in_folder(tmp_path, content=PLAN.replace("agent: claude\n", ""))
-    said = refused(source, environ=environ | {"WEFT_AGENT": "cluade"})[0]
-    assert "'cluade', of WEFT_AGENT, does not exist; did you mean 'claude'?" in said
+    text = refused(source, environ=environ | {"WEFT_AGENT": "cluade"})[0]
+    assert "'cluade', of WEFT_AGENT, does not exist; did you mean 'claude'?" in text
 
 
 def test_the_project_s_layer_is_there_if_there_is_something_in_it(

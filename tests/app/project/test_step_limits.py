@@ -126,15 +126,15 @@ def test_a_project_whose_folder_is_a_file_is_open(own: Path, tmp_path: Path) -> 
 
 @pytest.fixture
 def told(tmp_path: Path) -> Iterator[Written]:
-    with written(tmp_path) as told:
-        told.tell(
+    with written(tmp_path) as files:
+        files.tell(
             make_event(kind="subplan_state", subplan="docs", outcome="running"),
             make_event(kind="subplan_state", subplan="store/model", outcome="running"),
             make_event(kind="step_started", subplan="docs", step="write", data={"firing": 3}),
             make_event(kind="step_started", subplan="store/model", step="work", data={"firing": 7}),
             make_event(kind="paused", outcome="pause"),
         )
-        yield told
+        yield files
 
 
 def sight(told: Written, *steps: EnclosingStep, run: str | None = None, **environ: str) -> VisibleRun:
@@ -179,8 +179,8 @@ def test_the_environment_names_the_step_where_its_ancestors_are_hidden(told: Wri
 def test_a_journal_inside_a_step_has_the_events_of_its_subplan(told: Written) -> None:
     with closing(open_reader(told.root / ".weft" / "weft.db")) as journal:
         seen = SubplanJournal(journal, "store")
-        assert [one.event.subplan for one in seen.events("r1")] == ["store/model", "store/model"]
-        assert [one.kind for one in seen.notable_events("r1")] == ["paused"]
+        assert [item.event.subplan for item in seen.events("r1")] == ["store/model", "store/model"]
+        assert [entry.kind for entry in seen.notable_events("r1")] == ["paused"]
         assert {glimpse.subplan for glimpse in seen.step_events("r1", ["store/model", "docs"])} == {
             "store/model"
         }
@@ -196,4 +196,4 @@ def test_a_step_sees_the_requests_for_its_subplan(told: Written) -> None:
     with closing(open_reader(told.root / ".weft" / "weft.db")) as journal:
         for path in ("docs", "store"):
             journal.ask("r1", "control", subplan=path, step="", data={"wanted": "pause"}, at=0.0)
-        assert [one.subplan for one in SubplanJournal(journal, "store").requests("r1")] == ["store"]
+        assert [request.subplan for request in SubplanJournal(journal, "store").requests("r1")] == ["store"]

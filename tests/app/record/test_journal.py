@@ -19,14 +19,14 @@ from weft.store.sqlite import open_journal
 
 @pytest.fixture
 def one(tmp_path: Path) -> Iterator[Written]:
-    with written(tmp_path) as one:
-        yield one
+    with written(tmp_path) as files:
+        yield files
 
 
 def test_a_journal_without_a_run_is_reported(tmp_path: Path) -> None:
     open_journal(tmp_path / ".weft" / "weft.db", now=0.0).close()
-    said = "nothing has been run here yet; to run the plan, type: weft run"
-    with pytest.raises(InputError, match=said), open_book(tmp_path):
+    text = "nothing has been run here yet; to run the plan, type: weft run"
+    with pytest.raises(InputError, match=text), open_book(tmp_path):
         pass
 
 
@@ -57,7 +57,7 @@ def test_what_to_type_to_have_it_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, command: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with written(tmp_path, file=file) as one, one.opened() as recorded_run:
+    with written(tmp_path, file=file) as files, files.opened() as recorded_run:
         assert recorded_run.run_command() == command
 
 

@@ -21,11 +21,11 @@ def recorded(plan: Plan, text: str) -> RecordedPlan:
 
 
 def depends_on(plan: Plan, row: int) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     while row != ROOT:
-        found |= {plan.outline.paths[dep] for dep in plan.outline.depends_on[row]}
+        names |= {plan.outline.paths[dep] for dep in plan.outline.depends_on[row]}
         row = plan.outline.parents[row]
-    return found
+    return names
 
 
 @given(plan_texts(), st.sampled_from([record_plan, show_plan]))
@@ -34,27 +34,27 @@ def test_it_is_what_the_plan_says(text, written) -> None:
         plan = load_plan(text)
     except PlanError:
         return
-    found = recorded(plan, written(plan))
-    assert list(found.paths) == plan.outline.paths[1:]
+    result = recorded(plan, written(plan))
+    assert list(result.paths) == plan.outline.paths[1:]
     for row, path in enumerate(plan.outline.paths[1:], 1):
-        one, settings = found.subplan(path), plan.scopes[row].settings
+        item, settings = result.subplan(path), plan.scopes[row].settings
         is_leaf = plan.outline.is_leaf(row)
         lands = is_leaf if settings.merge_when == "slice" else plan.outline.parents[row] == ROOT
-        assert (found.slices([path]) == [path], one.is_leaf, one.lands) == (is_leaf, is_leaf, lands)
-        assert set(one.depends_on) == depends_on(plan, row)
-        assert one.steps == (len(plan.pipeline_of(row).steps) if is_leaf else 0)
-        assert (one.has_branch, one.branch_prefix) == (
+        assert (result.slices([path]) == [path], item.is_leaf, item.lands) == (is_leaf, is_leaf, lands)
+        assert set(item.depends_on) == depends_on(plan, row)
+        assert item.steps == (len(plan.pipeline_of(row).steps) if is_leaf else 0)
+        assert (item.has_branch, item.branch_prefix) == (
             settings.isolation == "worktree",
             settings.branch_prefix,
         )
-    ways = [found.subplan(path) for path in found.paths]
-    assert found.landing(found.paths) == [way.path for way in ways if way.lands and way.has_branch]
+    ways = [result.subplan(path) for path in result.paths]
+    assert result.landing(result.paths) == [way.path for way in ways if way.lands and way.has_branch]
 
 
 def test_a_plan_may_be_deep() -> None:
     data: dict[str, object] = {"id": "s", "steps": []}
     for _ in range(3_000):
         data = {"id": "s", "subplans": [data]}
-    found = RecordedPlan("deep", {"subplans": [data]})
-    assert len(found.paths) == 3_001
-    assert found.subplan("/".join(["s"] * 3_001)).is_leaf
+    result = RecordedPlan("deep", {"subplans": [data]})
+    assert len(result.paths) == 3_001
+    assert result.subplan("/".join(["s"] * 3_001)).is_leaf

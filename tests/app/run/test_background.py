@@ -28,8 +28,8 @@ def write(path: Path, lines: int) -> None:
 
 def logs(path: Path) -> dict[str, list[str]]:
     return {
-        one.name: [line.split()[1] for line in one.read_text().splitlines()]
-        for one in sorted(path.parent.iterdir())
+        item.name: [line.split()[1] for line in item.read_text().splitlines()]
+        for item in sorted(path.parent.iterdir())
     }
 
 

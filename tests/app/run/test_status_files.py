@@ -140,14 +140,14 @@ def test_a_held_result_has_a_file_until_it_has_landed_and_then_another(
     mirrored.happens(0.0, "subplan_state", path="g", outcome="completed", data={"from": "running"})
     held = {"message": "g is ready", "asks": True}
     mirrored.happens(0.1, "step_finished", path="g", step="@land", outcome="held", data=held)
-    found = [mirrored.status("g")]
+    values = [mirrored.status("g")]
     again = MirroredRun(mirrored.folder)
     again.happens(1.0, "step_started", path="g", step="@land", attempt=1)
-    found.append(again.status("g"))
+    values.append(again.status("g"))
     last = MirroredRun(mirrored.folder)
     last.happens(2.0, "step_finished", path="g", step="@land", attempt=1, outcome="done")
-    found.append(last.status("g"))
-    assert [(one["state"], one["landing"], one["message"]) for one in found if one is not None] == [
+    values.append(last.status("g"))
+    assert [(item["state"], item["landing"], item["message"]) for item in values if item is not None] == [
         ("completed", "held", "g is ready"),
         ("completed", "unmerged", None),
         ("completed", "merged", None),

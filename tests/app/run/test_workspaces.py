@@ -33,11 +33,11 @@ def workplaces(folder: Path, isolation: str, other: str = "") -> WorkspaceFactor
 
 def new(folder: Path, isolation: str, other: str = "", **more: Any) -> RunWorkspaces:
     """For a run that begins, after its preflight."""
-    found = Preflight(findings=())
+    preflight = Preflight(findings=())
     if isolation == "worktree":
         state = examine_repository(plan_of(isolation, other), folder, surroundings(folder.parent))
-        found = Preflight(findings=state.findings, state=state).require()
-    return workplaces(folder, isolation, other).new(found, **more)
+        preflight = Preflight(findings=state.findings, state=state).require()
+    return workplaces(folder, isolation, other).new(preflight, **more)
 
 
 def started(**more: object) -> RunStarted:
@@ -95,8 +95,8 @@ def test_all_that_stands_in_the_way_of_a_run_is_reported_at_once(top: Path) -> N
     commit(git, {"more": ""})
     with pytest.raises(InputError) as refused:
         new(top, "worktree")
-    told = str(refused.value).splitlines()
-    assert [line.split(",")[0].split(" (")[0] for line in told] == [
+    lines = str(refused.value).splitlines()
+    assert [line.split(",")[0].split(" (")[0] for line in lines] == [
         "there is a branch 'weft'",
         "there are repositories in the repository",
     ]

@@ -17,8 +17,8 @@ def spent(story: Story, path: str, cost: int | None, tokens: int | None) -> None
 
 
 def known(story: Story, path: str) -> tuple[int, int, int]:
-    one = story.view.row(path)
-    return one.cost, one.tokens, one.unknown_costs
+    row_view = story.view.row(path)
+    return row_view.cost, row_view.tokens, row_view.unknown_costs
 
 
 def test_a_run_that_has_spent_nothing_has_its_ceilings() -> None:

@@ -49,8 +49,8 @@ def test_a_request_is_shown_with_its_subplan() -> None:
 
 
 def test_what_an_event_does_not_say_is_null_and_an_unknown_cost_is_not_zero() -> None:
-    found = event_json(recorded(kind="woke"))
-    assert [found[name] for name in ("subplan", "step", "attempt", "outcome", "cost_usd", "tokens")] == [
+    result = event_json(recorded(kind="woke"))
+    assert [result[name] for name in ("subplan", "step", "attempt", "outcome", "cost_usd", "tokens")] == [
         None
     ] * 6
 

@@ -143,10 +143,14 @@ def test_a_slice_that_is_held_is_running_and_is_said_to_be_held(step) -> None:
     story = notes()
     story.begin("cli")
     hold(story, "cli", step, **CONFLICT)
-    one = story.view.row("cli")
-    assert (one.state, one.landing, held(story)) == (State.RUNNING, "conflict", ["cli"])
-    assert one.held is not None
-    assert (one.held.step, one.held.message, one.held.files) == (step, "cli cannot be merged", ("f.txt",))
+    row_view = story.view.row("cli")
+    assert (row_view.state, row_view.landing, held(story)) == (State.RUNNING, "conflict", ["cli"])
+    assert row_view.held is not None
+    assert (row_view.held.step, row_view.held.message, row_view.held.files) == (
+        step,
+        "cli cannot be merged",
+        ("f.txt",),
+    )
     assert story.view.held_slices() == 1
 
 

@@ -40,8 +40,8 @@ RED_BASE = (
 
 
 def verify(outcome: str, *entries: str, **data: Any) -> AnyEvent:
-    given = {"entries": list(entries), "commands": ["make check"], "commit": "abc1234", **data}
-    return make_event(kind="verify", step="@land", outcome=outcome, data=given)
+    table = {"entries": list(entries), "commands": ["make check"], "commit": "abc1234", **data}
+    return make_event(kind="verify", step="@land", outcome=outcome, data=table)
 
 
 def land(path: str) -> AnyEvent:

@@ -23,7 +23,7 @@ def shelf(story: Story, name: str) -> list[str]:
 
 def row_lists(story: Story) -> dict[str, list[str]]:
     names = ("asking", "held", "running", "failed", "waiting", "settled")
-    return {name: found for name in names if (found := shelf(story, name))}
+    return {name: result for name in names if (result := shelf(story, name))}
 
 
 # States and counts
@@ -176,11 +176,15 @@ def test_a_slice_that_failed_says_which_step_and_command_and_how_its_output_ende
     story.step("cli", "check", attempt=4, command="pytest -q")
     story.end("cli", "check", "failed", attempt=4, exit_code=1, tail="1 failed")
     story.fail("cli", "exhausted")
-    one = story.view.row("cli")
-    assert (one.state, one.reason, one.failed_by_itself) == (State.FAILED, "exhausted", True)
-    assert one.failure is not None
-    assert (one.failure.step, one.failure.attempt, one.failure.command) == ("check", 4, "pytest -q")
-    assert (one.failure.exit_code, one.failure.tail) == (1, "1 failed")
+    row_view = story.view.row("cli")
+    assert (row_view.state, row_view.reason, row_view.failed_by_itself) == (State.FAILED, "exhausted", True)
+    assert row_view.failure is not None
+    assert (row_view.failure.step, row_view.failure.attempt, row_view.failure.command) == (
+        "check",
+        4,
+        "pytest -q",
+    )
+    assert (row_view.failure.exit_code, row_view.failure.tail) == (1, "1 failed")
 
 
 def test_the_engine_s_own_word_about_the_failure_counts_most() -> None:
@@ -188,8 +192,8 @@ def test_the_engine_s_own_word_about_the_failure_counts_most() -> None:
     story.begin("cli")
     story.step("cli", "check", command="a && b")
     story.end("cli", "check", "failed", exit_code=1)
-    said = {"reason": "error", "message": "check: exit code 1 (b)", "step": "check", "command": "b"}
-    story.fail("cli", failure=said)
+    table = {"reason": "error", "message": "check: exit code 1 (b)", "step": "check", "command": "b"}
+    story.fail("cli", failure=table)
     failure = story.view.row("cli").failure
     assert failure is not None
     assert failure.command == "b"
@@ -218,8 +222,8 @@ def test_a_step_that_failed_and_was_tried_again_is_no_failure_of_the_slice() -> 
 def test_what_is_blocked_did_not_fail_by_itself() -> None:
     story = notes()
     story.fail("cli", "blocked", cause="store", message="blocked by store")
-    one = story.view.row("cli")
-    assert (one.failed_by_itself, one.failure, one.cause) == (False, None, "store")
+    row_view = story.view.row("cli")
+    assert (row_view.failed_by_itself, row_view.failure, row_view.cause) == (False, None, "store")
 
 
 def test_a_group_whose_part_failed_did_not_fail_by_itself_but_one_whose_verify_failed_did() -> None:
@@ -528,11 +532,11 @@ def test_whatever_the_order_each_slice_is_on_the_right_shelf(paths) -> None:
     for path in paths[:10]:
         story.run(path)
     story.begin(*paths[10:15])
-    found = row_lists(story)
+    result = row_lists(story)
     begun = {path.partition("/")[0] for path in paths[:15]}
     waiting = {path for path in paths[15:] if path.partition("/")[0] in begun}
-    assert (found["settled"], found["running"]) == (paths[:10], paths[10:15])
-    assert set(found["waiting"]) == waiting | {f"g{n}" for n in range(6)} - begun
+    assert (result["settled"], result["running"]) == (paths[:10], paths[10:15])
+    assert set(result["waiting"]) == waiting | {f"g{n}" for n in range(6)} - begun
 
 
 def test_a_view_can_be_made_of_what_a_journal_holds() -> None:

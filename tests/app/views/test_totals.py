@@ -21,6 +21,6 @@ def test_all_that_has_come_is_the_last_that_was_known(told: list[tuple[int | Non
     totals = Totals()
     added = [totals.more((1, 1), cost, tokens) for cost, tokens in told]
     last = tuple(
-        next((one for one in reversed(column) if one is not None), 0) for column in zip(*told, strict=True)
+        next((item for item in reversed(column) if item is not None), 0) for column in zip(*told, strict=True)
     )
     assert tuple(map(sum, zip(*added, strict=True))) == last

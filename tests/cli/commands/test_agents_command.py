@@ -76,10 +76,10 @@ def test_no_value_of_a_key_is_ever_told(machine: Programs, project: Path) -> Non
     (project / "weft.yaml").write_text(PLAN.replace("m-9}", "m-9, env: {CODEX_API_KEY: secret-2}}"))
     machine.add("codex")
     for arguments in ((), ("--json",)):
-        said = weft(machine, project, *arguments, OPENAI_API_KEY="secret-1").output
-        assert "OPENAI_API_KEY" in said
-        assert "CODEX_API_KEY" in said
-        assert "secret" not in said
+        text = weft(machine, project, *arguments, OPENAI_API_KEY="secret-1").output
+        assert "OPENAI_API_KEY" in text
+        assert "CODEX_API_KEY" in text
+        assert "secret" not in text
 
 
 def test_where_nothing_is_installed_it_says_how_to(machine: Programs) -> None:
@@ -123,8 +123,8 @@ def test_as_json_it_is_data(machine: Programs, project: Path) -> None:
 def test_a_plan_that_cannot_be_read_is_noted(machine: Programs, project: Path) -> None:
     (project / "weft.yaml").write_text("weft: 2\n")
     done = weft(machine, project, "claude")
-    said = "weft.yaml cannot be read, and its agents are not shown; type: weft check weft.yaml\n"
-    assert (done.exit_code, done.stderr) == (0, said)
+    text = "weft.yaml cannot be read, and its agents are not shown; type: weft check weft.yaml\n"
+    assert (done.exit_code, done.stderr) == (0, text)
     named = weft(machine, project, "claude", "--plan", "weft.yaml", "--json")
     assert (named.exit_code, json.loads(named.stdout)["data"]["valid"]) == (2, False)
 
@@ -140,8 +140,8 @@ def test_names_are_completed(project: Path) -> None:
     complete = ShellComplete(cli, {}, "weft", "_WEFT_COMPLETE")
 
     def names(folder: Path, incomplete: str, *before: str) -> dict[str, Any]:
-        found = complete.get_completions(["-C", str(folder), "agents", *before], incomplete)
-        return {item.value: item.help for item in found}
+        completions = complete.get_completions(["-C", str(folder), "agents", *before], incomplete)
+        return {item.value: item.help for item in completions}
 
     assert names(project, "co") == {
         "coder": "codex",
@@ -189,7 +189,7 @@ def test_without_an_installed_agent_nothing_is_started(machine: Programs, projec
 
 
 def test_seconds_tokens_cost_and_limits_are_reported() -> None:
-    told = [
+    values = [
         AgentReply(
             agent=Agent(name="one", use="pi"),
             how=StepOutcome.DONE,
@@ -206,14 +206,19 @@ def test_seconds_tokens_cost_and_limits_are_reported() -> None:
         ),
         AgentReply(agent=Agent(name="third", use="pi"), how=None, message="no model"),
     ]
-    assert [*probe_lines(told, ())] == [
+    assert [*probe_lines(values, ())] == [
         "one    answered   in 3.1 s, 1,050 tokens, <$0.01",
         "other  no answer  too many; limited until 2027-01-15T08:00:00Z",
         "third  no answer  no model",
     ]
-    data: Any = probe_data(told, ())
-    one, other, third = data["agents"]
-    assert (one["cost_usd"], one["seconds"], one["tokens"], one["answer"]) == (0.00375, 3.14, 1_050, "ready")
+    data: Any = probe_data(values, ())
+    item, other, third = data["agents"]
+    assert (item["cost_usd"], item["seconds"], item["tokens"], item["answer"]) == (
+        0.00375,
+        3.14,
+        1_050,
+        "ready",
+    )
     assert (other["outcome"], other["until"]) == ("limited", 1_800_000_000.0)
     assert (third["outcome"], third["answered"]) == (None, False)
 
@@ -264,7 +269,7 @@ def test_a_check_refuses_for_the_same_reason(machine: Programs, project: Path) -
     install = "npm install -g @openai/codex"
     assert data["valid"]
     assert data["missing_programs"] == [{"program": "codex", "agents": ["coder"], "install": install}]
-    assert [(one["kind"], one["refuses"]) for one in data["preflight"]] == [("agent", True)]
+    assert [(item["kind"], item["refuses"]) for item in data["preflight"]] == [("agent", True)]
     machine.add("codex")
     assert "Error" not in other(machine, project, "check").stdout
 

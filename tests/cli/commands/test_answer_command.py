@@ -55,8 +55,8 @@ def test_for_programs_it_is_data(project: Project) -> None:
     assert done.exit_code == 4
     assert json.loads(done.stdout)["data"] == {"run": run, "questions": [question]}
     done = project.weft("answer", "release", "yes", "--json")
-    given = {"run": run, "subplan": "release", "step": "sure", "answer": "yes", "heard": False}
-    assert (done.exit_code, json.loads(done.stdout)["data"]) == (0, given)
+    table = {"run": run, "subplan": "release", "step": "sure", "answer": "yes", "heard": False}
+    assert (done.exit_code, json.loads(done.stdout)["data"]) == (0, table)
 
 
 def test_where_nothing_is_asked_that_is_reported(project: Project) -> None:
@@ -146,8 +146,8 @@ def test_a_run_that_was_given_up_asks_nothing(project: Project) -> None:
 
 def test_questions_are_completed(asking: Project) -> None:
     words = {"_WEFT_COMPLETE": "bash_complete", "COMP_WORDS": "weft answer rel", "COMP_CWORD": "2"}
-    found = asking.process(env=words).stdout.split()
-    assert sorted(found) == ["plain,release:sure", "plain,release:tested"]
+    result = asking.process(env=words).stdout.split()
+    assert sorted(result) == ["plain,release:sure", "plain,release:tested"]
 
 
 def test_an_answer_just_before_the_other_work_ends_is_heard(project: Project) -> None:

@@ -86,8 +86,8 @@ def check(folder: Path, *args: str, stdin: str | None = None) -> Result:
 def data(result: Result) -> dict[str, Any]:
     envelope = json.loads(result.stdout)
     assert list(envelope) == ["weft", "data"]
-    found: dict[str, Any] = envelope["data"]
-    return found
+    entry: dict[str, Any] = envelope["data"]
+    return entry
 
 
 # The plan.
@@ -102,8 +102,8 @@ def test_a_plan_that_is_all_right_is_proven_and_told_about(folder: Path) -> None
 def test_for_programs_there_is_the_whole_report(folder: Path) -> None:
     result = check(folder, "--json")
     assert result.exit_code == 0
-    found = data(result)
-    assert (found["valid"], found["plan"], found["finish"]["answer"]) == (True, "notes", "proved")
+    content = data(result)
+    assert (content["valid"], content["plan"], content["finish"]["answer"]) == (True, "notes", "proved")
 
 
 def test_warnings_do_not_change_the_exit_code(tmp_path: Path) -> None:
@@ -141,10 +141,10 @@ bad.yaml:6:48: error: retries is 11 (a number); it must be a whole number from 0
 def test_for_programs_what_is_wrong_is_data(folder: Path) -> None:
     result = check(folder, "bad.yaml", "--json")
     assert (result.exit_code, result.stderr) == (2, "")
-    found = data(result)
-    assert list(found) == ["valid", "problems"]
-    assert found["valid"] is False
-    assert found["problems"][0] == snapshot(
+    content = data(result)
+    assert list(content) == ["valid", "problems"]
+    assert content["valid"] is False
+    assert content["problems"][0] == snapshot(
         {
             "severity": "error",
             "file": "bad.yaml",
@@ -157,8 +157,8 @@ def test_for_programs_what_is_wrong_is_data(folder: Path) -> None:
 
 def test_for_programs_it_is_said_that_not_all_is_said(folder: Path) -> None:
     many = NOTES + "".join(f"key{number}: 1\n" for number in range(150))
-    found = data(check(folder, "-", "--json", stdin=many))
-    assert (len(found["problems"]), found["unsaid"]) == (100, 50)
+    content = data(check(folder, "-", "--json", stdin=many))
+    assert (len(content["problems"]), content["unsaid"]) == (100, 50)
 
 
 @pytest.mark.parametrize(("answer", "code"), [(Answer.REFUTED, 2), (Answer.UNKNOWN, 4)])
@@ -271,9 +271,9 @@ Dollars spent here count against these budgets:
 
 
 def test_for_programs_each_setting_has_its_file_and_line(folder: Path) -> None:
-    found = data(check(folder, "--explain", "/store/model:check", "--json"))
-    assert (found["path"], found["step"]) == ("store/model", "check")
-    settings = {one["name"]: one for one in found["settings"]}
+    content = data(check(folder, "--explain", "/store/model:check", "--json"))
+    assert (content["path"], content["step"]) == ("store/model", "check")
+    settings = {entry["name"]: entry for entry in content["settings"]}
     assert settings["max_parallel"] == snapshot(
         {"name": "max_parallel", "value": 8, "origin": "weft.yaml:3", "file": "weft.yaml", "line": 3}
     )
@@ -281,19 +281,19 @@ def test_for_programs_each_setting_has_its_file_and_line(folder: Path) -> None:
         {"name": "retries", "value": 3, "origin": "weft.yaml:11", "file": "weft.yaml", "line": 11}
     )
     assert settings["model"] == snapshot({"name": "model", "value": None, "origin": "default"})
-    assert found["budgets"] == snapshot(
+    assert content["budgets"] == snapshot(
         [
             {"path": "/", "usd": 20, "origin": "weft.yaml:4", "file": "weft.yaml", "line": 4},
             {"path": "store", "usd": 2.5, "origin": "weft.yaml:15", "file": "weft.yaml", "line": 15},
         ]
     )
-    assert [one["name"] for one in found["own"]] == ["action", "on_fail"]
+    assert [item["name"] for item in content["own"]] == ["action", "on_fail"]
 
 
 def test_settings_are_reported_without_a_proof_also_of_groups_and_the_plan(folder: Path) -> None:
     for place in ("store", "/"):
-        found = data(check(folder, "--explain", place, "--json"))
-        assert (found["path"], found["step"], found["own"]) == (place, None, [])
+        content = data(check(folder, "--explain", place, "--json"))
+        assert (content["path"], content["step"], content["own"]) == (place, None, [])
     assert check(folder, "--explain", "/").stdout.startswith("In force at /:\n  max_parallel          8 ")
 
 
@@ -301,8 +301,8 @@ def test_steps_within_steps_have_addresses(tmp_path: Path) -> None:
     text = NOTES.replace(
         "prompt: Save notes,", "prompt: Save notes, steps: [{id: inner, pipeline: checked}],"
     )
-    found = data(check(tmp_path, "-", "--explain", "store/disk:inner.code", "--json", stdin=text))
-    timeout = next(one for one in found["settings"] if one["name"] == "timeout")
+    content = data(check(tmp_path, "-", "--explain", "store/disk:inner.code", "--json", stdin=text))
+    timeout = next(item for item in content["settings"] if item["name"] == "timeout")
     assert (timeout["value"], timeout["origin"]) == ("1h", "standard input:10")
 
 
@@ -400,9 +400,9 @@ def on_a_terminal(args: list[str], folder: Path, **environment: str) -> str:
         [WEFT, *args], cwd=folder, stderr=terminal, stdout=subprocess.DEVNULL, env=env, check=False
     )
     os.close(terminal)
-    said = os.read(watching, 10_000).decode()
+    text = os.read(watching, 10_000).decode()
     os.close(watching)
-    return said
+    return text
 
 
 @pytest.mark.parametrize("unwanted", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
@@ -440,7 +440,7 @@ def test_ctrl_c_while_a_plan_comes_in_ends_with_exit_code_130(folder: Path) -> N
 
 
 def test_a_plan_that_lands_several_slices_without_a_verify_of_its_own_is_warned_of(tmp_path: Path) -> None:
-    said = "The plan has no verify, so nothing checks what its subplans do together before it lands"
+    text = "The plan has no verify, so nothing checks what its subplans do together before it lands"
     plan = "weft: 1\nplan: p\nTOPsubplans: [{id: a, verify: 'true', prompt: x, agent: claude}MORE]\n"
     other = ", {id: b, verify: 'true', prompt: x, agent: claude}"
     repository(tmp_path / "top")
@@ -448,4 +448,4 @@ def test_a_plan_that_lands_several_slices_without_a_verify_of_its_own_is_warned_
     for top, more, is_warned in zip(*texts.values(), [True, False, False, False], strict=True):
         result = check(tmp_path / "top", "-", stdin=plan.replace("TOP", top).replace("MORE", more))
         assert result.exit_code == 0
-        assert (said in " ".join(result.stdout.split())) is is_warned
+        assert (text in " ".join(result.stdout.split())) is is_warned

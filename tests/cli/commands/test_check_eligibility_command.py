@@ -34,26 +34,26 @@ def weft(repository: Repository, *arguments: str) -> Result:
 
 def sections(result: Result) -> dict[str, list[str]]:
     """The lines about what can start, by the word at the left."""
-    found: dict[str, list[str]] = {}
+    table: dict[str, list[str]] = {}
     label = ""
     for line in result.stdout.splitlines():
         label = line[:10].strip() or label
-        found.setdefault(label, []).append(line[10:])
+        table.setdefault(label, []).append(line[10:])
     return {
-        label: lines for label, lines in found.items() if label in {"Start", "Done", "Unmerged", "Blocked"}
+        label: lines for label, lines in table.items() if label in {"Start", "Done", "Unmerged", "Blocked"}
     }
 
 
 def data(result: Result) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(result.stdout)["data"]
-    return found
+    entry: dict[str, Any] = json.loads(result.stdout)["data"]
+    return entry
 
 
 def test_complete_unlanded_work_says_so_and_blocks_nothing(repository: Repository) -> None:
     assert weft(repository, "run", "-q").exit_code == 1
-    found = weft(repository, "check")
-    assert found.exit_code == 0
-    assert sections(found) == {
+    result = weft(repository, "check")
+    assert result.exit_code == 0
+    assert sections(result) == {
         "Start": ["1 slice can start right away, as all it depends on is complete:", "  d  g"],
         "Unmerged": ["1 result has not landed:", "  g (2 slices)  weft/tried/g  weft merge g"],
         "Blocked": ["1 slice waits:", "  e  blocked by d"],
@@ -62,7 +62,7 @@ def test_complete_unlanded_work_says_so_and_blocks_nothing(repository: Repositor
 
 def test_what_it_says_to_type_lands_it(repository: Repository) -> None:
     weft(repository, "run", "-q")
-    (command,) = {one["command"] for one in data(weft(repository, "check", "--json"))["ineligible"][:2]}
+    (command,) = {item["command"] for item in data(weft(repository, "check", "--json"))["ineligible"][:2]}
     assert weft(repository, *command.split()[1:]).exit_code == 0
     run = data(weft(repository, "check", "--json"))["ineligible"][0]["run"]
     assert sections(weft(repository, "check"))["Done"] == [
@@ -75,9 +75,9 @@ def test_what_is_changed_in_the_plan_is_to_be_done_again(repository: Repository)
     weft(repository, "run", "-q")
     weft(repository, "merge")
     repository.plan(PLAN.replace("echo b > b", "echo c > b"))
-    found = data(weft(repository, "check", "--json"))
-    assert [one["path"] for one in found["eligible"]] == ["g/b"]
-    assert [(one["path"], one["kind"]) for one in found["ineligible"]] == [
+    content = data(weft(repository, "check", "--json"))
+    assert [item["path"] for item in content["eligible"]] == ["g/b"]
+    assert [(entry["path"], entry["kind"]) for entry in content["ineligible"]] == [
         ("g/a", "complete"),
         ("d", "blocked"),
         ("e", "blocked"),
@@ -126,9 +126,9 @@ subplans:
   - {id: b, depends_on: [a], steps: [{id: work, run: "GATE x"}]}
 """).start("run", "-q")
     project.reached()
-    found = data(project.weft("check", "--json"))
-    assert [one["path"] for one in found["eligible"]] == ["b"]
-    assert found["ineligible"][0]["run"] == project.runs()[0]
+    content = data(project.weft("check", "--json"))
+    assert [item["path"] for item in content["eligible"]] == ["b"]
+    assert content["ineligible"][0]["run"] == project.runs()[0]
     project.let_through()
     run.communicate()
     assert run.returncode == 0
@@ -143,8 +143,8 @@ def test_a_project_in_which_nothing_was_run_stays_as_it_is(project: Project) -> 
 def test_what_cannot_be_read_is_reported_with_an_exit_code_of_its_own(project: Project) -> None:
     project.plan("subplans: [{id: a, steps: [{id: work, run: MARK}]}]").weft("run", "-q")
     project.journal.write_bytes(b"torn" * 2_000)
-    found = project.weft("check")
-    assert (found.exit_code, found.stderr) == (4, "")
-    assert "Unread    Whether a can start is not known: cannot read: the journal" in found.stdout
-    (told,) = data(project.weft("check", "--json"))["ineligible"]
-    assert told["kind"] == "unreadable"
+    result = project.weft("check")
+    assert (result.exit_code, result.stderr) == (4, "")
+    assert "Unread    Whether a can start is not known: cannot read: the journal" in result.stdout
+    (messages,) = data(project.weft("check", "--json"))["ineligible"]
+    assert messages["kind"] == "unreadable"

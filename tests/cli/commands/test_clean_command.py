@@ -107,8 +107,8 @@ def test_what_all_of_a_plan_is_kept_for_names_the_plan(ran: Repository) -> None:
 
 def test_an_unknown_plan_is_refused(ran: Repository) -> None:
     done = clean(ran, "tird")
-    said = "error: no plan 'tird' has been run here; did you mean 'tried'?\n"
-    assert (done.exit_code, done.stdout, done.stderr) == (2, "", said)
+    text = "error: no plan 'tird' has been run here; did you mean 'tried'?\n"
+    assert (done.exit_code, done.stdout, done.stderr) == (2, "", text)
 
 
 def test_while_a_plan_is_run_it_is_refused(ran: Repository) -> None:

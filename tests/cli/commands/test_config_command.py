@@ -55,8 +55,8 @@ def data(done: Result) -> Any:
 
 
 def hash_of(project: Project) -> str:
-    found: str = data(project.weft("config", "approvals", "--json"))["here"]["hash"]
-    return found
+    result: str = data(project.weft("config", "approvals", "--json"))["here"]["hash"]
+    return result
 
 
 # Settings.
@@ -81,12 +81,12 @@ def test_the_plan_that_lies_there_counts(project: Project) -> None:
 
 
 def test_as_json_it_is_data(project: Project) -> None:
-    found = data(configured(project, "retries: 7\nnotify: {desktop: true}").weft("config", "--json"))
-    assert found["plan"] is None
-    assert [row["name"] for row in found["settings"]] == list(SETTING_NAMES)
+    content = data(configured(project, "retries: 7\nnotify: {desktop: true}").weft("config", "--json"))
+    assert content["plan"] is None
+    assert [row["name"] for row in content["settings"]] == list(SETTING_NAMES)
     place = {"origin": ".weft/config.yaml:1", "file": ".weft/config.yaml", "line": 1}
-    assert {"name": "retries", "value": 7, **place} in found["settings"]
-    assert [row["name"] for row in found["others"]] == ["notify"]
+    assert {"name": "retries", "value": 7, **place} in content["settings"]
+    assert [row["name"] for row in content["others"]] == ["notify"]
 
 
 def test_one_setting_is_explained(project: Project) -> None:
@@ -128,8 +128,8 @@ def test_what_is_no_setting_is_explained_without_a_variable(project: Project) ->
     assert done.stdout.splitlines()[-2:] == ["  default: {}", "It is not set here."]
     done = configured(project, "agents: {a: {use: pi}}").weft("config", "agents")
     assert done.stdout.splitlines()[-1] == '  agents.a: {"use": "pi"}  .weft/config.yaml:1'
-    found = data(project.weft("config", "agents", "--json"))
-    assert found["variable"] is None
+    content = data(project.weft("config", "agents", "--json"))
+    assert content["variable"] is None
 
 
 def test_a_variable_shows_as_the_origin(project: Project) -> None:
@@ -159,8 +159,8 @@ def test_files_are_named(project: Project) -> None:
         f"project's configuration  {project.root}/.weft/config.yaml",
         f"user's configuration     {project.outside}/.config/weft/config.yaml  (not there)",
     ]
-    found = data(project.weft("config", "--files", "--json"))["files"]
-    assert found[1] == {"what": "project", "path": f"{project.root}/.weft/config.yaml", "there": True}
+    result = data(project.weft("config", "--files", "--json"))["files"]
+    assert result[1] == {"what": "project", "path": f"{project.root}/.weft/config.yaml", "there": True}
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,10 @@ def test_wrong_variables_are_reported_line_by_line(project: Project, command: st
 def test_names_of_settings_and_commands_are_completed() -> None:
     def complete(*words: str) -> list[str]:
         *before, incomplete = words
-        return [one.value for one in ShellComplete(cli, {}, "weft", "_").get_completions(before, incomplete)]
+        return [
+            completion.value
+            for completion in ShellComplete(cli, {}, "weft", "_").get_completions(before, incomplete)
+        ]
 
     assert complete("config", "merge.t") == ["merge.take_branch"]
     assert complete("config", "a") == ["agent", "agents", "approve", "approvals"]
@@ -362,11 +365,11 @@ def test_what_was_approved_is_listed_and_can_be_taken_back(cloned: Project) -> N
     done = cloned.weft("config", "approvals")
     assert re.sub(r"^\S+Z", "TIME", done.stdout) == f"TIME  {content}  3 commands  {cloned.root}\n"
     assert done.stderr == f".weft/config.yaml is approved: {content}\n"
-    found = data(cloned.weft("config", "approvals", "--json"))
-    (one,) = found["approvals"]
-    assert found["here"]["approved"] is True
-    assert one["commands"] == found["here"]["commands"]
-    assert one["commands"][0] == {"path": "setup", "value": "echo deps"}
+    result = data(cloned.weft("config", "approvals", "--json"))
+    (item,) = result["approvals"]
+    assert result["here"]["approved"] is True
+    assert item["commands"] == result["here"]["commands"]
+    assert item["commands"][0] == {"path": "setup", "value": "echo deps"}
     done = cloned.weft("config", "revoke")
     assert (done.exit_code, done.stderr) == (0, f"no command of {cloned.root} is approved any more\n")
     assert cloned.weft("run").exit_code == 2

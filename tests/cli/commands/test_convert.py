@@ -137,10 +137,10 @@ def test_a_dash_is_standard_input_and_standard_output(folder: Path) -> None:
 
 
 def test_for_programs_there_are_the_text_and_the_notes(folder: Path) -> None:
-    found = json.loads(convert(folder, "plan.yaml", "--from", "brunch", "--json").stdout)["data"]
-    assert list(found) == ["text", "notes", "valid", "problems"]
-    assert found["text"] == convert(folder, "plan.yaml", "--from", "brunch").stdout
-    assert found["notes"][0] == snapshot(
+    result = json.loads(convert(folder, "plan.yaml", "--from", "brunch", "--json").stdout)["data"]
+    assert list(result) == ["text", "notes", "valid", "problems"]
+    assert result["text"] == convert(folder, "plan.yaml", "--from", "brunch").stdout
+    assert result["notes"][0] == snapshot(
         {
             "file": "plan.yaml",
             "line": 1,
@@ -148,13 +148,13 @@ def test_for_programs_there_are_the_text_and_the_notes(folder: Path) -> None:
             "why": "'claude' is assumed; change `use` under `agents` in the plan",
         }
     )
-    assert (found["valid"], found["problems"]) == (True, [])
+    assert (result["valid"], result["problems"]) == (True, [])
 
 
 def test_for_programs_the_file_stands_for_the_text(folder: Path) -> None:
     result = convert(folder, "plan.yaml", "--from", "brunch", "--json", "--out", "weft.yaml")
-    found = json.loads(result.stdout)["data"]
-    assert (found["file"], "text" in found, result.stderr) == ("weft.yaml", False, "wrote weft.yaml\n")
+    entry = json.loads(result.stdout)["data"]
+    assert (entry["file"], "text" in entry, result.stderr) == ("weft.yaml", False, "wrote weft.yaml\n")
 
 
 def test_an_input_that_makes_no_sense_gives_no_plan(folder: Path) -> None:
@@ -187,9 +187,9 @@ def test_a_result_that_would_not_pass_is_given_with_what_is_wrong(folder: Path) 
 @pytest.mark.usefixtures("_unfinished")
 def test_for_programs_what_is_wrong_with_the_result_is_data(folder: Path) -> None:
     result = convert(folder, "plan.yaml", "--from", "brunch", "--json")
-    found = json.loads(result.stdout)["data"]
-    assert (result.exit_code, found["text"], found["valid"]) == (1, "weft: 2\n", False)
-    assert found["problems"][0]["file"] == "the converted plan"
+    entry = json.loads(result.stdout)["data"]
+    assert (result.exit_code, entry["text"], entry["valid"]) == (1, "weft: 2\n", False)
+    assert entry["problems"][0]["file"] == "the converted plan"
 
 
 def test_the_pipelines_of_ail_in_files_beside_it_are_converted_too(tmp_path: Path) -> None:

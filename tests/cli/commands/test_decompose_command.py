@@ -134,8 +134,8 @@ def proposal(whole: Part, **more: Any) -> Proposal:
 
 
 def test_a_summary_is_grammatical() -> None:
-    one = {"references": 1, "references_inside": 1, "changes": 2000, "changes_inside": 1}
-    assert list(summary_lines(proposal(some_leaves(2), **one))) == [
+    table = {"references": 1, "references_inside": 1, "changes": 2000, "changes_inside": 1}
+    assert list(summary_lines(proposal(some_leaves(2), **table))) == [
         "2 files in 2 slices on 2 levels",
         "within a slice: 100 % of 1 reference and 0 % of 2,000 pairs of files that changed together",
         "2 slices have more than 100,000 tokens, and could not be split further",
@@ -153,8 +153,8 @@ def test_what_could_not_be_read_is_said_and_not_at_length() -> None:
     unread = tuple(UnreadFile(f"f{number}", "permission denied") for number in range(7))
     left_out = ("a", "b", "c", "d", "e", "f")
     whole = Part(id="", title="x", files=("x",), tokens=1)
-    found = proposal(whole, unread=unread, left_out=left_out, history_fault="bad object HEAD")
-    lines = list(summary_lines(found))
+    result = proposal(whole, unread=unread, left_out=left_out, history_fault="bad object HEAD")
+    lines = list(summary_lines(result))
     assert lines[1:4] == [
         "what changed together is not known, as git cannot read the history: bad object HEAD",
         "left out, being no files here: a, b, c, d, e and 1 more",
@@ -164,7 +164,7 @@ def test_what_could_not_be_read_is_said_and_not_at_length() -> None:
         "cannot read f4: permission denied; what it refers to is not known",
         "nor can 2 more files be read",
     ]
-    data = part_data(found, None)
+    data = part_data(result, None)
     assert data["unread"] == [{"path": f"f{number}", "why": "permission denied"} for number in range(7)]
     assert (data["left_out"], data["history_fault"]) == (list(left_out), "bad object HEAD")
 

@@ -106,15 +106,15 @@ def test_what_the_agent_says_at_the_second_try_is_in_the_plan(project: Project, 
     project.plan(server.scenario("learns"))
     done = project.decompose("--refine", "thinker")
     assert (done.exit_code, done.stdout) == (0, ""), done.stderr
-    said = done.stderr.splitlines()
-    assert said[0] == "asking thinker for names, words and moves"
-    assert said[1].startswith("its answer is invalid: part nowhere does not exist here; there are ")
-    assert said[2].startswith(
+    lines = done.stderr.splitlines()
+    assert lines[0] == "asking thinker for names, words and moves"
+    assert lines[1].startswith("its answer is invalid: part nowhere does not exist here; there are ")
+    assert lines[2].startswith(
         "thinker moved 1 file, gave another id to 1 part and other words to 1 part (in "
     )
-    assert said[2].endswith(" s, 2,100 tokens, <$0.01)")
+    assert lines[2].endswith(" s, 2,100 tokens, <$0.01)")
     plan = load_plan((project.root / "new.yaml").read_text(), "new.yaml")
-    base = next(one for one in plan.subplans if one.id == "base")
+    base = next(subplan for subplan in plan.subplans if subplan.id == "base")
     assert (base.title, base.prompt) == ("Where: # things are", "Fix\n{{ it }}")
     assert "cli/m3.py" in base.files
 
@@ -200,14 +200,14 @@ def test_commands_that_came_with_the_project_are_not_run_unapproved(project: Pro
 def test_a_plan_that_cannot_be_read_is_noted(project: Project) -> None:
     (project.root / "weft.yaml").write_text("weft: 2\n")
     done = project.decompose("--refine", "nobody")
-    said = "weft.yaml cannot be read, and its agents are not known; type: weft check weft.yaml"
-    assert (done.exit_code, done.stderr.splitlines()[0]) == (2, said)
+    text = "weft.yaml cannot be read, and its agents are not known; type: weft check weft.yaml"
+    assert (done.exit_code, done.stderr.splitlines()[0]) == (2, text)
 
 
 def test_names_of_agents_are_completed(project: Project) -> None:
     complete = ShellComplete(cli, {}, "weft", "_WEFT_COMPLETE")
-    found = complete.get_completions(["-C", str(project.root), "decompose", "--refine"], "th")
-    assert [item.value for item in found] == ["thinker"]
+    completions = complete.get_completions(["-C", str(project.root), "decompose", "--refine"], "th")
+    assert [item.value for item in completions] == ["thinker"]
 
 
 def test_an_interruption_leaves_nothing_behind(project: Project) -> None:

@@ -108,7 +108,7 @@ def test_as_json_it_is_data(patient: Patient) -> None:
         False,
     )
     assert (data["counts"]["warning"], data["counts"]["problem"], data["counts"]["fixed"]) == (1, 0, 0)
-    (unmerged,) = [one for one in data["findings"] if one["state"] == "warning"]
+    (unmerged,) = [item for item in data["findings"] if item["state"] == "warning"]
     assert unmerged == {
         "check": "unmerged",
         "state": "warning",
@@ -146,14 +146,14 @@ def test_only_unknown_has_an_exit_code_of_its_own(patient: Patient) -> None:
 
 
 def made(*findings: tuple[str, object]) -> DoctorReport:
-    told = [
+    check_results = [
         CheckResult(
             check=Check(id=name, covers="", why="because", examine=lambda _ground: ()),
             finding=finding,  # type: ignore[arg-type]
         )
         for name, finding in findings
     ]
-    return DoctorReport(project=Path("/p"), results=tuple(told))
+    return DoctorReport(project=Path("/p"), results=tuple(check_results))
 
 
 def test_what_is_unknown_for_one_reason_is_reported_once_and_what_matters_comes_first() -> None:
@@ -178,12 +178,14 @@ def test_what_is_unknown_for_one_reason_is_reported_once_and_what_matters_comes_
 
 
 def test_why_something_could_not_be_fixed_is_reported() -> None:
-    told = CheckResult(
+    check_result = CheckResult(
         check=Check(id="one", covers="", why="because", examine=lambda _ground: ()),
         finding=problem("much"),
         tried="no way",
     )
-    lines = [*report_lines(DoctorReport(project=Path("/p"), results=(told,)), verbose=False, fix=True)]
+    lines = [
+        *report_lines(DoctorReport(project=Path("/p"), results=(check_result,)), verbose=False, fix=True)
+    ]
     assert lines[2] == "  the fix failed: no way"
 
 
@@ -248,7 +250,7 @@ def test_two_at_once_fix_all_and_lose_nothing(patient: Patient) -> None:
         )
         for _ in range(2)
     ]
-    assert [one.communicate()[1] for one in fixing] == [b"", b""]
+    assert [item.communicate()[1] for item in fixing] == [b"", b""]
     assert patient.processes() == []
     done = doctor(patient)
     assert (done.exit_code, "problem" in done.stdout) == (0, False)

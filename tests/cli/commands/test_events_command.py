@@ -90,9 +90,9 @@ def test_following_continues_under_a_new_coordinator(project: Project) -> None:
     project.let_through()
     assert project.weft("run", "-q").exit_code == 0
     message, more = follows.communicate()
-    told = project.told(message)
-    assert told[-1] == "tried  completed after N s"
-    assert "tried  resumes after an interruption" in "\n".join(told)
+    events = project.told(message)
+    assert events[-1] == "tried  completed after N s"
+    assert "tried  resumes after an interruption" in "\n".join(events)
     assert (follows.returncode, more) == (0, "")
 
 

@@ -129,10 +129,10 @@ def test_a_dash_is_standard_output(folder: Path) -> None:
 
 def test_for_programs_the_text_or_the_file_stands_in_the_envelope(folder: Path) -> None:
     text = graph(folder).stdout
-    found = json.loads(graph(folder, "--json").stdout)
-    assert found == {"weft": 1, "data": {"what": "deps", "format": "mermaid", "text": text}}
-    found = json.loads(graph(folder, "--json", "--out", "p.svg").stdout)
-    assert found["data"] == {"what": "deps", "format": "svg", "file": "p.svg"}
+    data = json.loads(graph(folder, "--json").stdout)
+    assert data == {"weft": 1, "data": {"what": "deps", "format": "mermaid", "text": text}}
+    data = json.loads(graph(folder, "--json", "--out", "p.svg").stdout)
+    assert data["data"] == {"what": "deps", "format": "svg", "file": "p.svg"}
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_the_new_plan_passes_the_check_and_without_an_agent_it_runs(bare: Projec
     assert lines(bare, "check")[0].startswith("Finish    Every run of this plan ends")
     assert bare.process("run", "-q").returncode == 0
     result = bare.root / ".weft" / "workspaces" / "project" / "_plan"
-    assert sorted(one.name for one in result.iterdir()) == ["ADVICE.md", "OPEN.md", "SURVEY.md"]
+    assert sorted(path.name for path in result.iterdir()) == ["ADVICE.md", "OPEN.md", "SURVEY.md"]
 
 
 MINE = "subplans: [{id: mine, steps: [{id: make, run: echo mine > mine}]}]\n"
@@ -132,7 +132,7 @@ def test_where_a_file_is_in_the_way_nothing_is_written(bare: Project) -> None:
     done = bare.process("init")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.endswith("is not a directory, but Weft needs a directory of that name; move it away\n")
-    assert [one.name for one in bare.root.iterdir()] == [".weft"]
+    assert [path.name for path in bare.root.iterdir()] == [".weft"]
 
 
 def test_a_directory_that_there_is_not_is_refused(bare: Project, tmp_path: Path) -> None:

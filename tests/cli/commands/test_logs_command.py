@@ -276,9 +276,9 @@ def test_of_what_is_too_long_the_middle_is_left_out_and_that_is_said(project: Pr
     assert len(shown.stdout) == (8 << 20) + (1 << 20)
     assert shown.stdout.endswith("0\nend\n")
     left_out = 10_000_004 - (8 << 20) - (1 << 20)
-    said = f"── a:work: {left_out:,} bytes of its stdout were not kept"
-    assert shown.stderr.splitlines() == [said]
-    assert said in project.weft("logs", "a").stdout.splitlines()
+    text = f"── a:work: {left_out:,} bytes of its stdout were not kept"
+    assert shown.stderr.splitlines() == [text]
+    assert text in project.weft("logs", "a").stdout.splitlines()
     records = [json.loads(line) for line in project.weft("logs", "a", "--json").stdout.splitlines()]
     assert [record["left_out"] for record in records if "left_out" in record] == [left_out]
 

@@ -137,11 +137,11 @@ def test_what_is_held_is_listed_with_what_to_do(held: Repository) -> None:
 def test_for_programs_it_is_data(held: Repository) -> None:
     done = weft(held, "merge", "--list", "--json", "e")
     data = json.loads(done.stdout)["data"]
-    (one,) = data["held"]
+    (item,) = data["held"]
     assert (done.exit_code, data["merged"]) == (4, [])
-    assert (one["subplan"], one["step"], one["conflict"], one["files"]) == ("e", "@merge", True, ["same"])
-    assert (one["waits_for"], one["asks"]) == ([], False)
-    assert one["message"].startswith("e cannot be merged into weft/tried/_plan: 1 file in conflict.")
+    assert (item["subplan"], item["step"], item["conflict"], item["files"]) == ("e", "@merge", True, ["same"])
+    assert (item["waits_for"], item["asks"]) == ([], False)
+    assert item["message"].startswith("e cannot be merged into weft/tried/_plan: 1 file in conflict.")
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_within_a_step_nothing_is_merged(repository: Repository) -> None:
 def held_now(repository: Repository) -> set[str]:
     try:
         with open_book(repository.root) as recorded_run:
-            return {one.subplan for one in holds.held(recorded_run)}
+            return {item.subplan for item in holds.held(recorded_run)}
     except InputError:  # nothing has been run yet
         return set()
 
@@ -378,8 +378,8 @@ def test_a_coordinator_that_takes_up_no_request_is_reported(
 
 def test_of_two_at_once_each_has_its_way(repository: Repository) -> None:
     repository.run()
-    with repository.started("merge", "g", "d") as one, repository.started("merge", "d", "g") as other:
-        assert [one.wait(), other.wait()] == [0, 0]
+    with repository.started("merge", "g", "d") as item, repository.started("merge", "d", "g") as other:
+        assert [item.wait(), other.wait()] == [0, 0]
     assert sorted(repository.landed()) == ["Merge d", "Merge g"]
     assert weft(repository, "merge").exit_code == 0
 

@@ -27,9 +27,9 @@ def check(net: PlainNet, *args: str) -> Result:
 def data(result: Result) -> dict[str, Any]:
     envelope = json.loads(result.stdout)
     assert list(envelope) == ["weft", "data"]
-    found: dict[str, Any] = envelope["data"]
-    assert list(found) == ["free_choice", "workflow_net", "sound", "why", "trace"]
-    return found
+    entry: dict[str, Any] = envelope["data"]
+    assert list(entry) == ["free_choice", "workflow_net", "sound", "why", "trace"]
+    return entry
 
 
 @pytest.mark.parametrize(
@@ -65,9 +65,9 @@ def test_a_refutation_has_the_firings_that_show_it() -> None:
 def test_pools_are_left_out_and_it_is_said() -> None:
     pool = net_of("i + pool > a\na > o + pool", {"i": 1, "pool": 3})
     kinds = tuple(PlaceKind.POOL if id_ == "pool" else PlaceKind.CONTROL for id_ in pool.place_ids)
-    found = data(check(replace(pool, place_kinds=kinds), "--json"))
-    assert (found["sound"], found["workflow_net"]) == ("proved", True)
-    assert found["why"].endswith("; pools left out: 1")
+    content = data(check(replace(pool, place_kinds=kinds), "--json"))
+    assert (content["sound"], content["workflow_net"]) == ("proved", True)
+    assert content["why"].endswith("; pools left out: 1")
 
 
 def test_the_help_says_the_exit_codes_and_the_limit() -> None:

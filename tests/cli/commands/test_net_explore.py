@@ -30,8 +30,8 @@ def data(result: Result, exit_code: int = 0) -> dict[str, Any]:
     envelope = json.loads(result.stdout)
     assert list(envelope) == ["weft", "data"]
     assert envelope["weft"] == 1
-    found: dict[str, Any] = envelope["data"]
-    return found
+    entry: dict[str, Any] = envelope["data"]
+    return entry
 
 
 def said(result: Result) -> str:
@@ -42,12 +42,12 @@ def said(result: Result) -> str:
 @pytest.mark.parametrize("args", [[], ["--no-numpy"]], ids=["usual", "without numpy"])
 @pytest.mark.parametrize(("name", "size"), [("philosophers", 5), ("fms", 2), ("house_construction", 2)])
 def test_the_published_figures_come_out(name: str, size: int, args: list[str]) -> None:
-    found = data(explore(getattr(nets, name)(size), "--json", *args))
-    assert list(found) == [*KEYS, "cpu_seconds"]
-    figures = tuple(found[key] for key in ("states", "edges", "place_bound", "marking_bound"))
+    content = data(explore(getattr(nets, name)(size), "--json", *args))
+    assert list(content) == [*KEYS, "cpu_seconds"]
+    figures = tuple(content[key] for key in ("states", "edges", "place_bound", "marking_bound"))
     assert figures == PUBLISHED[name, size]
-    assert found["complete"] is True
-    assert isinstance(found["cpu_seconds"], float)
+    assert content["complete"] is True
+    assert isinstance(content["cpu_seconds"], float)
 
 
 def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
@@ -58,11 +58,11 @@ def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
 
 def test_the_nearest_deadlock_is_found_with_a_trace_that_leads_there() -> None:
     net = philosophers(5)
-    found = data(explore(net, "--json", "--find-deadlock"))
-    assert list(found) == [*KEYS, "cpu_seconds", "trace"]
-    assert (found["states"], found["complete"]) == (243, True)  # all counts are there as well
-    assert len(found["trace"]) == 5
-    tokens = replay(net, map(TransitionId, found["trace"]))
+    content = data(explore(net, "--json", "--find-deadlock"))
+    assert list(content) == [*KEYS, "cpu_seconds", "trace"]
+    assert (content["states"], content["complete"]) == (243, True)  # all counts are there as well
+    assert len(content["trace"]) == 5
+    tokens = replay(net, map(TransitionId, content["trace"]))
     assert not any(fire(net, tokens, number) for number in range(len(net.transition_ids)))
 
 
@@ -71,10 +71,10 @@ def test_a_net_that_is_dead_from_the_beginning_has_an_empty_trace() -> None:
 
 
 def test_a_net_that_cannot_deadlock_has_no_trace() -> None:
-    found = data(explore(net_of("a > b\nb > a", {"a": 1}), "--json", "--find-deadlock"), exit_code=1)
-    assert found["trace"] is None
-    assert found["complete"] is True
-    assert "why" not in found
+    content = data(explore(net_of("a > b\nb > a", {"a": 1}), "--json", "--find-deadlock"), exit_code=1)
+    assert content["trace"] is None
+    assert content["complete"] is True
+    assert "why" not in content
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,9 @@ def test_whether_it_can_deadlock_is_the_exit_code(
     ],
 )
 def test_at_a_limit_it_says_that_it_is_not_complete(args: list[str], why: str) -> None:
-    found = data(explore(net_of("> p", {}), "--json", *args))
-    assert found["complete"] is False
-    assert found["why"] == why or re.fullmatch(why, found["why"])
+    content = data(explore(net_of("> p", {}), "--json", *args))
+    assert content["complete"] is False
+    assert content["why"] == why or re.fullmatch(why, content["why"])
 
 
 @pytest.mark.parametrize("size", ["1", "2k", "512M", "1GiB", "3gb", "1T"])

@@ -53,8 +53,8 @@ def tamper(project: Project, statement: str) -> None:
 def number_of(project: Project, **fields: str) -> int:
     """The number of the one event that has these fields."""
     events = enumerate(project.events(), 1)
-    (found,) = [seq for seq, one in events if fields.items() <= structs.asdict(one).items()]
-    return found
+    (result,) = [seq for seq, item in events if fields.items() <= structs.asdict(item).items()]
+    return result
 
 
 def end_of_bad_work(project: Project) -> int:
@@ -111,7 +111,7 @@ def test_an_event_that_was_deleted_is_reported(copied: Project) -> None:
 
 
 def test_an_event_that_was_deleted_before_a_fact_is_reported(copied: Project) -> None:
-    _, second = [seq for seq, one in enumerate(copied.events(), 1) if one.fact is not None][:2]
+    _, second = [seq for seq, item in enumerate(copied.events(), 1) if item.fact is not None][:2]
     tamper(copied, f"DELETE FROM events WHERE seq = {second - 1}")
     lacks = f"after event {second - 2} the journal lacks what follows from it: step_started of a:@workspace"
     assert difference(copied) == [lacks]

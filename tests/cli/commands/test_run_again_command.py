@@ -38,8 +38,8 @@ subplans:
 """)
     run = project.start("run")
     project.reached()
-    said = interrupted(run)
-    assert said == "stopping: running steps are ended gracefully; Ctrl-C again ends them at once\n"
+    text = interrupted(run)
+    assert text == "stopping: running steps are ended gracefully; Ctrl-C again ends them at once\n"
     end = project.told(run.communicate()[1])
     assert run.returncode == 130
     assert "Stopped after N s: 0 of 1 slice completed, 1 under way." in end
@@ -112,8 +112,8 @@ def test_when_it_dies_its_steps_continue_and_the_next_takes_over(
     assert project.step_processes() == working
     again = project.start("run")
     assert again.stderr is not None
-    told = project.told("".join(next(again.stderr) for _ in range(2)))
-    assert told == [
+    events = project.told("".join(next(again.stderr) for _ in range(2)))
+    assert events == [
         "run RUN resumes",
         "tried  resumes after an interruption; 1 step was under way",
     ]
@@ -281,8 +281,8 @@ subplans:
 
 def test_an_answer_without_a_coordinator_counts_when_the_run_continues(project: Project) -> None:
     assert project.plan(ASKS).process("run").returncode == 4
-    given = project.process("answer", "release:sure", "yes")
-    assert given.stderr == (
+    value = project.process("answer", "release:sure", "yes")
+    assert value.stderr == (
         "answered release:sure: yes; the run is not active; to resume it, type: weft run\n"
     )
     assert project.weft("run", "-q").exit_code == 0

@@ -85,11 +85,18 @@ def test_the_first_word_is_a_plan_if_it_names_a_file_or_looks_like_one(tmp_path:
     (tmp_path / "weft.yaml").touch()
     (tmp_path / "plan").touch()
     (tmp_path / "store").mkdir()
-    found = {
+    by_name = {
         word: plan_and_ids([word, "x"], tmp_path)[0]
         for word in ("plan", "store", "a", "-", "b.yml", "c.json")
     }
-    assert found == {"plan": "plan", "store": None, "a": None, "-": "-", "b.yml": "b.yml", "c.json": "c.json"}
+    assert by_name == {
+        "plan": "plan",
+        "store": None,
+        "a": None,
+        "-": "-",
+        "b.yml": "b.yml",
+        "c.json": "c.json",
+    }
     assert plan_and_ids([], tmp_path) == (None, ())
 
 
@@ -193,8 +200,8 @@ subplans:
   - {id: b, steps: [{id: work, run: MARK}]}
 """)
     assert project.process("run", "a").returncode == 4
-    given = project.process("answer", "a", "yes")
-    assert given.stderr.endswith("to resume it, type: weft run a\n")
+    value = project.process("answer", "a", "yes")
+    assert value.stderr.endswith("to resume it, type: weft run a\n")
     assert project.weft("run", "a", "-q").exit_code == 0
     assert project.marks() == []
 

@@ -328,10 +328,10 @@ def test_a_full_disk_ends_it_and_nothing_is_lost(project: Project) -> None:
     size = (project.root / ".weft" / "weft.db-wal").stat().st_size
     resource.prlimit(run.pid, resource.RLIMIT_FSIZE, (size, size))
     project.let_through()
-    (said,) = [line for line in run.communicate()[1].splitlines() if line.startswith("error: ")]
+    (text,) = [line for line in run.communicate()[1].splitlines() if line.startswith("error: ")]
     assert run.returncode == 1
-    assert said.startswith(f"error: the journal {project.root}/.weft/weft.db: ")
-    assert "type the command again" in said
+    assert text.startswith(f"error: the journal {project.root}/.weft/weft.db: ")
+    assert "type the command again" in text
     again = project.weft("run")
     assert again.exit_code == 0
     assert project.marks() == ["a:work", "b:work"]
@@ -343,10 +343,10 @@ def test_a_project_that_vanishes_ends_it(project: Project) -> None:
     moved = project.root.with_name("moved")
     project.root.rename(moved)
     project.let_through()
-    (said,) = [line for line in run.communicate()[1].splitlines() if line.startswith("error: ")]
+    (text,) = [line for line in run.communicate()[1].splitlines() if line.startswith("error: ")]
     moved.rename(project.root)
     assert run.returncode == 1
-    assert said.startswith(f"error: the journal {project.root}/.weft/weft.db was deleted, moved or replaced")
+    assert text.startswith(f"error: the journal {project.root}/.weft/weft.db was deleted, moved or replaced")
 
 
 class Watching:

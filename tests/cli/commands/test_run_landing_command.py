@@ -185,11 +185,11 @@ def test_results_are_verified_before_the_question_and_only_what_passes_is_offere
     assert terminal.sees("Held       bad does not land on main: `verify` fails with it")
     assert terminal.sees("To land    g (2 files), d (1 file)\n           verify passed in ")
     assert terminal.sees(QUESTION)
-    verified = [one for one in repository.story().events if one.kind == "verify"]
+    verified = [item for item in repository.story().events if item.kind == "verify"]
     terminal.type(b"y\n")
     assert "g: landed on main (COMMIT)" in told(terminal.rest())
     assert repository.landed() == ["Merge g", "Merge d"]
-    assert [one for one in repository.story().events if one.kind == "verify"] == verified
+    assert [event for event in repository.story().events if event.kind == "verify"] == verified
 
 
 @pytest.mark.parametrize("keys", [b"n\n", b"\n", CTRL_C, CTRL_D], ids=["no", "nothing", "Ctrl-C", "Ctrl-D"])

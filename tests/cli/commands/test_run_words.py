@@ -60,8 +60,8 @@ def test_the_time_that_is_left_is_not_reported_more_exactly_than_it_is_known(sec
     ],
 )
 def test_an_unknown_cost_is_said_to_be_unknown(cost, unknown, long, short) -> None:
-    one = RowView(cost=cost, unknown_costs=unknown)
-    assert (spent(one), spent_shortly(one)) == (long, short)
+    row_view = RowView(cost=cost, unknown_costs=unknown)
+    assert (spent(row_view), spent_shortly(row_view)) == (long, short)
 
 
 @pytest.mark.parametrize(

@@ -322,8 +322,8 @@ def test_the_last_change_outside_of_worktrees_is_shown() -> None:
 def test_conflicts_that_are_coming_are_hinted_at() -> None:
     story = Story(*slices(*"abcde"))
     story.begin(*"abcde")
-    for one, other in ("ab", "bc", "cd", "de"):
-        story.tell("conflict_ahead", one, outcome="ahead", other=other, files=["f.txt"])
+    for item, other in ("ab", "bc", "cd", "de"):
+        story.tell("conflict_ahead", item, outcome="ahead", other=other, files=["f.txt"])
     held(story, "a", "@merge", message="no", conflict=True)
     assert picture(story).splitlines()[-6:-2] == snapshot(
         [
@@ -842,10 +842,10 @@ def test_what_ended_says_that_its_agent_changed_nothing() -> None:
     story.step("store/disk", "code", agent="coder")
     story.end("store/disk", "code", changed=False)
     story.fail("store/disk", "error", message="no")
-    found = [row for row in rows_of(story) if "changed nothing" in row]
-    assert len(found) == 2
-    assert found[0].endswith("  code changed nothing")
-    assert found[1].endswith("; code changed nothing")
+    rows = [row for row in rows_of(story) if "changed nothing" in row]
+    assert len(rows) == 2
+    assert rows[0].endswith("  code changed nothing")
+    assert rows[1].endswith("; code changed nothing")
 
 
 def test_a_push_that_failed_is_shown_below_the_table_until_one_succeeds() -> None:

@@ -55,8 +55,8 @@ def checked(text: str) -> CheckReport:
 
 
 def report(*subplans: dict[str, Any], **plan: Any) -> CheckReport:
-    found = compiled(*({"verify": "make"} | one for one in subplans), **plan)
-    return check_report(found, prove(found))
+    result = compiled(*({"verify": "make"} | subplan for subplan in subplans), **plan)
+    return check_report(result, prove(result))
 
 
 def lines(report: CheckReport, *, verbose: bool = False, width: int | None = None) -> list[str]:
@@ -67,18 +67,20 @@ def before_any_run(report: CheckReport) -> Eligibility:
     waiting = report.eligibility.ineligible
     return Eligibility(
         eligible=tuple(map(Eligible, report.eligibility.eligible)),
-        ineligible=tuple(Ineligible(path=one.path, kind=BlockKind.BLOCKED, waiting=one) for one in waiting),
+        ineligible=tuple(
+            Ineligible(path=item.path, kind=BlockKind.BLOCKED, waiting=item) for item in waiting
+        ),
     )
 
 
 def section(label: str, report: CheckReport, *, verbose: bool = False) -> list[str]:
     """The lines that belong to a label, without it."""
-    found: list[str] = []
+    values: list[str] = []
     current = ""
     for line in lines(report, verbose=verbose):
         current = line[:LABEL].strip() or current
-        found += [line[LABEL:]] if current == label else []
-    return found
+        values += [line[LABEL:]] if current == label else []
+    return values
 
 
 def sized(report: CheckReport) -> CheckReport:
@@ -224,11 +226,11 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 
 
 def test_a_plan_of_one_subplan() -> None:
-    found = report({"id": "a"})
-    assert section("Finish", found) == ["Every run of this plan ends: its one subplan ends exactly once."]
-    assert section("Together", found) == ["There is one slice, with at most 1 coder."]
-    assert section("Chain", found) == []
-    assert section("Cost", found) == [
+    outcome = report({"id": "a"})
+    assert section("Finish", outcome) == ["Every run of this plan ends: its one subplan ends exactly once."]
+    assert section("Together", outcome) == ["There is one slice, with at most 1 coder."]
+    assert section("Chain", outcome) == []
+    assert section("Cost", outcome) == [
         "At most 3 agent calls; worst-case spend unknown: 1 agent step has no max_cost and no",
         "  budget stands above it.",
     ]
@@ -241,7 +243,7 @@ def test_a_plan_that_can_get_stuck_is_reported_with_the_shortest_way_there_and_n
     shape.choice("run code#1", code, [READY], [("done", [left, right]), ("failed", [right])])
     shape.move("close", Act(Role.CLOSE), [left, right], [END])
     plan = compiled({"id": "a", "verify": "make"})
-    shapes = tuple(shape.shape() if n == plan.shape_of[1] else one for n, one in enumerate(plan.shapes))
+    shapes = tuple(shape.shape() if n == plan.shape_of[1] else item for n, item in enumerate(plan.shapes))
     broken = replace(plan, shapes=shapes)
     assert lines(check_report(broken, prove(broken))) == [
         "Finish    This plan may never end: a can get stuck: nothing more can happen in it, and it has not",
@@ -276,21 +278,21 @@ def test_a_fault_without_a_trace_is_one_sentence() -> None:
 def test_a_long_trace_is_cut_in_the_middle() -> None:
     trace = tuple(f"step {n}" for n in range(1, 1001))
     proof = Proof(answer=Answer.REFUTED, why="a can get stuck", trace=trace)
-    found = section("Finish", replace(report({"id": "a"}), finish=proof))
-    assert len(found) == 2 + 51
-    assert found[2] == "     1. step 1"
-    assert found[26:29] == ["    25. step 25", "  … 950 more …", "   976. step 976"]
+    result = section("Finish", replace(report({"id": "a"}), finish=proof))
+    assert len(result) == 2 + 51
+    assert result[2] == "     1. step 1"
+    assert result[26:29] == ["    25. step 25", "  … 950 more …", "   976. step 976"]
 
 
 def test_what_could_not_be_decided_is_said_and_the_rest_is_reported_all_the_same() -> None:
     proof = Proof(answer=Answer.UNKNOWN, why="a: unknown after 200,000 states")
-    found = sized(check_report(compiled({"id": "a"}), proof))
-    assert section("Finish", found) == [
+    result = sized(check_report(compiled({"id": "a"}), proof))
+    assert section("Finish", result) == [
         "Whether every run of this plan ends is not known: a: unknown after 200,000 states."
     ]
-    assert section("Finish", found, verbose=True)[1:] == ["The net has 1,234 places and 5,678 transitions."]
-    assert section("Pools", found) == ["coder (3)."]
-    assert section("Start", found) == ["1 slice can start right away, with nothing it depends on: a."]
+    assert section("Finish", result, verbose=True)[1:] == ["The net has 1,234 places and 5,678 transitions."]
+    assert section("Pools", result) == ["coder (3)."]
+    assert section("Start", result) == ["1 slice can start right away, with nothing it depends on: a."]
 
 
 # What can run together?
@@ -335,8 +337,8 @@ def test_what_runs_together_is_one_sentence(
 
 
 def test_a_bound_that_may_be_too_high_says_what_is_certain() -> None:
-    found = report({"id": "a"}, {"id": "b"})
-    loose = replace(found, together=replace(found.together, reached=1))
+    outcome = report({"id": "a"}, {"id": "b"})
+    loose = replace(outcome, together=replace(outcome.together, reached=1))
     assert section("Together", loose)[1] == (
         "1 at once are possible for certain; whether more are was not found out."
     )
@@ -344,10 +346,10 @@ def test_a_bound_that_may_be_too_high_says_what_is_certain() -> None:
 
 def test_overlaps_beyond_a_limit_are_said_to_be_more() -> None:
     files = {"files": ["x"]}
-    found = report({"id": "a"} | files, {"id": "b"} | files)
-    more = replace(found, overlaps=replace(found.overlaps, more=True))
+    outcome = report({"id": "a"} | files, {"id": "b"} | files)
+    more = replace(outcome, overlaps=replace(outcome.overlaps, more=True))
     assert section("Overlap", more)[0] == "At least 1 pair of subplans can touch the same files:"
-    none = replace(found, overlaps=replace(found.overlaps, pairs=(), more=True))
+    none = replace(outcome, overlaps=replace(outcome.overlaps, pairs=(), more=True))
     assert section("Overlap", none) == [
         "There are too many patterns in files: to compute which subplans can touch the same files."
     ]
@@ -359,25 +361,25 @@ def test_files_that_used_to_change_together_come_after_overlaps() -> None:
     )
     history = [FilePair("x/1", "z/1", 1_234), FilePair("y", "z/1", 4), FilePair("y/2", "z/2", 3)]
     plan = compiled(a, b, c)
-    found = check_report(plan, prove(plan), history)
-    said = "2 pairs of subplans may run together and own files that used to change together:"
-    assert section("Overlap", found)[3:] == [
-        said,
+    result = check_report(plan, prove(plan), history)
+    text = "2 pairs of subplans may run together and own files that used to change together:"
+    assert section("Overlap", result)[3:] == [
+        text,
         "  a and c  x/1, z/1 (1,234 times)",
         "  b and c  x/1, z/1 (1,234 times)  and 2 more",
     ]
-    assert section("Overlap", found, verbose=True)[-1] == (
+    assert section("Overlap", result, verbose=True)[-1] == (
         "By: three or more of the last 1,000 commits touched both files, merges not counted."
     )
 
 
 def test_a_pair_that_is_kept_apart_needs_no_advice() -> None:
-    found = report({"id": "a", "files": ["x", "y"]}, {"id": "b", "files": ["x", "y"], "depends_on": ["a"]})
-    assert section("Overlap", found) == [
+    outcome = report({"id": "a", "files": ["x", "y"]}, {"id": "b", "files": ["x", "y"], "depends_on": ["a"]})
+    assert section("Overlap", outcome) == [
         "1 pair of subplans can touch the same files:",
         "  a and b  x and 1 more  one waits for the other",
     ]
-    assert section("Overlap", found, verbose=True)[1] == "  a and b  x; y  one waits for the other"
+    assert section("Overlap", outcome, verbose=True)[1] == "  a and b  x; y  one waits for the other"
 
 
 # How long, how much?
@@ -394,19 +396,19 @@ def test_a_pair_that_is_kept_apart_needs_no_advice() -> None:
     ],
 )
 def test_minutes_are_rounded_outwards(minutes: str, told: str) -> None:
-    one = f"{{id: a, estimate: {{minutes: {minutes}}}, steps: [{{id: go, run: x}}]}}"
-    assert section("Time", checked(f"{{weft: 1, plan: p, subplans: [{one}]}}")) == [told, FORECAST]
+    text = f"{{id: a, estimate: {{minutes: {minutes}}}, steps: [{{id: go, run: x}}]}}"
+    assert section("Time", checked(f"{{weft: 1, plan: p, subplans: [{text}]}}")) == [told, FORECAST]
 
 
 def test_estimates_that_are_missing_are_counted() -> None:
-    found = report({"id": "a", "estimate": {"minutes": 130}}, {"id": "b", "depends_on": ["a"]})
-    assert section("Time", found) == ["At least 2 h 10 min; 1 of 2 slices have no estimate.", FORECAST]
-    assert section("Chain", found) == ["Longest chain: a → b (2 slices, 2 h 10 min without 1 of them)."]
+    outcome = report({"id": "a", "estimate": {"minutes": 130}}, {"id": "b", "depends_on": ["a"]})
+    assert section("Time", outcome) == ["At least 2 h 10 min; 1 of 2 slices have no estimate.", FORECAST]
+    assert section("Chain", outcome) == ["Longest chain: a → b (2 slices, 2 h 10 min without 1 of them)."]
 
 
 def test_a_slice_that_takes_longer_than_any_chain_is_the_longest_chain() -> None:
-    found = report({"id": "a"}, {"id": "b", "depends_on": ["a"]}, {"id": "c", "estimate": {"minutes": 9}})
-    assert section("Chain", found) == ["Longest chain: c (1 slice, 9 min)."]
+    outcome = report({"id": "a"}, {"id": "b", "depends_on": ["a"]}, {"id": "c", "estimate": {"minutes": 9}})
+    assert section("Chain", outcome) == ["Longest chain: c (1 slice, 9 min)."]
 
 
 @pytest.mark.parametrize(
@@ -419,15 +421,15 @@ def test_of_a_long_chain_the_first_and_the_last_are_named(slices: int, told: str
 
 
 def test_the_longest_of_slices_that_do_not_wait_is_named_if_it_is_known() -> None:
-    found = report({"id": "a", "estimate": {"minutes": "5..7"}}, {"id": "b"})
-    assert section("Chain", found) == ["No slice waits for another; the longest is a (5 min to 7 min)."]
+    outcome = report({"id": "a", "estimate": {"minutes": "5..7"}}, {"id": "b"})
+    assert section("Chain", outcome) == ["No slice waits for another; the longest is a (5 min to 7 min)."]
     assert section("Chain", report({"id": "a"}, {"id": "b"})) == ["No slice waits for another."]
 
 
 def test_verbose_says_what_times_and_calls_are_about() -> None:
     steps = [{"id": "go", "prompt": "x"}]
-    found = report({"id": "a", "estimate": {"minutes": 5}, "steps": steps})
-    assert section("Time", found, verbose=True)[1:] == [
+    outcome = report({"id": "a", "estimate": {"minutes": 5}, "steps": steps})
+    assert section("Time", outcome, verbose=True)[1:] == [
         FORECAST,
         "Best: every first attempt passes in its low estimate, and as many slices run at once as",
         "  can.",
@@ -435,19 +437,19 @@ def test_verbose_says_what_times_and_calls_are_about() -> None:
         "Merges, waiting for people and lost hosts are not counted.",
     ]
     assert "At most 3 agent calls for a slice with steps of its own (1 slice)." in section(
-        "Cost", found, verbose=True
+        "Cost", outcome, verbose=True
     )
 
 
 def test_a_plan_without_agents_says_so() -> None:
-    found = report({"id": "a", "steps": [{"id": "go", "run": "make"}]})
-    assert section("Cost", found, verbose=True) == ["No agent is called."]
+    outcome = report({"id": "a", "steps": [{"id": "go", "run": "make"}]})
+    assert section("Cost", outcome, verbose=True) == ["No agent is called."]
 
 
 def test_unknown_spend_is_reported_as_unknown() -> None:
-    found = report({"id": "a"}, {"id": "b"})
-    assert found.spend == Spend(worst=None, unpriced=2, limited_by="")
-    assert " ".join(map(str.strip, section("Cost", found))) == (
+    outcome = report({"id": "a"}, {"id": "b"})
+    assert outcome.spend == Spend(worst=None, unpriced=2, limited_by="")
+    assert " ".join(map(str.strip, section("Cost", outcome))) == (
         "At most 6 agent calls (3 for one slice); worst-case spend unknown: 2 agent steps have no max_cost and "
         "no budget stands above them."
     )
@@ -455,10 +457,10 @@ def test_unknown_spend_is_reported_as_unknown() -> None:
 
 def test_warnings_come_last_and_are_bounded() -> None:
     group = {"id": "g", "prompt": "reaches nobody", "subplans": [{"id": "a", "verify": "make"}]}
-    found = report(group, {"id": "b"})
-    assert lines(found)[-2].startswith("Warning   weft.yaml:1:")
-    assert "no agent sees the prompt of a group" in lines(found)[-2]
-    many = replace(found, plan_warnings=found.plan_warnings * 8)
+    outcome = report(group, {"id": "b"})
+    assert lines(outcome)[-2].startswith("Warning   weft.yaml:1:")
+    assert "no agent sees the prompt of a group" in lines(outcome)[-2]
+    many = replace(outcome, plan_warnings=outcome.plan_warnings * 8)
     assert section("Warning", many)[-1] == "… and 3 more."
     assert len(section("Warning", many, verbose=True)) == 8 * 2
 
@@ -478,16 +480,16 @@ subplans:
 
 
 def test_verbose_says_what_keeps_a_serial_plan_serial() -> None:
-    told = lines(checked(NOTES.replace("plan: notes", "plan: notes\npolicy: serial")), verbose=True)
-    at = told.index("Together  One step at a time (policy: serial).")
-    assert told[at + 1] == "          By: a pool of one token, which every action takes."
+    printed_lines = lines(checked(NOTES.replace("plan: notes", "plan: notes\npolicy: serial")), verbose=True)
+    at = printed_lines.index("Together  One step at a time (policy: serial).")
+    assert printed_lines[at + 1] == "          By: a pool of one token, which every action takes."
 
 
 # What earlier runs spent
 
 
 def test_what_earlier_runs_leave_of_the_ceilings_is_reported() -> None:
-    found = report({"id": "a"})
+    outcome = report({"id": "a"})
     earlier = EarlierRuns(
         total=EarlierSpending(cost=1_900_000, tokens=1_200, unknown=1),
         ceilings=(
@@ -495,8 +497,8 @@ def test_what_earlier_runs_leave_of_the_ceilings_is_reported() -> None:
             CeilingUse(path="g", unit="tokens", spent=1_200, ceiling=1_000),
         ),
     )
-    told = list(check_lines(found, before_any_run(found), (), earlier, verbose=False))
-    assert [line[LABEL:] for line in told[-4:]] == [
+    values = list(check_lines(outcome, before_any_run(outcome), (), earlier, verbose=False))
+    assert [line[LABEL:] for line in values[-4:]] == [
         "Earlier runs spent $1.90 and 1,200 tokens, and 1 call of unknown cost.",
         "That leaves $0.10 of $2.00, the budget of the plan.",
         "That leaves 0 tokens of 1,000 tokens, the budget of g, which is used up.",
@@ -505,11 +507,11 @@ def test_what_earlier_runs_leave_of_the_ceilings_is_reported() -> None:
 
 
 def test_what_unreported_calls_of_earlier_runs_keep_is_no_longer_left() -> None:
-    found = report({"id": "a"})
+    outcome = report({"id": "a"})
     use = CeilingUse(path="", unit="usd", spent=1_000_000, ceiling=2_000_000, unreported=300_000)
     earlier = EarlierRuns(total=EarlierSpending(cost=1_000_000, unknown=2), ceilings=(use,))
-    told = list(check_lines(found, before_any_run(found), (), earlier, verbose=False))
-    assert [line[LABEL:] for line in told[-3:]] == [
+    values = list(check_lines(outcome, before_any_run(outcome), (), earlier, verbose=False))
+    assert [line[LABEL:] for line in values[-3:]] == [
         "$0.30 stays reserved for agent calls that did not report their cost.",
         "That leaves $0.70 of $2.00, the budget of the plan.",
         "To count from zero, type: weft run --fresh-budget",
@@ -517,10 +519,10 @@ def test_what_unreported_calls_of_earlier_runs_keep_is_no_longer_left() -> None:
 
 
 def test_without_a_ceiling_there_is_nothing_to_reset() -> None:
-    found = report({"id": "a"})
+    outcome = report({"id": "a"})
     earlier = EarlierRuns(total=EarlierSpending(cost=1_900_000))
-    told = list(check_lines(found, before_any_run(found), (), earlier, verbose=False))
-    assert told[-1][LABEL:] == "Earlier runs spent $1.90."
+    values = list(check_lines(outcome, before_any_run(outcome), (), earlier, verbose=False))
+    assert values[-1][LABEL:] == "Earlier runs spent $1.90."
 
 
 # Agents of built-in pipelines
@@ -528,12 +530,12 @@ def test_without_a_ceiling_there_is_nothing_to_reset() -> None:
 
 def test_agents_that_do_a_step_by_their_name_are_reported() -> None:
     agents = {name: {"use": "claude"} for name in ("coder", "tester", "judge")}
-    found = report({"id": "a", "prompt": "x", "pipeline": "tdd"}, agent="coder", agents=agents)
-    assert " ".join(section("Agents", found)).split("  ") == [
+    outcome = report({"id": "a", "prompt": "x", "pipeline": "tdd"}, agent="coder", agents=agents)
+    assert " ".join(section("Agents", outcome)).split("  ") == [
         "In the built-in pipeline tdd, tester does the step tests and judge does the step judge,",
         " since agents of such names exist.",
     ]
-    assert found.to_json()["built_in_agents"] == [
+    assert outcome.to_json()["built_in_agents"] == [
         {"pipeline": "tdd", "step": "tests", "agent": "tester"},
         {"pipeline": "tdd", "step": "judge", "agent": "judge"},
     ]
@@ -548,8 +550,8 @@ def test_unused_pipelines_are_not_reported() -> None:
 
 
 def verifies(*subplans: dict[str, Any], **plan: Any) -> str:
-    found = report(*subplans, isolation="worktree", **plan)
-    return " ".join(line.strip() for line in section("Verify", found))
+    outcome = report(*subplans, isolation="worktree", **plan)
+    return " ".join(line.strip() for line in section("Verify", outcome))
 
 
 def slices_named(*names: str) -> list[dict[str, Any]]:
@@ -575,8 +577,8 @@ def test_how_often_results_are_verified_before_they_land_is_reported() -> None:
 
 def test_programs_get_the_bounds_of_verifies_before_landings() -> None:
     names = [f"s{number}" for number in range(5)]
-    found = report(*slices_named(*names), verify="make", merge={"batch": 2}, isolation="worktree")
-    assert found.to_json()["landing_verifies"] == {"results": 5, "batch": 2, "at_least": 3, "at_most": 5}
+    outcome = report(*slices_named(*names), verify="make", merge={"batch": 2}, isolation="worktree")
+    assert outcome.to_json()["landing_verifies"] == {"results": 5, "batch": 2, "at_least": 3, "at_most": 5}
 
 
 def test_without_a_verify_or_a_landing_no_verifies_are_reported() -> None:

@@ -21,8 +21,8 @@ STORE = UnlandedResult(path="store", branch="weft/tried/store", command="weft me
 
 
 def lines(plan: CompiledPlan, *, verbose: bool = False, **facts: object) -> list[str]:
-    found = judge(plan, Facts(**facts))  # type: ignore[arg-type]
-    return list(wrap_lines(eligibility_lines(found, verbose=verbose), None))
+    verdict = judge(plan, Facts(**facts))  # type: ignore[arg-type]
+    return list(wrap_lines(eligibility_lines(verdict, verbose=verbose), None))
 
 
 def test_before_anything_is_run() -> None:
@@ -98,8 +98,8 @@ def test_a_large_plan_takes_as_few_lines() -> None:
     plan = compile_plan(a_plan(*rows))
     done = {f"s{n}": f"r{n}" for n in range(0, 400, 2)}
     results = {f"s{n}": UnlandedResult(path=f"s{n}", branch=f"weft/s{n}") for n in range(200, 400, 2)}
-    told = lines(plan, done=done, unlanded=results)
-    assert len(told) < 30
-    left_out = [" ".join(line.split()[2:]) for line in told if line.endswith(" more.")]
+    printed_lines = lines(plan, done=done, unlanded=results)
+    assert len(printed_lines) < 30
+    left_out = [" ".join(line.split()[2:]) for line in printed_lines if line.endswith(" more.")]
     assert left_out == ["295 more.", "195 more.", "95 more.", "95 more.", "295 more."]
     assert len(lines(plan, done=done, unlanded=results, verbose=True)) > 200

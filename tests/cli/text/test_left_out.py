@@ -87,9 +87,9 @@ def test_a_subplan_based_on_a_culprit_is_no_culprit() -> None:
 def test_where_no_terminal_is_a_line_tells_of_each_also_to_quiet_readers() -> None:
     story = notes()
     event = left_out(story, "store/model")
-    told = [f"00:16:40 store/model  is left out of store: {SAID}"]
-    assert lines_of(event, story.at, story.view, zone=UTC) == told
-    assert lines_of(event, story.at, story.view, quiet=True, zone=UTC) == told
+    values = [f"00:16:40 store/model  is left out of store: {SAID}"]
+    assert lines_of(event, story.at, story.view, zone=UTC) == values
+    assert lines_of(event, story.at, story.view, quiet=True, zone=UTC) == values
 
 
 def test_on_a_terminal_they_stay_in_sight_when_the_group_has_ended() -> None:

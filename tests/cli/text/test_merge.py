@@ -11,40 +11,40 @@ def heard(teller: MergeObserver, step: str, outcome: str, **data: object) -> Non
 
 
 def test_what_failed_is_reported_with_the_end_of_its_output() -> None:
-    said: list[str] = []
-    teller = MergeObserver(said.append)
+    values: list[str] = []
+    teller = MergeObserver(values.append)
     heard(teller, "@merge", "failed", message="it may not", tail="one\ntwo\n")
     heard(teller, "@land", "timeout")
-    assert said == ["cli: it may not", "  | one", "  | two", "cli: timeout"]
+    assert values == ["cli: it may not", "  | one", "  | two", "cli: timeout"]
     assert teller.failed
 
 
 def test_what_is_tried_once_more_and_what_is_no_merge_is_not_reported() -> None:
-    said: list[str] = []
-    teller = MergeObserver(said.append)
+    values: list[str] = []
+    teller = MergeObserver(values.append)
     for outcome in ("held", "lost", "infra", "stopped", "cancelled"):
         heard(teller, "@merge", outcome, message="no")
     heard(teller, "code", "failed", message="no")
-    assert (said, teller.failed, teller.merged) == ([], False, [])
+    assert (values, teller.failed, teller.merged) == ([], False, [])
 
 
 def test_where_there_was_nothing_to_bring_that_is_reported() -> None:
-    said: list[str] = []
-    teller = MergeObserver(said.append)
+    values: list[str] = []
+    teller = MergeObserver(values.append)
     heard(teller, "@merge", "done")
     heard(teller, "@land", "done")
-    assert said == ["cli: there was nothing to merge", "cli: there was nothing to land"]
-    assert [(one.subplan, one.branch, one.commit) for one in teller.merged] == [("cli", None, None)] * 2
+    assert values == ["cli: there was nothing to merge", "cli: there was nothing to land"]
+    assert [(item.subplan, item.branch, item.commit) for item in teller.merged] == [("cli", None, None)] * 2
 
 
 def test_without_a_reader_it_continues() -> None:
-    said: list[str] = []
+    values: list[str] = []
 
     def say(line: str) -> None:
-        said.append(line)
+        values.append(line)
         raise BrokenPipeError
 
     teller = MergeObserver(say)
     heard(teller, "@merge", "done")
     heard(teller, "@land", "done")
-    assert (len(said), len(teller.merged)) == (1, 2)
+    assert (len(values), len(teller.merged)) == (1, 2)

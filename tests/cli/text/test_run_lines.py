@@ -47,10 +47,10 @@ def test_times_are_those_of_the_machine(monkeypatch) -> None:
     monkeypatch.setenv("TZ", "UTC-2")
     time.tzset()
     story = notes()
-    [found] = lines_of(story.start(), story.at, story.view)
+    [lines] = lines_of(story.start(), story.at, story.view)
     monkeypatch.undo()
     time.tzset()
-    assert found.startswith("14:03:04 ")
+    assert lines.startswith("14:03:04 ")
 
 
 def test_the_run_begins_and_ends() -> None:
@@ -104,9 +104,9 @@ def test_budgets_of_tokens_are_reported_as_such() -> None:
 
 def test_a_usage_limit_is_reported_with_the_time_of_its_end() -> None:
     story = notes()
-    one = story.tell("limited", "cli", "code", firing=1, agents=["coder"], until=story.at + 3600)
+    item = story.tell("limited", "cli", "code", firing=1, agents=["coder"], until=story.at + 3600)
     two = story.tell("limited", "cli", "code", firing=1, agents=["coder", "tester"], until=story.at + 60)
-    assert line(story, one) == "cli  coder is limited until 13:03"
+    assert line(story, item) == "cli  coder is limited until 13:03"
     assert line(story, two) == "cli  coder and tester are limited until 12:04"
 
 
@@ -213,13 +213,13 @@ def test_a_merge_says_where_it_brought_something_and_else_nothing() -> None:
         {"ref": "refs/heads/weft/notes/store", "before": "", "after": "bd7e5b6000"},
         {"ref": "refs/heads/main", "before": "", "after": "cd7e5b6000"},
     ]
-    told = [
+    values = [
         story.tell("merge", "store/model", "@merge", outcome="merged", moves=moves[:1]),
         story.tell("merge", "store", "@land", outcome="merged", moves=moves),
         story.tell("merge", "cli", "@merge", outcome="conflict", **CONFLICT),
         story.tell("merge_asked", subplan="cli"),
     ]
-    assert [line(story, event) for event in told] == [
+    assert [line(story, event) for event in values] == [
         "store/model  merged into weft/notes/store",
         "store  landed on main (cd7e5b6)",
         "",
@@ -249,11 +249,11 @@ def test_what_is_held_is_reported_in_one_line() -> None:
 
 def test_what_only_waits_to_land_is_reported_in_a_few_words() -> None:
     story = notes()
-    found = [
+    values = [
         held(story, "store", "@land", message="store is ready; type: weft merge store", asks=True),
         held(story, "cli", "@land", message="built on store", waits_for=["store"]),
     ]
-    assert [line(story, event) for event in found] == ["store  waits to land", "cli  lands after store"]
+    assert [line(story, event) for event in values] == ["store  waits to land", "cli  lands after store"]
 
 
 def test_a_conflict_that_is_coming_is_reported_and_so_is_that_it_is_over() -> None:
@@ -274,11 +274,11 @@ def test_of_what_is_in_conflict_already_no_further_conflict_is_reported() -> Non
     story.begin("store/disk", "cli")
     held(story, "cli", "@merge", **CONFLICT)
     pairs = (("cli", "store/disk"), ("store/disk", "cli"))
-    told = [
-        story.tell("conflict_ahead", one, outcome="ahead", other=other, files=["f.txt"])
-        for one, other in pairs
+    values = [
+        story.tell("conflict_ahead", item, outcome="ahead", other=other, files=["f.txt"])
+        for item, other in pairs
     ]
-    assert [line(story, event) for event in told] == ["", ""]
+    assert [line(story, event) for event in values] == ["", ""]
 
 
 def test_quiet_output_keeps_what_needs_a_person() -> None:
@@ -363,8 +363,8 @@ def test_quiet_means_failures_and_questions_only() -> None:
 def test_an_agent_that_changed_nothing_is_reported_when_it_is_done() -> None:
     story = notes()
     story.step("store/model", "code", agent="coder")
-    told = [line(story, story.end("store/model", "code", changed=changed)) for changed in (False, True)]
-    assert told == ["store/model  code done; it changed nothing", "store/model  code done"]
+    values = [line(story, story.end("store/model", "code", changed=changed)) for changed in (False, True)]
+    assert values == ["store/model  code done; it changed nothing", "store/model  code done"]
 
 
 def test_a_step_that_was_rejected_says_by_which_rule() -> None:
@@ -428,8 +428,8 @@ def test_changes_outside_of_worktrees_are_reported_without_blame_also_to_a_quiet
     event = story.tell(
         "outside_changed", "cli", "code", place="", directory="/p", files=["a", "b"], during=steps
     )
-    said = "changed in your checkout while cli:code, store/disk:code, store/model:code and 1 more ran: a, b"
-    assert line(story, event, quiet=True) == f"cli  warning: {said}"
+    text = "changed in your checkout while cli:code, store/disk:code, store/model:code and 1 more ran: a, b"
+    assert line(story, event, quiet=True) == f"cli  warning: {text}"
     event = story.tell("outside_changed", "cli", "code", place="store/disk", files=["a"], more=20, during=[])
     assert line(story, event) == (
         "cli  warning: changed in the worktree of store/disk while agents ran: a and 20 more"

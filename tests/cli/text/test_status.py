@@ -23,7 +23,7 @@ PLAIN = Style(colours=False)
 
 
 def view(*rows: SubplanNow, **more: Any) -> Overview:
-    given: dict[str, Any] = {
+    table: dict[str, Any] = {
         "run": "r1",
         "plan": "tried",
         "state": "running",
@@ -37,12 +37,12 @@ def view(*rows: SubplanNow, **more: Any) -> Overview:
         "ceiling": None,
         "subplans": rows,
     }
-    return Overview(**(given | more))
+    return Overview(**(table | more))
 
 
 def row(path: str = "a", state: str = "running", **more: Any) -> SubplanNow:
-    given: dict[str, Any] = {"path": path, "is_leaf": True, "state": state}
-    return SubplanNow(**(given | more))
+    table: dict[str, Any] = {"path": path, "is_leaf": True, "state": state}
+    return SubplanNow(**(table | more))
 
 
 def shown(one: Overview, *, everything: bool = False) -> list[str]:
@@ -65,16 +65,16 @@ def test_a_run_without_coordinator_says_so_and_what_to_type() -> None:
 
 
 def test_costs_are_reported_with_what_is_unknown() -> None:
-    one = view(cost=1_250_000, unknown=2, tokens=12_345, counts={})
-    assert shown(one)[1] == "no slices  $1.25, 2 unknown  12,345 tokens"
+    run_view = view(cost=1_250_000, unknown=2, tokens=12_345, counts={})
+    assert shown(run_view)[1] == "no slices  $1.25, 2 unknown  12,345 tokens"
     bounded = view(cost=1_250_000, reserved=400_000, ceiling=20.0, tokens=7, token_ceiling="5M", counts={})
     assert shown(bounded)[1] == "no slices  $1.25 of $20.00, $0.40 reserved  7 of 5M tokens"
 
 
 def test_what_earlier_runs_spent_counts_and_is_named() -> None:
     earlier = EarlierSpending(cost=1_900_000, tokens=10, unknown=1)
-    one = view(cost=450_000, ceiling=2.0, tokens=7, token_ceiling="5M", earlier=earlier, counts={})
-    assert shown(one)[1] == (
+    run_view = view(cost=450_000, ceiling=2.0, tokens=7, token_ceiling="5M", earlier=earlier, counts={})
+    assert shown(run_view)[1] == (
         "no slices  $2.35 of $2.00 ($1.90 by earlier runs), 1 unknown  17 of 5M tokens (10 by earlier runs)"
     )
     reset = view(cost=450_000, ceiling=2.0, uncounted=(400_000, 0), counts={})
@@ -87,8 +87,8 @@ def test_where_the_budget_is_used_up_it_says_what_to_type() -> None:
 
 
 def test_a_slice_is_a_line_with_its_step_time_and_cost() -> None:
-    one = row(step="code", attempt=2, steps_done=1, steps_total=4, since=35.0, cost=310_000)
-    assert shown(view(one))[2:] == ["", "▶ a  running  code (2)  1/4  1:05  $0.31"]
+    row_view = row(step="code", attempt=2, steps_done=1, steps_total=4, since=35.0, cost=310_000)
+    assert shown(view(row_view))[2:] == ["", "▶ a  running  code (2)  1/4  1:05  $0.31"]
     assert shown(view(row(step="code", since=-3_700.0)))[3] == "▶ a  running  code  1:03:20"
 
 
@@ -113,35 +113,35 @@ def test_work_that_needs_a_person_says_why() -> None:
 
 def test_what_people_paused_or_stopped_is_said() -> None:
     rows = [row(name, wanted=wanted) for name, wanted in (("a", "pause"), ("b", "freeze"), ("c", "stop"))]
-    told = shown(view(*rows, wants=True))
-    assert [line.split()[2] for line in told[3:6]] == ["paused", "frozen", "stopped"]
-    assert told[-1] == "weft resume             resumes what was paused or stopped"
+    shown_text = shown(view(*rows, wants=True))
+    assert [line.split()[2] for line in shown_text[3:6]] == ["paused", "frozen", "stopped"]
+    assert shown_text[-1] == "weft resume             resumes what was paused or stopped"
     assert shown(view(row(), state="stopped"))[3] == "▶ a  stopped"
 
 
 @pytest.mark.parametrize("state", ["completed", "failed", "abandoned"])
 def test_nothing_is_to_be_resumed_in_a_run_that_is_over(state: str) -> None:
-    told = shown(view(row("a", "completed"), coordinator=None, state=state, wants=True))
-    assert not any("weft resume" in line for line in told)
+    shown_text = shown(view(row("a", "completed"), coordinator=None, state=state, wants=True))
+    assert not any("weft resume" in line for line in shown_text)
 
 
 @pytest.mark.parametrize("landing", ["held", "conflict"])
 def test_what_waits_for_a_person_to_merge_it_does_not_run(landing: str) -> None:
-    told = shown(view(row("a", landing=landing), coordinator=None, state="waiting"))
-    assert told[1] == f"1 {SIGNS[landing].word}, 3 waiting"
-    assert told[3] == f"! a  {SIGNS[landing].word}"
+    shown_text = shown(view(row("a", landing=landing), coordinator=None, state="waiting"))
+    assert shown_text[1] == f"1 {SIGNS[landing].word}, 3 waiting"
+    assert shown_text[3] == f"! a  {SIGNS[landing].word}"
 
 
 def test_what_waits_for_an_answer_does_not_run_unless_another_step_does() -> None:
     asks, works = row("a", question="Sure?"), row("b", question="Sure?", pid=9)
-    told = shown(view(asks, works, counts={"pending": 3, "running": 2}))
-    assert told[1] == "1 needs an answer, 1 running, 3 waiting"
-    assert [line.split()[2] for line in told[3:5]] == ["needs", "running"]
+    shown_text = shown(view(asks, works, counts={"pending": 3, "running": 2}))
+    assert shown_text[1] == "1 needs an answer, 1 running, 3 waiting"
+    assert [line.split()[2] for line in shown_text[3:5]] == ["needs", "running"]
 
 
 def test_a_command_to_type_is_not_broken() -> None:
-    one = view(row("a-slice-with-a-long-name", "failed", message="x", has_output=True), state="failed")
-    lines = [line for line in wrap_lines(shown(one), 40) if line.startswith("weft logs")]
+    run_view = view(row("a-slice-with-a-long-name", "failed", message="x", has_output=True), state="failed")
+    lines = [line for line in wrap_lines(shown(run_view), 40) if line.startswith("weft logs")]
     assert lines == ["weft logs a-slice-with-a-long-name"]
 
 
@@ -157,20 +157,20 @@ def test_only_what_matters_is_listed_unless_everything_is_wanted() -> None:
 
 def test_of_many_only_some_are_listed() -> None:
     many = [row(f"s{number}") for number in range(MOST_ROWS + 5)]
-    told = shown(view(*many))
-    assert told[-1] == "… and 5 more; all of them: weft status --all"
-    assert len(told) == MOST_ROWS + 4
+    shown_text = shown(view(*many))
+    assert shown_text[-1] == "… and 5 more; all of them: weft status --all"
+    assert len(shown_text) == MOST_ROWS + 4
 
 
 def test_what_unreported_calls_keep_is_shown_with_the_command_that_releases_it() -> None:
-    one = view(
+    run_view = view(
         unreported=100_000,
         unknown=2,
         ceiling=0.1,
         earlier=EarlierSpending(unknown=5, assumed=250_000),
         plan_words=("my plan.yaml",),
     )
-    assert shown(one)[-1] == (
+    assert shown(run_view)[-1] == (
         "$0.35 stays reserved for agent calls that did not report their cost; to count the budget from zero, "
         "type: weft run 'my plan.yaml' --fresh-budget"
     )
@@ -184,14 +184,16 @@ def test_colours_are_for_terminals() -> None:
 
 
 def test_for_programs_all_is_there() -> None:
-    one = row(branch="weft/p/a", pid=9, heartbeat_at=1.5, conflict=("f",), blocked_by=("b",), cost=250_000)
+    row_view = row(
+        branch="weft/p/a", pid=9, heartbeat_at=1.5, conflict=("f",), blocked_by=("b",), cost=250_000
+    )
     earlier = EarlierSpending(cost=250_000, tokens=9, unknown=1, assumed=100_000)
     overview = view(
-        one, cost=500_000, unreported=50_000, ceiling=20.0, earlier=earlier, uncounted=(100_000, 0)
+        row_view, cost=500_000, unreported=50_000, ceiling=20.0, earlier=earlier, uncounted=(100_000, 0)
     )
-    told = data(overview, {"weft/p/a": "/trees/a"})
-    assert told["coordinator"] == {"pid": 7, "alive": True, "started_at": "1970-01-01T00:00:01.000Z"}
-    assert told["cost"] == {
+    content = data(overview, {"weft/p/a": "/trees/a"})
+    assert content["coordinator"] == {"pid": 7, "alive": True, "started_at": "1970-01-01T00:00:01.000Z"}
+    assert content["cost"] == {
         "usd": 0.5,
         "reserved_usd": 0.0,
         "unreported_usd": 0.15,
@@ -205,7 +207,7 @@ def test_for_programs_all_is_there() -> None:
         "counted_usd": 0.65,
         "counted_tokens": 9,
     }
-    assert told["subplans"] == [
+    assert content["subplans"] == [
         {
             "path": "a",
             "state": "running",
@@ -261,12 +263,14 @@ def test_a_project_may_be_a_worktree_itself_or_no_repository(tmp_path: Path) -> 
 
 
 def test_agents_that_changed_nothing_are_reported_for_people_and_for_programs() -> None:
-    one = view(row(idle=("code",)), row("b", message="exit code 1", state="failed", idle=("code", "more")))
-    assert shown(one)[-2].endswith("code changed nothing")
-    assert shown(one)[-1].endswith("exit code 1; code, more changed nothing")
-    told = data(view(row(idle=("code",)), row("b")), {})["subplans"]
-    assert isinstance(told, list)
-    assert [each["changed_nothing"] for each in told] == [["code"], None]
+    run_view = view(
+        row(idle=("code",)), row("b", message="exit code 1", state="failed", idle=("code", "more"))
+    )
+    assert shown(run_view)[-2].endswith("code changed nothing")
+    assert shown(run_view)[-1].endswith("exit code 1; code, more changed nothing")
+    messages = data(view(row(idle=("code",)), row("b")), {})["subplans"]
+    assert isinstance(messages, list)
+    assert [each["changed_nothing"] for each in messages] == [["code"], None]
 
 
 # What needs attention beside the subplans
@@ -295,12 +299,12 @@ def test_a_failed_verify_is_reported_with_its_command_the_end_of_its_output_and_
 
 def test_changes_outside_of_worktrees_are_warnings() -> None:
     warning = OutsideWarning(place="", directory="/p", files=("x.py",), more=0, during=("a:code",))
-    found = view(outside=[warning] * 6)
-    assert shown(found)[-6:] == [
+    run_view = view(outside=[warning] * 6)
+    assert shown(run_view)[-6:] == [
         *["warning: changed in your checkout while a:code ran: x.py"] * 5,
         "warning: 1 earlier change; to see all, type: weft events",
     ]
-    listed: Any = data(found, {})["outside_changes"]
+    listed: Any = data(run_view, {})["outside_changes"]
     assert listed[0] == {
         "place": "", "directory": "/p", "files": ("x.py",), "more": 0, "during": ("a:code",),
     }  # fmt: skip
@@ -342,15 +346,15 @@ def test_an_older_run_suggests_nothing_that_would_be_about_the_last_one() -> Non
 
 
 def test_programs_get_the_same_data() -> None:
-    one = view(
+    run_view = view(
         row(rejected=Rejection(step="look", attempt=2, reason="too low"), tokens=7),
         limits=[UsageLimit(agents=("claude",), until=0.5)],
         verifies=[FailedVerify(subplan="g", command="make", message="exit code 2", tail="x")],
         ahead=[ConflictAhead(subplan="a", other="b", files=("x.py",))],
     )
-    found: Any = data(one, {})
-    assert found["limits"] == [{"agents": ["claude"], "until": "1970-01-01T00:00:00.500Z"}]
-    assert found["failed_verifies"] == [
+    content: Any = data(run_view, {})
+    assert content["limits"] == [{"agents": ["claude"], "until": "1970-01-01T00:00:00.500Z"}]
+    assert content["failed_verifies"] == [
         {
             "subplan": "g",
             "command": "make",
@@ -360,13 +364,13 @@ def test_programs_get_the_same_data() -> None:
             "fix": None,
         }
     ]
-    assert found["conflicts_ahead"] == [{"subplan": "a", "other": "b", "files": ["x.py"]}]
-    assert found["next"] == [
+    assert content["conflicts_ahead"] == [{"subplan": "a", "other": "b", "files": ["x.py"]}]
+    assert content["next"] == [
         {"command": "weft resume --limits", "does": "ends the usage limit now"},
         {"command": "weft logs g:@verify", "does": "shows the output of the verify of g"},
     ]
-    assert found["subplans"][0]["rejected"] == {"step": "look", "attempt": 2, "reason": "too low"}
-    assert found["subplans"][0]["tokens"] == 7
+    assert content["subplans"][0]["rejected"] == {"step": "look", "attempt": 2, "reason": "too low"}
+    assert content["subplans"][0]["tokens"] == 7
 
 
 def test_the_place_of_a_result_in_the_landing_queue_is_shown() -> None:
@@ -380,8 +384,8 @@ def test_the_place_of_a_result_in_the_landing_queue_is_shown() -> None:
         "✓ b  completed  verifying with 3 others",
     ]
     assert shown(view(*rows), everything=True)[-1].split() == ["✓", "c", "completed", "landed", "abc1234"]
-    found: Any = data(view(*rows), {})
-    assert [one["landing_place"] for one in found["subplans"]] == [one.landing_place for one in rows]
+    content: Any = data(view(*rows), {})
+    assert [item["landing_place"] for item in content["subplans"]] == [entry.landing_place for entry in rows]
 
 
 def test_a_verify_that_keeps_a_result_from_landing_is_reported_once_with_what_to_type() -> None:

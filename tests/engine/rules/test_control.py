@@ -200,11 +200,11 @@ def test_a_frozen_step_is_stopped() -> None:
 
 def test_what_people_want_is_told() -> None:
     engine = begun(plan(leaf("a"), isolation="none"))
-    told = []
+    values = []
     for wanted in (ControlState.PAUSE, ControlState.FREEZE, ControlState.STOP, ControlState.GO):
         engine.apply(Controlled(at=1.0, subplan="a", wanted=wanted))
-        told += [(kind_of(event), event.subplan, outcome_of(event)) for event in engine.take_messages()[0]]
-    assert told == [
+        values += [(kind_of(event), event.subplan, outcome_of(event)) for event in engine.take_messages()[0]]
+    assert values == [
         ("paused", "a", "pause"),
         ("paused", "a", "freeze"),
         ("paused", "a", "stop"),

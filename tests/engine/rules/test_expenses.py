@@ -294,8 +294,8 @@ def test_people_are_told_as_a_ceiling_comes_nearer() -> None:
     slices = [leaf("a", agent("work"), agent("more"), agent("most"))]
     how = {"a:work": spends(0.8), "a:more": spends(0.12), "a:most": spends(0.08)}
     story = story_of(slices, how, budget=1.0)
-    told = [(event.outcome, event.data["percent"], event.data["spent"]) for event in story.of("budget")]
-    assert told == [("alert", 75, 800_000), ("alert", 90, 920_000), ("reached", 100, 1_000_000)]
+    values = [(event.outcome, event.data["percent"], event.data["spent"]) for event in story.of("budget")]
+    assert values == [("alert", 75, 800_000), ("alert", 90, 920_000), ("reached", 100, 1_000_000)]
     assert story.states == {"a": "completed"}
 
 
@@ -425,8 +425,8 @@ def test_ceilings_of_both_kinds_and_of_two_levels_all_hold() -> None:
 
 def test_alerts_say_of_which_unit_they_are() -> None:
     story = story_of([leaf("a", agent("work"))], {"a:work": uses(95)}, budget={"usd": 1, "tokens": 100})
-    told = [(event.outcome, event.data["unit"], event.data["percent"]) for event in story.of("budget")]
-    assert told == [("alert", "tokens", 75), ("alert", "tokens", 90)]
+    values = [(event.outcome, event.data["unit"], event.data["percent"]) for event in story.of("budget")]
+    assert values == [("alert", "tokens", 75), ("alert", "tokens", 90)]
     assert story.of("budget")[0].data["ceiling"] == 100
 
 

@@ -48,8 +48,8 @@ class Driver:
             ]
 
     def ended(self, order: Ordered) -> Ended:
-        said = self.how(order)
-        return said or Ended(at=1.0, firing=order.firing, execution=order.execution, how=StepOutcome.DONE)
+        text = self.how(order)
+        return text or Ended(at=1.0, firing=order.firing, execution=order.execution, how=StepOutcome.DONE)
 
     def lands(self) -> list[Land]:
         return [order for order in self.orders if isinstance(order, Land)]
@@ -208,8 +208,8 @@ def test_a_step_that_waits_for_room_does_not_take_it_where_only_merges_may_begin
             else None
         )
 
-    one = {"agents": {"coder": {"use": "claude", "pool": 1}}}
-    driver = Driver(plan(leaf("a"), leaf("b", agent("one"), agent("two")), **one), how)
+    table = {"agents": {"coder": {"use": "claude", "pool": 1}}}
+    driver = Driver(plan(leaf("a"), leaf("b", agent("one"), agent("two")), **table), how)
     driver.orders.clear()
     driver.tell(Resumed(at=2.0, epoch=2, merges_only=True), MergeAsked(at=3.0, subplan=""))
     assert {type(order).__name__ for order in driver.orders} <= {"Merge", "Land"}
@@ -368,5 +368,5 @@ def test_a_conflict_ahead_is_told_and_that_it_is_over() -> None:
         Foreseen(at=1.0, subplan="a", other="b", files=("one",)),
         Foreseen(at=2.0, subplan="a", other="b", files=()),
     )
-    told = [kind for kind in driver.kinds if kind[0] == "conflict_ahead"]
-    assert told == [("conflict_ahead", "a", "ahead"), ("conflict_ahead", "a", "over")]
+    messages = [kind for kind in driver.kinds if kind[0] == "conflict_ahead"]
+    assert messages == [("conflict_ahead", "a", "ahead"), ("conflict_ahead", "a", "over")]

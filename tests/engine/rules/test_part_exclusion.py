@@ -22,8 +22,8 @@ def told(*others: Data, how: SimulatedEnd = RED, path: str = "g", **head: object
 
 def merges(story: Story) -> list[tuple[str, tuple[str, ...]]]:
     """Of groups, without whom they were merged."""
-    found = [order for order in story.run.orders if isinstance(order, Merge)]
-    return [(order.path, order.without) for order in found if order.path in {"g", "p", "p/g"}]
+    result = [order for order in story.run.orders if isinstance(order, Merge)]
+    return [(order.path, order.without) for order in result if order.path in {"g", "p", "p/g"}]
 
 
 def landings(story: Story) -> list[str]:

@@ -28,9 +28,9 @@ def test_a_prompt_that_tells_the_goal_itself_tells_it_alone() -> None:
 
 @pytest.mark.parametrize(("strict", "last"), [(False, OTHERS), (True, STRICT)])
 def test_agents_are_told_the_files_of_their_slice(strict: bool, last: str) -> None:
-    one = leaf("a", agent("x", "do it"), files=["src/store/**", "setup.py"])
-    told = tell(plan(one, goal="A faster store.", strict_files=strict)).prompts("a:x")
-    assert told == [f"{GOAL}\n\n{FILES}\n{last}\n\ndo it"]
+    item = leaf("a", agent("x", "do it"), files=["src/store/**", "setup.py"])
+    messages = tell(plan(item, goal="A faster store.", strict_files=strict)).prompts("a:x")
+    assert messages == [f"{GOAL}\n\n{FILES}\n{last}\n\ndo it"]
 
 
 def test_who_goes_on_with_a_conversation_is_not_told_again() -> None:

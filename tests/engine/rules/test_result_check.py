@@ -106,9 +106,9 @@ def test_a_verdict_of_words_alone_is_fed_back_with_the_rule() -> None:
         agent("work", "do {{ feedback }}"), agent("look", on_result=rule, on_fail=BACK),
         how={"look": [says("it is ugly"), says("nice")]},
     )  # fmt: skip
-    told = story.prompts("a:work")[1]
-    assert "The result of step 'look' was rejected: on_result: 'ugly' in step.look.result (fail)" in told
-    assert "it is ugly" in told
+    messages = story.prompts("a:work")[1]
+    assert "The result of step 'look' was rejected: on_result: 'ugly' in step.look.result (fail)" in messages
+    assert "it is ugly" in messages
 
 
 def test_a_join_that_a_rule_turns_down_is_rejected() -> None:

@@ -174,18 +174,18 @@ def tell(
     env: dict[str, str] | None = None,
     carried: tuple[str, ...] = (),
 ) -> Story:
-    given, answers = how or {}, replies or {}
+    value, answers = how or {}, replies or {}
     counts: dict[str, list[int]] = {}
 
     def world(order: Ordered) -> SimulatedEnd:
         step = order.step if isinstance(order, Launch) else f"@{type(order).__name__.lower()}"
         name = f"{order.path}:{step}"
-        found = given.get(name, DONE)
-        if isinstance(found, SimulatedEnd):
-            return found
+        result = value.get(name, DONE)
+        if isinstance(result, SimulatedEnd):
+            return result
         done = counts.setdefault(name, [])
         done.append(order.firing)
-        return found[min(len(done), len(found)) - 1]
+        return result[min(len(done), len(result)) - 1]
 
     simulator = Simulator(
         compiled,

@@ -27,8 +27,8 @@ def test_the_next_execution_is_told_that_the_last_one_was_cut_off_and_what_it_le
         "- M a.py\n- A b.py\nLook at them first: keep what is right, and finish the task."
     )
     assert (story.state, heard(story)) == ("completed", ["", text])
-    told = [event.data.get("interruption") for event in story.of("step_started", "a", "code")]
-    assert told == [None, text]
+    values = [event.data.get("interruption") for event in story.of("step_started", "a", "code")]
+    assert values == [None, text]
 
 
 def test_where_nothing_is_known_of_what_it_left_the_agent_is_to_look() -> None:

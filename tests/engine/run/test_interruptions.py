@@ -115,7 +115,7 @@ def test_a_question_holds_up_its_own_slice_and_nothing_else() -> None:
 def test_a_run_with_nothing_but_questions_waits() -> None:
     story = tell(plan(leaf("a", ask("sure", "Really, {{ slice.id }}?")), leaf("b")), replies={"a:sure": None})
     assert story.state == "waiting"
-    assert [(one.subplan.path, one.step, one.question) for one in story.run.engine.questions()] == [
+    assert [(item.subplan.path, item.step, item.question) for item in story.run.engine.questions()] == [
         ("a", "sure", "Really, a?")
     ]
     assert story.states == {"b": "completed"}

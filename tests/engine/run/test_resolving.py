@@ -82,8 +82,8 @@ def test_the_second_merge_knows_that_an_agent_was_there() -> None:
 
 def test_the_conflict_is_told_as_such_and_that_an_agent_resolves_it() -> None:
     story = tell(plan(leaf("a")), {"a:@merge": [CONFLICT, DONE]})
-    (told,) = [event for event in story.of("merge", "a") if event.outcome == "conflict"]
-    assert told.data["message"] == f"{TOLD} An agent resolves it."
+    (messages,) = [event for event in story.of("merge", "a") if event.outcome == "conflict"]
+    assert messages.data["message"] == f"{TOLD} An agent resolves it."
     assert [event for event in story.of("merge", "a") if event.outcome == "held"] == []
 
 
@@ -93,7 +93,7 @@ def test_the_conflict_is_told_as_such_and_that_an_agent_resolves_it() -> None:
 def test_an_agent_that_fails_leaves_the_conflict_to_a_person(end: Any) -> None:
     story = tell(plan(leaf("a")), {"a:@merge": CONFLICT, "a:@resolve": end})
     assert story.state == "waiting"
-    assert [one.split()[0] for one in merges(story)] == ["@merge", "@resolve", "@merge"]
+    assert [merge.split()[0] for merge in merges(story)] == ["@merge", "@resolve", "@merge"]
     assert (merges(story)[0], merges(story)[-1]) == ("@merge conflict", "@merge held")
     assert story.states == {}
 
@@ -253,7 +253,7 @@ def test_whoever_takes_over_goes_on_where_it_was(kind: str, facts: int) -> None:
     how = {"a:@merge": [CONFLICT, DONE]}
     story = tell(plan(leaf("a")), how, interruptions=Interruptions(**{kind: after(facts)}))  # type: ignore[arg-type]
     assert story.state == "completed"
-    ended = [one for one in merges(story) if not one.endswith("stopped")]
+    ended = [merge for merge in merges(story) if not merge.endswith("stopped")]
     assert ended == RESOLVED
 
 

@@ -257,6 +257,6 @@ def test_verify_runs_the_commands_of_the_slice_and_tells_which_failed() -> None:
 def test_the_end_of_the_last_line_belongs_to_the_output_of_a_command_and_not_to_its_result(
     how: SimulatedEnd,
 ) -> None:
-    told = run("tell", "x {{ step.ask.result }} {{ step.ask.stdout }}")
-    story = steps(run("ask", on_error="continue"), told, how={"ask": how})
+    messages = run("tell", "x {{ step.ask.result }} {{ step.ask.stdout }}")
+    story = steps(run("ask", on_error="continue"), messages, how={"ask": how})
     assert story.commands("a:tell") == ["x yes 'yes\n'"]

@@ -27,192 +27,192 @@ def spend(one: Budget, row: int, *costs: int | None, kind: str = "coder") -> Non
 
 
 def test_what_a_slice_reserves_and_spends_counts_in_every_group_around_it() -> None:
-    one = budget()
-    one.open(1, FIRST, 50)
-    one.open(2, BESIDE, 7)
-    assert one.reserved == [57, 50, 50, 0, 7]
-    assert one.settle(1, 30) == SettledCost(30)
-    assert one.reserved == [7, 0, 0, 0, 7]
-    assert one.spent == [30, 30, 30, 0, 0]
+    ceiling = budget()
+    ceiling.open(1, FIRST, 50)
+    ceiling.open(2, BESIDE, 7)
+    assert ceiling.reserved == [57, 50, 50, 0, 7]
+    assert ceiling.settle(1, 30) == SettledCost(30)
+    assert ceiling.reserved == [7, 0, 0, 0, 7]
+    assert ceiling.spent == [30, 30, 30, 0, 0]
 
 
 def test_a_cost_that_nobody_knows_is_counted_and_is_not_spent() -> None:
-    one = budget({GROUP: 10})
-    one.open(1, SECOND, 10)
-    assert one.settle(1, None).reported is None
-    assert (one.spent[WHOLE], one.reserved[WHOLE]) == (0, 0)
-    assert one.unknown == [1, 1, 0, 1, 0]
-    assert one.alerts() == []
+    ceiling = budget({GROUP: 10})
+    ceiling.open(1, SECOND, 10)
+    assert ceiling.settle(1, None).reported is None
+    assert (ceiling.spent[WHOLE], ceiling.reserved[WHOLE]) == (0, 0)
+    assert ceiling.unknown == [1, 1, 0, 1, 0]
+    assert ceiling.alerts() == []
 
 
 def test_what_was_reserved_for_a_cost_that_nobody_knows_stays_taken() -> None:
-    one = budget({GROUP: 10})
-    one.open(1, SECOND, 7)
-    one.settle(1, None)
-    assert one.assumed == [7, 7, 0, 7, 0]
-    assert (one.fits(FIRST, 3), one.fits(FIRST, 4)) == (None, GROUP)
+    ceiling = budget({GROUP: 10})
+    ceiling.open(1, SECOND, 7)
+    ceiling.settle(1, None)
+    assert ceiling.assumed == [7, 7, 0, 7, 0]
+    assert (ceiling.fits(FIRST, 3), ceiling.fits(FIRST, 4)) == (None, GROUP)
 
 
 def test_a_cost_of_nothing_is_known() -> None:
-    one = budget()
-    spend(one, FIRST, 0)
-    assert one.unknown == [0] * 5
+    ceiling = budget()
+    spend(ceiling, FIRST, 0)
+    assert ceiling.unknown == [0] * 5
 
 
 def test_a_step_is_settled_once() -> None:
-    one = budget()
-    one.open(1, FIRST, 5)
-    one.settle(1, 5)
-    assert not one.is_open(1)
+    ceiling = budget()
+    ceiling.open(1, FIRST, 5)
+    ceiling.settle(1, 5)
+    assert not ceiling.is_open(1)
     with pytest.raises(KeyError):
-        one.settle(1, 5)
-    assert (one.reserved[WHOLE], one.spent[WHOLE]) == (0, 5)
+        ceiling.settle(1, 5)
+    assert (ceiling.reserved[WHOLE], ceiling.spent[WHOLE]) == (0, 5)
 
 
 # While a step runs
 
 
 def test_what_is_heard_of_a_step_takes_the_place_of_what_was_reserved_for_it() -> None:
-    one = budget()
-    one.open(1, FIRST, 50)
-    one.record(1, 20)
-    assert (one.spent, one.reserved) == ([20, 20, 20, 0, 0], [30, 30, 30, 0, 0])
-    one.record(1, 60)
-    assert (one.spent, one.reserved) == ([60, 60, 60, 0, 0], [0] * 5)
-    assert one.so_far(1) == 60
+    ceiling = budget()
+    ceiling.open(1, FIRST, 50)
+    ceiling.record(1, 20)
+    assert (ceiling.spent, ceiling.reserved) == ([20, 20, 20, 0, 0], [30, 30, 30, 0, 0])
+    ceiling.record(1, 60)
+    assert (ceiling.spent, ceiling.reserved) == ([60, 60, 60, 0, 0], [0] * 5)
+    assert ceiling.so_far(1) == 60
 
 
 def test_what_is_heard_are_totals_and_they_never_go_down() -> None:
-    one = budget()
-    one.open(1, FIRST, 50)
+    ceiling = budget()
+    ceiling.open(1, FIRST, 50)
     for total in (20, 20, 10):
-        one.record(1, total)
-    assert (one.spent[WHOLE], one.reserved[WHOLE]) == (20, 30)
+        ceiling.record(1, total)
+    assert (ceiling.spent[WHOLE], ceiling.reserved[WHOLE]) == (20, 30)
 
 
 @pytest.mark.parametrize("cost", [0, 20, 50, 70])
 def test_the_end_settles_what_was_heard_whatever_it_says(cost: int) -> None:
-    one = budget()
-    one.open(1, FIRST, 50)
-    one.record(1, 20)
-    assert one.settle(1, cost) == SettledCost(cost)
-    assert (one.spent, one.reserved) == ([cost, cost, cost, 0, 0], [0] * 5)
+    ceiling = budget()
+    ceiling.open(1, FIRST, 50)
+    ceiling.record(1, 20)
+    assert ceiling.settle(1, cost) == SettledCost(cost)
+    assert (ceiling.spent, ceiling.reserved) == ([cost, cost, cost, 0, 0], [0] * 5)
 
 
 def test_an_end_without_a_word_leaves_what_was_heard_and_the_rest_unknown() -> None:
-    one = budget()
-    one.open(1, FIRST, 50)
-    one.record(1, 20)
-    assert one.settle(1, None).reported == 20
-    assert (one.spent[WHOLE], one.assumed[WHOLE], one.unknown[WHOLE]) == (20, 30, 1)
+    ceiling = budget()
+    ceiling.open(1, FIRST, 50)
+    ceiling.record(1, 20)
+    assert ceiling.settle(1, None).reported == 20
+    assert (ceiling.spent[WHOLE], ceiling.assumed[WHOLE], ceiling.unknown[WHOLE]) == (20, 30, 1)
 
 
 def test_what_is_heard_alerts() -> None:
-    one = budget({WHOLE: 100})
-    one.open(1, FIRST, 50)
-    one.record(1, 80)
-    assert one.alerts() == [(WHOLE, 75)]
-    one.settle(1, 80)
-    assert one.alerts() == []
+    ceiling = budget({WHOLE: 100})
+    ceiling.open(1, FIRST, 50)
+    ceiling.record(1, 80)
+    assert ceiling.alerts() == [(WHOLE, 75)]
+    ceiling.settle(1, 80)
+    assert ceiling.alerts() == []
 
 
 # Estimates
 
 
 def test_a_step_reserves_what_it_may_cost_at_most() -> None:
-    one = budget()
-    spend(one, FIRST, 1, 2, 3)
-    assert one.estimate("coder", 77, 5) == 77
+    ceiling = budget()
+    spend(ceiling, FIRST, 1, 2, 3)
+    assert ceiling.estimate("coder", 77, 5) == 77
 
 
 def test_with_fewer_than_three_costs_known_the_default_is_reserved() -> None:
-    one = budget()
-    spend(one, FIRST, 90, None, 91, None)
-    assert one.estimate("coder", None, 5) == 5
+    ceiling = budget()
+    spend(ceiling, FIRST, 90, None, 91, None)
+    assert ceiling.estimate("coder", None, 5) == 5
 
 
 def test_the_costs_of_one_kind_say_nothing_of_another() -> None:
-    one = budget()
-    spend(one, FIRST, 90, 91, 92)
-    assert (one.estimate("coder", None, 5), one.estimate("tester", None, 5)) == (92, 5)
+    ceiling = budget()
+    spend(ceiling, FIRST, 90, 91, 92)
+    assert (ceiling.estimate("coder", None, 5), ceiling.estimate("tester", None, 5)) == (92, 5)
 
 
 def test_what_is_of_no_kind_says_nothing_of_any() -> None:
-    one = budget()
-    spend(one, FIRST, 90, 91, 92, kind="")
-    assert one.estimate("", None, 5) == 5
+    ceiling = budget()
+    spend(ceiling, FIRST, 90, 91, 92, kind="")
+    assert ceiling.estimate("", None, 5) == 5
 
 
 @pytest.mark.parametrize(
     ("count", "rank"), [(3, 3), (9, 9), (10, 9), (11, 10), (19, 18), (20, 18), (21, 19), (100, 90)]
 )
 def test_nine_of_ten_costs_so_far_do_not_pass_what_is_reserved(count: int, rank: int) -> None:
-    one = budget()
+    ceiling = budget()
     costs = list(range(1, count + 1))
     random.Random(count).shuffle(costs)
-    spend(one, FIRST, *costs)
-    assert one.estimate("coder") == rank
+    spend(ceiling, FIRST, *costs)
+    assert ceiling.estimate("coder") == rank
 
 
 # Ceilings
 
 
 def test_an_amount_fits_up_to_the_ceiling_and_not_beyond() -> None:
-    one = budget({WHOLE: 100})
-    spend(one, FIRST, 30)
-    one.open(1, SECOND, 20)
-    assert one.fits(BESIDE, 50) is None
-    assert one.fits(BESIDE, 51) == WHOLE
+    ceiling = budget({WHOLE: 100})
+    spend(ceiling, FIRST, 30)
+    ceiling.open(1, SECOND, 20)
+    assert ceiling.fits(BESIDE, 50) is None
+    assert ceiling.fits(BESIDE, 51) == WHOLE
 
 
 def test_the_innermost_row_whose_ceiling_would_be_passed_is_named() -> None:
-    one = budget({WHOLE: 100, GROUP: 90, SECOND: 40})
-    assert one.fits(FIRST, 101) == GROUP
-    assert one.fits(SECOND, 101) == SECOND
-    assert one.fits(BESIDE, 101) == WHOLE
-    one.open(1, BESIDE, 80)
-    assert one.fits(SECOND, 30) == WHOLE
+    ceiling = budget({WHOLE: 100, GROUP: 90, SECOND: 40})
+    assert ceiling.fits(FIRST, 101) == GROUP
+    assert ceiling.fits(SECOND, 101) == SECOND
+    assert ceiling.fits(BESIDE, 101) == WHOLE
+    ceiling.open(1, BESIDE, 80)
+    assert ceiling.fits(SECOND, 30) == WHOLE
 
 
 def test_the_lowest_ceiling_is_that_of_any_row_around() -> None:
-    one = budget({WHOLE: 100, GROUP: 90, SECOND: 95})
-    assert [one.lowest_ceiling(row) for row in range(5)] == [100, 90, 90, 90, 100]
+    ceiling = budget({WHOLE: 100, GROUP: 90, SECOND: 95})
+    assert [ceiling.lowest_ceiling(row) for row in range(5)] == [100, 90, 90, 90, 100]
     assert budget().lowest_ceiling(FIRST) is None
 
 
 def test_an_unknown_amount_fits_until_all_is_spent_or_reserved() -> None:
-    one = budget({WHOLE: 100})
-    one.open(1, FIRST, 99)
-    assert one.fits(BESIDE, 0) is None
-    one.open(2, FIRST, 1)
-    assert one.fits(BESIDE, 0) == WHOLE
-    one.settle(1, 10)
-    assert one.fits(BESIDE, 0) is None
+    ceiling = budget({WHOLE: 100})
+    ceiling.open(1, FIRST, 99)
+    assert ceiling.fits(BESIDE, 0) is None
+    ceiling.open(2, FIRST, 1)
+    assert ceiling.fits(BESIDE, 0) == WHOLE
+    ceiling.settle(1, 10)
+    assert ceiling.fits(BESIDE, 0) is None
 
 
 # Alerts
 
 
 def test_alerts_are_told_once_when_the_part_is_reached_and_not_before() -> None:
-    one = budget({WHOLE: 1000})
-    told: list[list[tuple[int, int]]] = []
+    ceiling = budget({WHOLE: 1000})
+    values: list[list[tuple[int, int]]] = []
     for cost in (749, 1, 149, 1, 99, 1, 500):
-        spend(one, FIRST, cost)
-        told.append(one.alerts())
-    assert told == [[], [(WHOLE, 75)], [], [(WHOLE, 90)], [], [(WHOLE, 100)], []]
+        spend(ceiling, FIRST, cost)
+        values.append(ceiling.alerts())
+    assert values == [[], [(WHOLE, 75)], [], [(WHOLE, 90)], [], [(WHOLE, 100)], []]
 
 
 def test_one_cost_may_cross_several_alerts_of_several_rows() -> None:
-    one = budget({WHOLE: 100, GROUP: 95})
-    spend(one, FIRST, 95)
-    assert one.alerts() == [(GROUP, 75), (GROUP, 90), (GROUP, 100), (WHOLE, 75), (WHOLE, 90)]
-    assert one.alerts() == []
+    ceiling = budget({WHOLE: 100, GROUP: 95})
+    spend(ceiling, FIRST, 95)
+    assert ceiling.alerts() == [(GROUP, 75), (GROUP, 90), (GROUP, 100), (WHOLE, 75), (WHOLE, 90)]
+    assert ceiling.alerts() == []
 
 
 def test_what_is_only_reserved_alerts_nobody() -> None:
-    one = budget({WHOLE: 100})
-    one.open(1, FIRST, 100)
-    assert one.alerts() == []
+    ceiling = budget({WHOLE: 100})
+    ceiling.open(1, FIRST, 100)
+    assert ceiling.alerts() == []
 
 
 # Random lives, against sums made anew each time
@@ -291,10 +291,10 @@ class Life:
         number, step = self.rng.choice(list(self.running.items()))
         del self.running[number]
         cost = self.rng.choice([None, self.rng.randint(step.heard, step.limit)])
-        known = self.budget.settle(number, cost).amount
-        assert known == (step.heard if cost is None else cost)
-        self.ended.append((step.row, known))
-        self.overrun.append((step.row, max(0, known - step.estimate)))
+        values = self.budget.settle(number, cost).amount
+        assert values == (step.heard if cost is None else cost)
+        self.ended.append((step.row, values))
+        self.overrun.append((step.row, max(0, values - step.estimate)))
         if cost is None:
             self.unknown.append((step.row, step.reserved))
 
@@ -329,7 +329,7 @@ def test_a_ceiling_is_passed_by_no_more_than_steps_have_cost_beyond_what_was_res
         life.act()
         beyond = [
             *life.overrun,
-            *((one.row, max(0, one.heard - one.estimate)) for one in life.running.values()),
+            *((item.row, max(0, item.heard - item.estimate)) for item in life.running.values()),
         ]
         for row, ceiling in enumerate(life.ceilings):
             assert life.budget.spent[row] <= (ceiling or 10**9) + life.below(beyond, row)

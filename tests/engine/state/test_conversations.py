@@ -153,8 +153,8 @@ def test_branches_fork_the_same_conversation_also_one_after_the_other(most: int)
 
 def test_after_branches_the_last_in_the_plan_counts_whichever_ended_last() -> None:
     slow = {**TOLD, "two": speaks("s2", seconds=50.0)}
-    for told in (TOLD, slow):
-        assert resumed(steps(*FORKS, agent("end", resume=True), how=told), "a:end") == [("s3", False)]
+    for item in (TOLD, slow):
+        assert resumed(steps(*FORKS, agent("end", resume=True), how=item), "a:end") == [("s3", False)]
 
 
 def test_a_branch_that_is_tried_again_goes_on_with_its_own_fork() -> None:
@@ -222,16 +222,16 @@ def test_a_pipeline_in_line_beside_a_branch_forks() -> None:
 def test_events_tell_what_was_gone_on_with_and_what_came_of_it() -> None:
     story = steps(agent("one"), branching("two"), join("all", "two"), how=TOLD)
     begun = [event.data for event in story.of("step_started", "a") if "agent" in event.data]
-    assert [(one.get("session"), one.get("fork")) for one in begun] == [(None, None), ("s1", True)]
+    assert [(item.get("session"), item.get("fork")) for item in begun] == [(None, None), ("s1", True)]
     done = [event.data.get("session") for event in story.of("step_finished", "a", "one")]
     assert done == ["s1"]
 
 
 @pytest.mark.parametrize("dies", [2, 3, 4, 5])
 def test_who_takes_over_goes_on_with_the_same_conversation(dies: int) -> None:
-    one = plan(leaf("a", agent("one"), agent("two", resume=True), agent("three", resume=True)))
-    told: Ends = {"a:one": speaks("s1"), "a:two": [ends(StepOutcome.LIMITED, session="s2"), speaks("s3")]}
-    story = tell(one, told, interruptions=Interruptions(dies=after(dies)))
+    item = plan(leaf("a", agent("one"), agent("two", resume=True), agent("three", resume=True)))
+    table: Ends = {"a:one": speaks("s1"), "a:two": [ends(StepOutcome.LIMITED, session="s2"), speaks("s3")]}
+    story = tell(item, table, interruptions=Interruptions(dies=after(dies)))
     assert story.run.deaths == 1
     assert resumed(story, "a:two") == [("s1", False), ("s2", False)]
     assert resumed(story, "a:three") == [("s3", False)]

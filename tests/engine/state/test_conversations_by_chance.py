@@ -83,10 +83,10 @@ TRIES: Data = {"on_error": "retry", "max_retries": 2}
 @st.composite
 def pipelines(draw: st.DrawFn, *, nested: bool) -> list[Data]:
     """Of steps one after the other, branches that are joined, and checks that send the work back."""
-    found: list[Data] = []
+    values: list[Data] = []
     for number in range(draw(st.integers(1, 4))):
-        found += part(draw, f"p{number}", found, nested=nested)
-    return found
+        values += part(draw, f"p{number}", values, nested=nested)
+    return values
 
 
 def part(draw: st.DrawFn, name: str, before: list[Data], *, nested: bool) -> list[Data]:
@@ -97,11 +97,11 @@ def part(draw: st.DrawFn, name: str, before: list[Data], *, nested: bool) -> lis
             both = [agent(f"{name}{side}", **draw(FLAGS), **TRIES) for side in "ab"]
             both[0] = draw(st.sampled_from([both[0], {**inner, "id": f"{name}a"}] if nested else [both[0]]))
             between = draw(st.sampled_from([[], [agent(f"{name}c", **draw(FLAGS), **TRIES)]]))
-            launched: list[Data] = [{**one, "async": True} for one in both]
-            names = [one["id"] for one in launched]
+            launched: list[Data] = [{**item, "async": True} for item in both]
+            names = [entry["id"] for entry in launched]
             return [*launched, *between, join(name, *names, on_error="wait_for_all")]
         case "check" if any(map(is_outside, before)):
-            first = draw(st.sampled_from([one["id"] for one in before if is_outside(one)]))
+            first = draw(st.sampled_from([outcome["id"] for outcome in before if is_outside(outcome)]))
             return [run(name, on_fail={"retry_from": first, "max": 2})]
         case "nested":
             return [inner]

@@ -97,9 +97,9 @@ def test_a_text_may_be_json_without_a_schema() -> None:
 def test_a_text_that_is_not_json_has_no_json() -> None:
     plan = plan_of({"id": "a", "run": "x"})
     why = "the result is not JSON: JSON is malformed: invalid character (byte 0)"
-    said = f"'step.a.json': step 'a' has no json: {why}"
-    assert fault(plan, "{{ step.a.json.x }}", a=command("hello")) == said
-    assert fault(plan, "{{ step.a.json | upper }}", a=command("hello")) == said
+    text = f"'step.a.json': step 'a' has no json: {why}"
+    assert fault(plan, "{{ step.a.json.x }}", a=command("hello")) == text
+    assert fault(plan, "{{ step.a.json | upper }}", a=command("hello")) == text
 
 
 def test_fields_of_a_structured_result_are_read_by_name_and_number() -> None:

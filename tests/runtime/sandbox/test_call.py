@@ -61,5 +61,5 @@ def test_each_way_to_be_seen_has_its_option() -> None:
 
 def test_what_is_in_a_place_is_seen_as_the_deepest_around_it() -> None:
     places = [SandboxPath("/a", PathAccess.EMPTY), SandboxPath("/a/b", PathAccess.READ)]
-    found = [seen_at(places, path) for path in ("/a/x", "/a/b/x", "/a/bx", "/x", "/a")]
-    assert found == [PathAccess.EMPTY, PathAccess.READ, PathAccess.EMPTY, None, PathAccess.EMPTY]
+    values = [seen_at(places, path) for path in ("/a/x", "/a/b/x", "/a/bx", "/x", "/a")]
+    assert values == [PathAccess.EMPTY, PathAccess.READ, PathAccess.EMPTY, None, PathAccess.EMPTY]

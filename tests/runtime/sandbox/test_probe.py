@@ -20,9 +20,9 @@ def test_elsewhere_than_on_linux_there_are_none() -> None:
 
 
 def test_a_program_that_is_missing_is_to_be_installed(tmp_path: Path) -> None:
-    found = probe({"PATH": str(tmp_path)})
-    assert (found.program, found.command) == ("", "apt install bubblewrap")
-    assert found.trouble == "bubblewrap is not installed: there is no program `bwrap`"
+    replies = probe({"PATH": str(tmp_path)})
+    assert (replies.program, replies.command) == ("", "apt install bubblewrap")
+    assert replies.trouble == "bubblewrap is not installed: there is no program `bwrap`"
 
 
 def test_one_that_works_is_named_with_its_version(tmp_path: Path) -> None:
@@ -54,5 +54,8 @@ def test_what_is_in_the_way_is_said(tmp_path: Path, file: str, content: str, com
     there = tmp_path / "root" / file
     there.parent.mkdir(parents=True)
     there.write_text(content)
-    found = probe(fake(tmp_path, "exit 3"), root=tmp_path / "root")
-    assert (found.trouble, found.command) == ("bubblewrap cannot create a sandbox here: exit code 3", command)
+    replies = probe(fake(tmp_path, "exit 3"), root=tmp_path / "root")
+    assert (replies.trouble, replies.command) == (
+        "bubblewrap cannot create a sandbox here: exit code 3",
+        command,
+    )

@@ -20,8 +20,8 @@ def made(path: Path) -> Path:
 
 
 def seen(home: Path, *folders: Path, programs: tuple[str, ...] = ()) -> set[str]:
-    found = program_folders(":".join(map(str, folders)), programs, [home])
-    return {str(one.relative_to(home)) for one in found if one.is_relative_to(home)}
+    result = program_folders(":".join(map(str, folders)), programs, [home])
+    return {str(item.relative_to(home)) for item in result if item.is_relative_to(home)}
 
 
 def test_of_a_plain_directory_only_that_is_seen(home: Path) -> None:
@@ -66,5 +66,5 @@ def test_a_link_into_an_environment_of_python_shows_that_and_its_interpreter(hom
     home.joinpath("venvs/tool/pyvenv.cfg").write_text(f"x = 1\nhome = {home}/pythons/3/bin\n")
     (home / ".local" / "bin").mkdir(parents=True)
     (home / ".local" / "bin" / "tool").symlink_to(real)
-    found = seen(home, home / ".local" / "bin", programs=("tool",))
-    assert found == {".local/bin", "venvs/tool", "pythons/3"}
+    seen_items = seen(home, home / ".local" / "bin", programs=("tool",))
+    assert seen_items == {".local/bin", "venvs/tool", "pythons/3"}

@@ -84,8 +84,8 @@ def ground(tmp_path: Path) -> Ground:
 def test_what_is_the_step_s_own_can_be_written_and_homes_and_weft_are_hidden(ground: Ground) -> None:
     seen = ground.view()
     written = [ground.workspace, ground.needs.home, ground.needs.output]
-    assert [seen[str(one)] for one in written] == [PathAccess.WRITE] * 3
-    assert [seen[str(one)] for one in (ground.home, ground.weft)] == [PathAccess.EMPTY] * 2
+    assert [seen[str(item)] for item in written] == [PathAccess.WRITE] * 3
+    assert [seen[str(entry)] for entry in (ground.home, ground.weft)] == [PathAccess.EMPTY] * 2
     assert (seen[str(ground.project)], seen["/tmp"]) == (PathAccess.READ, PathAccess.SCRATCH)
 
 
@@ -107,7 +107,7 @@ def test_nothing_that_the_plan_says_opens_the_link_to_the_worktree_itself(ground
 def test_a_worktree_without_a_clone_can_only_read_the_repository(ground: Ground) -> None:
     (ground.own / "weft-clone").rename(ground.own / "elsewhere")
     read = [ground.workspace / ".git", ground.common]
-    assert list(git_places(ground.workspace)) == [SandboxPath(str(one), PathAccess.READ) for one in read]
+    assert list(git_places(ground.workspace)) == [SandboxPath(str(item), PathAccess.READ) for item in read]
 
 
 def test_of_a_plan_in_a_folder_the_whole_worktree_can_be_written(ground: Ground) -> None:
@@ -140,8 +140,8 @@ def test_what_the_plan_says_counts_and_the_strictest_of_one_path(ground: Ground)
     seen = ground.view(
         write=("~/secret", "out"), read=("tests", "out", "missing"), hide=("file", "out", "/usr/share")
     )
-    found = [seen[str(one)] for one in (ground.home / "secret", ground.workspace / "tests")]
-    assert found == [PathAccess.WRITE, PathAccess.READ]
+    values = [seen[str(item)] for item in (ground.home / "secret", ground.workspace / "tests")]
+    assert values == [PathAccess.WRITE, PathAccess.READ]
     assert (seen[str(ground.workspace / "file")], seen[str(ground.workspace / "out")]) == (
         PathAccess.BLANK,
         PathAccess.EMPTY,
@@ -158,16 +158,16 @@ def test_a_link_in_the_workspace_opens_nothing_outside(ground: Ground) -> None:
 def test_links_on_the_way_are_there_where_they_are_hidden(ground: Ground) -> None:
     (ground.home / "way").symlink_to("project")
     needs = replace(ground.needs, workspace=ground.home / "way" / ".weft" / "worktrees" / "a")
-    found = view(ground.context, needs, Sandbox(use="bwrap"))
-    assert SandboxPath(str(ground.home / "way"), PathAccess.LINK, "project") in found
+    run_view = view(ground.context, needs, Sandbox(use="bwrap"))
+    assert SandboxPath(str(ground.home / "way"), PathAccess.LINK, "project") in run_view
 
 
 def test_programs_in_the_home_are_seen_and_those_in_the_workspace_stay_as_they_are(ground: Ground) -> None:
     for folder in (ground.home / "tools", ground.workspace / "tools"):
         folder.mkdir()
     search = f"{ground.home}/tools:{ground.workspace}/tools"
-    found = view(ground.context, replace(ground.needs, search=search), Sandbox(use="bwrap"))
-    seen = {place.path: place.seen for place in found}
+    run_view = view(ground.context, replace(ground.needs, search=search), Sandbox(use="bwrap"))
+    seen = {place.path: place.seen for place in run_view}
     assert seen[f"{ground.home}/tools"] is PathAccess.READ
     assert f"{ground.workspace}/tools" not in seen
 
@@ -213,7 +213,7 @@ def test_a_step_commits_in_its_clone_and_changes_nothing_of_the_repository(
         "rm -f .git", "mv .git x", f"cat {ground.own}/commondir", f"touch {ground.common}/objects/pack/x",
         f"ls {ground.common}/refs", f"cat {ground.common}/config",
     )  # fmt: skip
-    script = "; ".join(f"{one} 2>/dev/null && exit 3" for one in tries)
+    script = "; ".join(f"{item} 2>/dev/null && exit 3" for item in tries)
     done = ground.run(bwrap, f"echo 1 > one; git add one && git commit -q -m one || exit 2; {script}; exit 0")
     assert (done.returncode, done.stderr) == (0, "")
     after = {file: file.read_bytes() for file in ground.common.rglob("*") if file.is_file()}

@@ -35,11 +35,11 @@ def branches(count: int) -> st.SearchStrategy[History]:
 @st.composite
 def histories(draw: st.DrawFn) -> History:
     """Commits after the first one, each with its parents, which may be two, and what is done in it."""
-    found: History = []
+    values: History = []
     for number in range(draw(st.integers(2, 6))):
         parents = draw(st.lists(st.integers(0, number), min_size=1, max_size=2, unique=True))
-        found.append((parents, draw(st.lists(_edits, max_size=4))))
-    return found
+        values.append((parents, draw(st.lists(_edits, max_size=4))))
+    return values
 
 
 def edited(tree: Tree, edits: list[Edit]) -> Tree:

@@ -86,7 +86,7 @@ class Place:
         return sorted(tips(self.git, "refs/heads/weft", "refs/weft"))
 
     def places(self) -> list[str]:
-        return sorted(one.path.name for one in self.worktrees.listed()[1:])
+        return sorted(item.path.name for item in self.worktrees.listed()[1:])
 
 
 @pytest.fixture
@@ -95,8 +95,8 @@ def place(tmp_path: Path) -> Place:
 
 
 def only(found: LeftoverJudgement) -> RetainedRef:
-    (one,) = found.stays
-    return one
+    (item,) = found.stays
+    return item
 
 
 # What goes
@@ -107,7 +107,7 @@ def test_what_has_landed_goes_with_all_its_names(place: Place) -> None:
     place.land("a")
     done = place.clean()
     assert done.stays == []
-    assert [(one.kind, one.name.removeprefix(str(place.top))) for one in done.list_removable()] == [
+    assert [(item.kind, item.name.removeprefix(str(place.top))) for item in done.list_removable()] == [
         ("worktree", "/.weft/worktrees/notes/a"),
         ("branch", "weft/notes/a"),
         ("note", "refs/weft/start/notes/a"),
@@ -144,7 +144,7 @@ def test_files_that_git_ignores_keep_nothing(place: Place) -> None:
 def test_a_kept_commit_goes_if_it_has_landed_all_the_same(place: Place) -> None:
     ref = place.keep("a", place.work("a"))
     place.land("a")
-    assert [one.name for one in place.clean().list_removable() if one.kind == "kept"] == [ref]
+    assert [item.name for item in place.clean().list_removable() if item.kind == "kept"] == [ref]
     assert place.refs() == []
 
 
@@ -162,7 +162,7 @@ def test_scratch_worktrees_always_go(place: Place) -> None:
     place.worktrees.make(place.at("_check.a"), branch=None, commit=made)
     (place.at("_check.a") / "made.by.a.verify").write_text("x")
     done = place.clean()
-    assert [one.name for one in done.list_removable()] == [str(place.at("_check.a"))]
+    assert [item.name for item in done.list_removable()] == [str(place.at("_check.a"))]
     assert only(done).why is RetentionReason.UNMERGED
     assert (place.places(), place.at("_check.a").exists()) == (["a"], False)
 
@@ -194,7 +194,7 @@ def test_a_worktree_whose_directory_is_gone_is_forgotten(place: Place) -> None:
 def test_a_branch_that_only_looks_like_one_of_ours_is_not_touched(place: Place) -> None:
     place.git.do("branch", "weft/notes/mine")
     assert place.clean() == LeftoverJudgement()
-    assert [one.name for one in place.clean(["mine"]).list_removable()] == ["weft/notes/mine"]
+    assert [item.name for item in place.clean(["mine"]).list_removable()] == ["weft/notes/mine"]
 
 
 def test_other_plans_are_not_touched(place: Place) -> None:
@@ -220,8 +220,8 @@ def test_what_has_not_landed_stays_with_all_that_belongs_to_it(place: Place) -> 
 def test_a_kept_commit_that_is_nowhere_else_stays(place: Place) -> None:
     ref = place.keep("a", place.work("a"))
     place.git.do("worktree", "remove", "--force", str(place.at("a")))
-    for one in (NAMES.head("a"), NAMES.tip("a")):
-        place.git.do("update-ref", "-d", one)
+    for item in (NAMES.head("a"), NAMES.tip("a")):
+        place.git.do("update-ref", "-d", item)
     stays = only(place.clean())
     assert stays.message == "1 commit of an earlier try is not on main"
     assert stays.command == f"git log main..{ref}"
@@ -396,7 +396,7 @@ def dies(place: Place, calls: int) -> bool:
         assert place.git.line("rev-list", "--all").split() == before
     else:
         return False
-    assert [one.name for one in place.clean().stays] == ["b", "b"]
+    assert [stay.name for stay in place.clean().stays] == ["b", "b"]
     assert [ref for ref in place.refs() if ref.endswith("/a")] == []
-    assert (place.places(), [one.name for one in place.at("a").parent.iterdir()]) == (["b"], ["b"])
+    assert (place.places(), [path.name for path in place.at("a").parent.iterdir()]) == (["b"], ["b"])
     return True

@@ -37,7 +37,7 @@ class Planted:
         self.git_dir.symlink_to(self.outside)
 
     def is_untouched(self) -> bool:
-        names = [one.name for one in self.outside.iterdir()]
+        names = [path.name for path in self.outside.iterdir()]
         return (self.outside / "secret").read_text() == SECRET and names == ["secret"]
 
 

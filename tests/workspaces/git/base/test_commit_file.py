@@ -56,10 +56,10 @@ def test_a_commit_has_the_bytes_that_git_would_write_or_is_left_to_git(
         "GIT_AUTHOR_DATE": date,
         "GIT_COMMITTER_DATE": date,
     }
-    tree, known = tree_of(git), [git.line("rev-parse", "HEAD")][:parents]
-    written = write_commit_file(git, tree, known, message, env)
+    tree, values = tree_of(git), [git.line("rev-parse", "HEAD")][:parents]
+    written = write_commit_file(git, tree, values, message, env)
     if written is not None:
-        assert written == by_git(git, tree, known, message, env)
+        assert written == by_git(git, tree, values, message, env)
 
 
 def test_an_ordinary_commit_is_not_left_to_git(git: Git) -> None:

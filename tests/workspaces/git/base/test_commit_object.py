@@ -143,9 +143,9 @@ def test_all_that_lands_is_signed(world: World, tmp_path: Path) -> None:
     world.step("c", {"c": "c"})
     for path in ("a", "c", "group/b", "group"):
         world.merge(path)
-    found = signatures(world.git, f"{world.base}..weft/notes/_plan")
-    assert set(found.values()) == {"G"}
-    assert {"a: code", "group/b: code", "c: code"} < found.keys()
+    result = signatures(world.git, f"{world.base}..weft/notes/_plan")
+    assert set(result.values()) == {"G"}
+    assert {"a: code", "group/b: code", "c: code"} < result.keys()
 
 
 def test_what_a_held_merge_says_to_type_signs_the_work(world: World, tmp_path: Path) -> None:

@@ -37,8 +37,10 @@ def clash(git: Git, ours: dict[str, Made], theirs: dict[str, Made], *, said: str
 
 
 def test_files_sides_lines_and_what_to_type_are_reported(git: Git) -> None:
-    said = message("code: model", {"Weft-Subplan": "store/model"})
-    text = clash(git, {"a": LINES.replace("5\n", "five\n")}, {"a": LINES.replace("5\n", "fünf\n")}, said=said)
+    entry = message("code: model", {"Weft-Subplan": "store/model"})
+    text = clash(
+        git, {"a": LINES.replace("5\n", "five\n")}, {"a": LINES.replace("5\n", "fünf\n")}, said=entry
+    )
     main, branch = git.line("rev-parse", "--short", "main"), git.line("rev-parse", "--short", BRANCH)
     assert text == (
         "store/model cannot be merged into main: 1 file in conflict. Nothing has moved.\n"
@@ -81,14 +83,14 @@ def test_what_each_side_did_is_reported(
 
 
 def test_a_submodule_moves(git: Git) -> None:
-    one, other = TreeVersion("160000", "1" * 40), TreeVersion("160000", "2" * 40)
-    text = told_here(git, Conflict(path="s", kind="submodule", base=one, ours=one, theirs=other))
+    item, other = TreeVersion("160000", "1" * 40), TreeVersion("160000", "2" * 40)
+    text = told_here(git, Conflict(path="s", kind="submodule", base=item, ours=item, theirs=other))
     assert f"main left its content\n  {BRANCH} moved it to 222222222222" in text
 
 
 def test_a_file_under_another_name_is_missing_on_the_side_that_has_not_renamed_it(git: Git) -> None:
-    one = TreeVersion("100644", "1" * 40)
-    text = told_here(git, Conflict(path="n", kind="rename/rename", theirs=one))
+    tree_version = TreeVersion("100644", "1" * 40)
+    text = told_here(git, Conflict(path="n", kind="rename/rename", theirs=tree_version))
     assert f"main has no such file\n  {BRANCH} added it" in text
 
 

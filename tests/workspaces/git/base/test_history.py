@@ -30,15 +30,15 @@ def test_pairs_are_those_that_counting_one_by_one_finds(
     commits: list[frozenset[str]], first: frozenset[str], second: frozenset[str], least: int
 ) -> None:
     expected = {}
-    for one, other in combinations(FILES, 2):
-        times = sum({one, other} <= files for files in commits)
-        between = (one in first and other in second) or (other in first and one in second)
+    for item, other in combinations(FILES, 2):
+        times = sum({item, other} <= files for files in commits)
+        between = (item in first and other in second) or (other in first and item in second)
         if between and times >= least:
-            expected[frozenset((one, other))] = times
-    found = CommonChanges(commits).pairs(first, second, least=least)
-    assert {frozenset((pair.first, pair.second)): pair.times for pair in found} == expected
-    assert len(found) == len(expected)
-    assert all(pair.first in first and pair.second in second for pair in found)
+            expected[frozenset((item, other))] = times
+    result = CommonChanges(commits).pairs(first, second, least=least)
+    assert {frozenset((pair.first, pair.second)): pair.times for pair in result} == expected
+    assert len(result) == len(expected)
+    assert all(pair.first in first and pair.second in second for pair in result)
 
 
 @given(commits=st.lists(some_files), first=some_files, second=some_files)

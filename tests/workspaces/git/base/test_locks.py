@@ -159,11 +159,11 @@ def test_the_wait_ends_even_if_no_writer_is_found(worktree: Path, git_dir: Path,
 
 
 def test_what_git_says_about_a_lock_becomes_a_sentence() -> None:
-    said = "fatal: Unable to create '/r/.git/index.lock': File exists.\n\nAnother git process seems to be running"
+    text = "fatal: Unable to create '/r/.git/index.lock': File exists.\n\nAnother git process seems to be running"
     with (
         pytest.raises(WorkspaceError, match=r"lock /r/\.git/index\.lock; if no git runs .*, type: rm /r/"),
         explain_lock_errors(),
     ):
-        raise GitError(["add"], 128, said)
+        raise GitError(["add"], 128, text)
     with pytest.raises(GitError, match="something else"), explain_lock_errors():
         raise GitError(["add"], 128, "something else")

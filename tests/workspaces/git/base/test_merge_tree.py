@@ -82,10 +82,10 @@ def test_neither_a_ref_nor_a_file_is_touched(git: Git) -> None:
 
 
 def test_a_history_with_two_bases_is_merged_as_git_does_it(git: Git) -> None:
-    one, other = grow(git, "one", {"a": TOP}), grow(git, "other", {"a": END})
+    item, other = grow(git, "one", {"a": TOP}), grow(git, "other", {"a": END})
     both = TOP.replace("9\n", "nine\n")
-    ours = grow(git, "ours", {"a": both, "b": "b"}, one, other)
-    theirs = grow(git, "theirs", {"a": both, "c": "c"}, other, one)
+    ours = grow(git, "ours", {"a": both, "b": "b"}, item, other)
+    theirs = grow(git, "theirs", {"a": both, "c": "c"}, other, item)
     assert len(git.line("merge-base", "--all", ours, theirs).splitlines()) == 2
     trial = try_merge(git, ours, theirs)
     assert trial.conflicts == ()
@@ -205,9 +205,9 @@ def test_a_file_that_is_taken_is_as_theirs_and_others_stay_in_conflict(git: Git)
     ours: Tree = {"a": "one\n", "d/x": "one\n", "b": "b"}
     trial = tried(git, ours, {"a": "eins\n", "d/x": "eins\n", "c": "c"}, take=("d",))
     assert told(trial) == [("a", "content")]
-    found = files_of(git, trial.tree)
-    assert (found["d/x"], found["b"], found["c"]) == ("eins\n", "b", "c")
-    assert "<<<<<<<" in found["a"]
+    files = files_of(git, trial.tree)
+    assert (files["d/x"], files["b"], files["c"]) == ("eins\n", "b", "c")
+    assert "<<<<<<<" in files["a"]
 
 
 def test_a_file_that_is_not_in_conflict_is_merged_though_it_could_be_taken(git: Git) -> None:

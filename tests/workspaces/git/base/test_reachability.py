@@ -54,19 +54,19 @@ def test_work_that_landed_as_another_commit_is_not_proven(git: Git) -> None:
 def test_merges_that_come_out_the_same_again_are_no_work(git: Git) -> None:
     """The same work has come together on another branch, by merges that the target does not have."""
     first = git.line("rev-parse", "main")
-    one, other = grow(git, "one", {"x": "x"}), grow(git, "other", {"y": "y"})
-    together = merged(git, "plan", merged(git, "plan", first, one), other)
+    item, other = grow(git, "one", {"x": "x"}), grow(git, "other", {"y": "y"})
+    together = merged(git, "plan", merged(git, "plan", first, item), other)
     assert not proof(git).holds(together)
-    merged(git, "main", merged(git, "main", first, other), one)
+    merged(git, "main", merged(git, "main", first, other), item)
     assert proof(git).holds(together)
     assert git.ask("merge-base", "--is-ancestor", together, "main").exit_code == 1
 
 
 def test_a_merge_with_an_addition_is_work(git: Git) -> None:
     first = git.line("rev-parse", "main")
-    one, other = grow(git, "one", {"x": "x"}), grow(git, "other", {"y": "y"})
-    together = merged(git, "plan", merged(git, "plan", first, one), other, z="by hand")
-    merged(git, "main", merged(git, "main", first, one), other)
+    item, other = grow(git, "one", {"x": "x"}), grow(git, "other", {"y": "y"})
+    together = merged(git, "plan", merged(git, "plan", first, item), other, z="by hand")
+    merged(git, "main", merged(git, "main", first, item), other)
     assert not proof(git).holds(together)
     assert proof(git).missing(together) == 2
 
@@ -75,12 +75,12 @@ def test_a_conflict_that_a_person_settled_is_proven_only_if_the_target_has_had_t
     git: Git,
 ) -> None:
     first = git.line("rev-parse", "main")
-    one, other = grow(git, "one", {"a": "2\n"}), grow(git, "other", {"a": "3\n"})
-    together = merged(git, "plan", merged(git, "plan", first, one), other, a="2 and 3\n")
-    merged(git, "main", merged(git, "main", first, one), other, a="3\n")
+    item, other = grow(git, "one", {"a": "2\n"}), grow(git, "other", {"a": "3\n"})
+    together = merged(git, "plan", merged(git, "plan", first, item), other, a="2 and 3\n")
+    merged(git, "main", merged(git, "main", first, item), other, a="3\n")
     assert not proof(git).holds(together)
     git.do("update-ref", "refs/heads/main", first)
-    settled = merged(git, "main", merged(git, "main", first, other), one, a="2 and 3\n")
+    settled = merged(git, "main", merged(git, "main", first, other), item, a="2 and 3\n")
     grow(git, "main", {"later": "x"}, settled)
     assert proof(git).holds(together)
 
@@ -102,9 +102,9 @@ def test_a_commit_without_parents_is_no_merge(git: Git) -> None:
 
 def test_a_merge_of_three_is_proven_only_by_its_tree(git: Git) -> None:
     first = git.line("rev-parse", "main")
-    one, other = grow(git, "one", {"x": "x"}), grow(git, "other", {"y": "y"})
-    landed = merged(git, "main", merged(git, "main", first, one), other)
+    item, other = grow(git, "one", {"x": "x"}), grow(git, "other", {"y": "y"})
+    landed = merged(git, "main", merged(git, "main", first, item), other)
     tree = git.line("rev-parse", f"{landed}^{{tree}}")
-    parents = ("-p", first, "-p", one, "-p", other)
+    parents = ("-p", first, "-p", item, "-p", other)
     assert proof(git).holds(git.line("commit-tree", *parents, "-m", "all", tree))
     assert not proof(git).holds(git.line("commit-tree", *parents, "-m", "all", f"{other}^{{tree}}"))

@@ -36,11 +36,11 @@ def program(home: Path, script: str) -> str:
 
 def test_a_repository_is_found_from_a_directory_in_it(tmp_path: Path) -> None:
     repository(tmp_path / "r", {"plans/new/weft.yaml": "plan: x\n"})
-    found = opened(tmp_path / "r/plans/new", tmp_path)
-    assert found.top == tmp_path / "r"
-    assert found.common == tmp_path / "r/.git"
-    assert found.inside == Path("plans/new")
-    assert found.git.directory == tmp_path / "r"
+    opened_file = opened(tmp_path / "r/plans/new", tmp_path)
+    assert opened_file.top == tmp_path / "r"
+    assert opened_file.common == tmp_path / "r/.git"
+    assert opened_file.inside == Path("plans/new")
+    assert opened_file.git.directory == tmp_path / "r"
     assert opened(tmp_path / "r", tmp_path).inside == Path()
 
 
@@ -49,22 +49,26 @@ def test_the_paths_of_a_repository_have_no_links_in_them(tmp_path: Path) -> None
     (tmp_path / "link").symlink_to(tmp_path / "r/plans")
     (tmp_path / "r/.git").rename(tmp_path / "git")
     (tmp_path / "r/.git").symlink_to(tmp_path / "git")
-    found = opened(tmp_path / "link", tmp_path)
-    assert (found.top, found.common, found.inside) == (tmp_path / "r", tmp_path / "git", Path("plans"))
+    opened_file = opened(tmp_path / "link", tmp_path)
+    assert (opened_file.top, opened_file.common, opened_file.inside) == (
+        tmp_path / "r",
+        tmp_path / "git",
+        Path("plans"),
+    )
 
 
 def test_a_directory_may_have_any_name(tmp_path: Path) -> None:
     odd = tmp_path / "line\nbreak ü \udcff"
     repository(odd, {"sub dir\n/weft.yaml": "plan: x\n"})
-    found = opened(odd / "sub dir\n", tmp_path)
-    assert (found.top, found.common) == (odd, odd / ".git")
+    opened_file = opened(odd / "sub dir\n", tmp_path)
+    assert (opened_file.top, opened_file.common) == (odd, odd / ".git")
 
 
 def test_in_a_linked_worktree_the_top_is_that_worktree(tmp_path: Path) -> None:
     git = repository(tmp_path / "r")
     git.do("worktree", "add", "--quiet", str(tmp_path / "linked"))
-    found = opened(tmp_path / "linked", tmp_path)
-    assert (found.top, found.common) == (tmp_path / "linked", tmp_path / "r/.git")
+    opened_file = opened(tmp_path / "linked", tmp_path)
+    assert (opened_file.top, opened_file.common) == (tmp_path / "linked", tmp_path / "r/.git")
 
 
 def test_a_linked_worktree_of_a_bare_repository_will_do(tmp_path: Path) -> None:
@@ -72,16 +76,16 @@ def test_a_linked_worktree_of_a_bare_repository_will_do(tmp_path: Path) -> None:
     Git(tmp_path / "bare", environ=surroundings(tmp_path), works=True).do(
         "worktree", "add", "-q", str(tmp_path / "linked")
     )
-    found = opened(tmp_path / "linked", tmp_path)
-    assert (found.top, found.common) == (tmp_path / "linked", tmp_path / "bare")
+    opened_file = opened(tmp_path / "linked", tmp_path)
+    assert (opened_file.top, opened_file.common) == (tmp_path / "linked", tmp_path / "bare")
 
 
 def test_in_a_submodule_the_repository_is_the_submodule(tmp_path: Path) -> None:
     repository(tmp_path / "part")
     git = repository(tmp_path / "r")
     git.do("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../part", "part")
-    found = opened(tmp_path / "r/part", tmp_path)
-    assert (found.top, found.common) == (tmp_path / "r/part", tmp_path / "r/.git/modules/part")
+    opened_file = opened(tmp_path / "r/part", tmp_path)
+    assert (opened_file.top, opened_file.common) == (tmp_path / "r/part", tmp_path / "r/.git/modules/part")
 
 
 def test_other_branches_will_do_if_the_one_that_is_checked_out_has_no_commit(tmp_path: Path) -> None:
@@ -116,8 +120,8 @@ def test_without_a_name_of_the_user_commits_are_by_weft(tmp_path: Path) -> None:
 def test_a_name_that_is_known_of_one_role_only_is_kept(tmp_path: Path) -> None:
     nameless(tmp_path / "r")
     variables = {"GIT_AUTHOR_NAME": "Grace", "GIT_AUTHOR_EMAIL": "grace@example.org"}
-    found = open_repository(tmp_path / "r", environ=surroundings(tmp_path) | variables)
-    assert found.identity == {"GIT_COMMITTER_NAME": "Weft", "GIT_COMMITTER_EMAIL": "weft@localhost"}
+    result = open_repository(tmp_path / "r", environ=surroundings(tmp_path) | variables)
+    assert result.identity == {"GIT_COMMITTER_NAME": "Weft", "GIT_COMMITTER_EMAIL": "weft@localhost"}
 
 
 # What is refused
@@ -239,8 +243,8 @@ def test_a_branch_that_git_cannot_read_is_not_taken_for_none(tmp_path: Path) -> 
 
 
 def ends(git: Git, *, base: str | None = None, target: str | None = None) -> Ends:
-    found = opened(git.directory, git.directory.parent)
-    return resolve_ends(found, base=base, target=target)
+    opened_file = opened(git.directory, git.directory.parent)
+    return resolve_ends(opened_file, base=base, target=target)
 
 
 def no_ends(git: Git, *, base: str | None = None, target: str | None = None) -> str:
@@ -309,8 +313,8 @@ def test_commits_of_a_repository_with_longer_ids_have_longer_ids(tmp_path: Path)
 def test_in_a_linked_worktree_its_own_branch_is_the_target(tmp_path: Path) -> None:
     git, _, dev = two_branches(tmp_path / "r")
     git.do("worktree", "add", "--quiet", str(tmp_path / "linked"), "dev")
-    found = ends(git.at(tmp_path / "linked"))
-    assert found == Ends(target="dev", target_ref="refs/heads/dev", base=dev)
+    end_events = ends(git.at(tmp_path / "linked"))
+    assert end_events == Ends(target="dev", target_ref="refs/heads/dev", base=dev)
 
 
 def test_without_a_branch_checked_out_a_target_must_be_written(tmp_path: Path) -> None:
@@ -392,8 +396,8 @@ def test_a_branch_of_our_own_is_no_target(tmp_path: Path) -> None:
 def test_the_prefix_of_our_own_branches_is_the_one_of_the_plan(tmp_path: Path) -> None:
     git, main, _ = two_branches(tmp_path / "r")
     git.do("switch", "--quiet", "--create", "weft/mine")
-    found = opened(tmp_path / "r", tmp_path)
-    assert resolve_ends(found, base=None, target=None, prefix="bots/").base == main
+    opened_file = opened(tmp_path / "r", tmp_path)
+    assert resolve_ends(opened_file, base=None, target=None, prefix="bots/").base == main
 
 
 def test_an_unknown_base_is_refused_with_the_nearest_names(tmp_path: Path) -> None:
@@ -458,7 +462,7 @@ def test_a_branch_that_is_damaged_is_distinguished_from_one_that_is_not_there(tm
 
 def test_a_list_of_branches_that_is_damaged_is_reported_with_the_words_of_git(tmp_path: Path) -> None:
     git, _, _ = two_branches(tmp_path / "r")
-    found = opened(tmp_path / "r", tmp_path)
+    opened_file = opened(tmp_path / "r", tmp_path)
     git.do("pack-refs", "--all")
     (tmp_path / "r/.git/packed-refs").write_text("junk\n")
     assert refusal(tmp_path / "r", tmp_path).startswith(
@@ -467,4 +471,4 @@ def test_a_list_of_branches_that_is_damaged_is_reported_with_the_words_of_git(tm
     with pytest.raises(
         InputError, match=r"git cannot read .* \(fatal: unexpected line in .*packed-refs.*; type: "
     ):
-        resolve_ends(found, base=None, target="main")
+        resolve_ends(opened_file, base=None, target="main")

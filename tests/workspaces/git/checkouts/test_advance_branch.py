@@ -27,9 +27,9 @@ def git(tmp_path: Path) -> Git:
 
 @pytest.fixture
 def before(git: Git) -> str:
-    found = tip(git, MAIN)
-    assert found is not None
-    return found
+    result = tip(git, MAIN)
+    assert result is not None
+    return result
 
 
 @pytest.fixture

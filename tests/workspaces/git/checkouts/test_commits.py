@@ -62,8 +62,8 @@ def recorded(git: Git, step: str = "code", attempt: int = 1, subject: str = "a/b
 
 def changes(git: Git, since: str, until: str = "HEAD") -> list[str]:
     """The letter of each change with the path."""
-    told = git.fields("diff-tree", "-r", "-z", "--name-status", "--no-renames", since, until)
-    return [f"{letter} {path}" for letter, path in zip(told[::2], told[1::2], strict=True)]
+    messages = git.fields("diff-tree", "-r", "-z", "--name-status", "--no-renames", since, until)
+    return [f"{letter} {path}" for letter, path in zip(messages[::2], messages[1::2], strict=True)]
 
 
 def kept(git: Git) -> set[str]:
@@ -376,7 +376,7 @@ def test_a_merge_half_done_is_kept_and_reported(git: Git, start: str) -> None:
         recorded(git)
     assert git.line("rev-parse", BRANCH) == ours
     assert git.line("ls-files", "--unmerged") != ""
-    [held] = [one for one in kept(git) if git.line("rev-parse", f"{one}^") == ours]
+    [held] = [item for item in kept(git) if git.line("rev-parse", f"{item}^") == ours]
     assert changes(git, ours, held) == ["M README"]
     assert "<<<<<<<" in git.line("show", f"{held}:README")
 
@@ -541,7 +541,7 @@ def check(git: Git, undone: str, expected: list[str], *, astray: bool) -> None:
     if astray:
         with pytest.raises(WorkspaceError, match="is kept as"):
             recorded(git)
-        assert expected in [changes(git, NAMES.start(PATH), one) for one in kept(git)]
+        assert expected in [changes(git, NAMES.start(PATH), item) for item in kept(git)]
     else:
         head = recorded(git)
         assert git.line("rev-parse", BRANCH, NAMES.tip(PATH)) == f"{head}\n{head}"
@@ -623,7 +623,7 @@ def reachable(git: Git) -> set[str]:
 
 
 def all_files(git: Git, commits: set[str]) -> set[str]:
-    return {path for one in commits for path in git.fields("ls-tree", "-r", "-z", "--name-only", one)}
+    return {path for item in commits for path in git.fields("ls-tree", "-r", "-z", "--name-only", item)}
 
 
 @settings(max_examples=25)

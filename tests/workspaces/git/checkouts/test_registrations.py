@@ -39,8 +39,8 @@ def test_one_that_another_is_writing_is_waited_for(git: Git) -> None:
         waits.append(seconds)
         write(entry, {"commondir": "../..\n" if len(waits) == 3 else ""})
 
-    found = Registrations(git, git.directory / ".git", pause=pause).listed()
-    assert [one.locked for one in found] == [None, "initializing"]
+    entries = Registrations(git, git.directory / ".git", pause=pause).listed()
+    assert [item.locked for item in entries] == [None, "initializing"]
     assert len(waits) == 3
 
 

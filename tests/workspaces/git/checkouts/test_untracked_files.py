@@ -66,15 +66,15 @@ def new(worktree: Path) -> dict[str, Made]:
 
 
 def test_what_is_asked_for_is_copied_or_linked(top: Path, worktree: Path) -> None:
-    told = brought(worktree, ".env", "src/**", link=("big", "node_modules"))
+    copied_files = brought(worktree, ".env", "src/**", link=("big", "node_modules"))
     assert new(worktree) == {
         ".env": "secret",
         "src/one.key": "1",
         "big": (str(top / "big"),),
         "node_modules": (str(top / "node_modules"),),
     }
-    assert told.files == (".env", "big", "node_modules", "src/one.key")
-    assert told.left_out == ("src/main.py",)
+    assert copied_files.files == (".env", "big", "node_modules", "src/one.key")
+    assert copied_files.left_out == ("src/main.py",)
 
 
 def test_globs_are_relative_to_the_plan_s_directory(top: Path, worktree: Path) -> None:
@@ -94,16 +94,16 @@ def test_a_copy_has_the_permissions_of_the_original_and_a_link_stays_one(top: Pa
 def test_nothing_of_git_s_or_weft_s_own_is_brought(top: Path, worktree: Path) -> None:
     write(top, {"vendor/.git/HEAD": "ref: x", "vendor/x": "1"})
     link = (worktree / ".git").read_text()
-    told = brought(worktree, "**")
+    copied_files = brought(worktree, "**")
     assert (worktree / ".git").read_text() == link
-    assert not [path for path in told.files if ".git/" in path or ".weft" in path]
+    assert not [path for path in copied_files.files if ".git/" in path or ".weft" in path]
     assert new(worktree)["vendor/x"] == "1"
 
 
 def test_nothing_that_is_tracked_is_replaced(git: Git, top: Path, worktree: Path) -> None:
     write(worktree, {"src/main.py": "changed by an agent"})
-    told = brought(worktree, "src/main.py", link=("src", "plans/plan.yaml"))
-    assert told == CopiedFiles(files=(), left_out=("plans/plan.yaml", "src"))
+    copied_files = brought(worktree, "src/main.py", link=("src", "plans/plan.yaml"))
+    assert copied_files == CopiedFiles(files=(), left_out=("plans/plan.yaml", "src"))
     assert tree(worktree)["src/main.py"] == "changed by an agent"
 
 
@@ -122,8 +122,8 @@ def test_a_folder_in_place_of_a_tracked_file_is_not_brought(git: Git, top: Path,
 def test_what_another_program_put_there_is_left(top: Path, worktree: Path) -> None:
     write(worktree, {".env": "an agent's", "node_modules/x": "an agent's"})
     (worktree / "big").symlink_to(str(top.parent / "nowhere"))
-    told = brought(worktree, ".env", "big/**", link=("node_modules",))
-    assert told == CopiedFiles(files=(), left_out=(".env", "big/file", "node_modules"))
+    copied_files = brought(worktree, ".env", "big/**", link=("node_modules",))
+    assert copied_files == CopiedFiles(files=(), left_out=(".env", "big/file", "node_modules"))
     assert new(worktree) == {
         ".env": "an agent's",
         "node_modules/x": "an agent's",

@@ -50,10 +50,10 @@ def whole() -> Iterator[Git]:
 
 def foresight(git: Git, **branches: Mapping[str, Made]) -> ConflictForecast:
     """Of branches that did this since `main`."""
-    found = ConflictForecast(git)
+    result = ConflictForecast(git)
     for name, files in branches.items():
-        go(git, found, name, files)
-    return found
+        go(git, result, name, files)
+    return result
 
 
 def go(git: Git, found: ConflictForecast, name: str, files: Mapping[str, Made]) -> None:
@@ -65,23 +65,25 @@ def seen(found: ConflictForecast, name: str) -> list[tuple[str, tuple[str, ...]]
 
 
 def test_a_conflict_is_distinguished_from_both_sides(git: CountingGit) -> None:
-    found = foresight(
+    result = foresight(
         git, one={"a": "one\n"}, two={"a": "two\n", "b": "two\n"}, three={"b": "three\n", "n": "n"}
     )
-    assert found.conflicts("one") == [ForecastConflict(one="one", other="two", files=("a",))]
-    assert seen(found, "two") == [("one", ("a",)), ("three", ("b",))]
-    assert seen(found, "three") == [("two", ("b",))]
+    assert result.conflicts("one") == [ForecastConflict(one="one", other="two", files=("a",))]
+    assert seen(result, "two") == [("one", ("a",)), ("three", ("b",))]
+    assert seen(result, "three") == [("two", ("b",))]
 
 
 def test_changes_that_go_together_are_no_conflict(git: CountingGit) -> None:
-    found = foresight(git, one={"a": f"0\n{LINES}"}, two={"a": f"{LINES}10\n"})
-    assert seen(found, "one") == []
+    conflicts = foresight(git, one={"a": f"0\n{LINES}"}, two={"a": f"{LINES}10\n"})
+    assert seen(conflicts, "one") == []
     assert git.asked.count("merge-tree") == 1
 
 
 def test_branches_that_touch_nothing_in_common_are_not_merged(git: CountingGit) -> None:
-    found = foresight(git, one={"a": "one\n", "d/x": "1"}, two={"b": "two\n", "d/y": "1", "n": "n"}, three={})
-    assert [seen(found, name) for name in ("one", "two", "three")] == [[], [], []]
+    conflicts = foresight(
+        git, one={"a": "one\n", "d/x": "1"}, two={"b": "two\n", "d/y": "1", "n": "n"}, three={}
+    )
+    assert [seen(conflicts, name) for name in ("one", "two", "three")] == [[], [], []]
     assert git.asked == ["diff-tree"]
 
 
@@ -91,50 +93,50 @@ def test_an_unknown_branch_has_no_conflicts(git: CountingGit) -> None:
 
 
 def test_a_file_where_the_other_has_a_directory(git: CountingGit) -> None:
-    found = foresight(git, one={"n": "file\n"}, two={"n/deep/file": "2"})
-    assert seen(found, "one") == [("two", ("n",))]
-    assert seen(found, "two") == [("one", ("n",))]
-    found = foresight(git, one={"n/deep/file": "1"}, two={"n": "file\n"})
-    assert seen(found, "one") == [("two", ("n",))]
+    conflicts = foresight(git, one={"n": "file\n"}, two={"n/deep/file": "2"})
+    assert seen(conflicts, "one") == [("two", ("n",))]
+    assert seen(conflicts, "two") == [("one", ("n",))]
+    conflicts = foresight(git, one={"n/deep/file": "1"}, two={"n": "file\n"})
+    assert seen(conflicts, "one") == [("two", ("n",))]
 
 
 def test_two_kinds_of_file_are_reported_by_their_name(git: CountingGit) -> None:
-    found = foresight(git, one={"a": ("b",)}, two={"a": f"{LINES}x\n"})
-    assert seen(found, "one") == [("two", ("a",))]
+    conflicts = foresight(git, one={"a": ("b",)}, two={"a": f"{LINES}x\n"})
+    assert seen(conflicts, "one") == [("two", ("a",))]
 
 
 def test_one_renamed_the_directory_to_which_the_other_added(git: CountingGit) -> None:
     moved: dict[str, Made] = {"d/x": None, "d/y": None, "f/x": LINES, "f/y": LINES * 2}
-    found = foresight(git, one=moved, two={"d/new": "new\n"})
-    assert seen(found, "one") == [("two", ("f/new",))]
-    assert seen(found, "two") == [("one", ("f/new",))]
+    conflicts = foresight(git, one=moved, two={"d/new": "new\n"})
+    assert seen(conflicts, "one") == [("two", ("f/new",))]
+    assert seen(conflicts, "two") == [("one", ("f/new",))]
 
 
 def test_a_conflict_about_no_file_names_the_directory(git: CountingGit) -> None:
     split: dict[str, Made] = {"d/x": None, "d/y": None, "f/x": LINES, "g/y": LINES * 2}
-    found = foresight(git, one=split, two={"d/new": "new\n"})
-    assert seen(found, "two") == [("one", ("d",))]
+    conflicts = foresight(git, one=split, two={"d/new": "new\n"})
+    assert seen(conflicts, "two") == [("one", ("d",))]
 
 
 def test_what_was_merged_is_not_merged_again_until_one_moves(git: CountingGit) -> None:
-    found = foresight(git, one={"a": "one\n"}, two={"a": "two\n"}, three={"a": "three\n"})
-    seen(found, "one")
+    conflicts = foresight(git, one={"a": "one\n"}, two={"a": "two\n"}, three={"a": "three\n"})
+    seen(conflicts, "one")
     git.asked.clear()
-    assert len(seen(found, "two")) == 2
+    assert len(seen(conflicts, "two")) == 2
     assert git.asked == []
-    go(git, found, "two", {"a": f"0\n{LINES}"})
-    assert seen(found, "three") == [("one", ("a",)), ("two", ("a",))]
+    go(git, conflicts, "two", {"a": f"0\n{LINES}"})
+    assert seen(conflicts, "three") == [("one", ("a",)), ("two", ("a",))]
     assert git.asked.count("diff-tree") == 1
     git.asked.clear()
-    seen(found, "two")
+    seen(conflicts, "two")
     assert git.asked == []
 
 
 def test_conflicts_are_in_the_order_of_names_whichever_branch_moved_last(git: CountingGit) -> None:
-    found = foresight(git, one={"a": "one\n"}, two={"a": "two\n"}, three={"a": "three\n"})
-    seen(found, "three")
-    go(git, found, "one", {"a": "one more\n"})
-    assert seen(found, "three") == [("one", ("a",)), ("two", ("a",))]
+    conflicts = foresight(git, one={"a": "one\n"}, two={"a": "two\n"}, three={"a": "three\n"})
+    seen(conflicts, "three")
+    go(git, conflicts, "one", {"a": "one more\n"})
+    assert seen(conflicts, "three") == [("one", ("a",)), ("two", ("a",))]
 
 
 def test_the_topmost_directory_is_never_taken_for_renamed(git: CountingGit) -> None:
@@ -144,35 +146,35 @@ def test_the_topmost_directory_is_never_taken_for_renamed(git: CountingGit) -> N
 
 def test_all_that_is_new_is_merged_by_one_process(tmp_path: Path) -> None:
     git = CountingGit(repository(tmp_path / "repository", FILES))
-    found = foresight(git, **{f"branch{number}": {"a": f"{number}\n"} for number in range(6)})
-    assert len(seen(found, "branch3")) == 5
+    conflicts = foresight(git, **{f"branch{number}": {"a": f"{number}\n"} for number in range(6)})
+    assert len(seen(conflicts, "branch3")) == 5
     assert git.asked == ["diff-tree", "merge-tree"]
 
 
 def test_a_branch_that_moves_out_of_the_way_is_in_no_conflict(git: CountingGit) -> None:
-    found = foresight(git, one={"a": "one\n"}, two={"a": "two\n"})
-    assert seen(found, "one") != []
-    go(git, found, "two", {"a": LINES})
-    assert seen(found, "one") == []
+    conflicts = foresight(git, one={"a": "one\n"}, two={"a": "two\n"})
+    assert seen(conflicts, "one") != []
+    go(git, conflicts, "two", {"a": LINES})
+    assert seen(conflicts, "one") == []
 
 
 def test_a_branch_that_is_gone_is_in_no_conflict(git: CountingGit) -> None:
-    found = foresight(git, one={"a": "one\n"}, two={"a": "two\n"})
-    assert seen(found, "one") != []
-    found.gone("two")
-    found.gone("never")
-    assert seen(found, "one") == []
-    assert seen(found, "two") == []
+    conflicts = foresight(git, one={"a": "one\n"}, two={"a": "two\n"})
+    assert seen(conflicts, "one") != []
+    conflicts.gone("two")
+    conflicts.gone("never")
+    assert seen(conflicts, "one") == []
+    assert seen(conflicts, "two") == []
 
 
 def test_a_branch_that_started_elsewhere_is_compared_with_that(git: CountingGit) -> None:
-    found = ConflictForecast(git)
+    result = ConflictForecast(git)
     start = grow(git, "start", {"a": "start\n"})
-    found.moved("one", start, grow(git, "one", {"b": "one\n"}, start))
-    go(git, found, "two", {"a": "two\n"})
-    assert seen(found, "one") == []
-    found.moved("one", tip(git, "refs/heads/main") or "", tip(git, "refs/heads/one") or "")
-    assert seen(found, "one") == [("two", ("a",))]
+    result.moved("one", start, grow(git, "one", {"b": "one\n"}, start))
+    go(git, result, "two", {"a": "two\n"})
+    assert seen(result, "one") == []
+    result.moved("one", tip(git, "refs/heads/main") or "", tip(git, "refs/heads/one") or "")
+    assert seen(result, "one") == [("two", ("a",))]
 
 
 def test_names_may_have_any_characters(git: CountingGit) -> None:
@@ -185,20 +187,20 @@ def test_nothing_is_left_in_the_repository(
     git: CountingGit, memory: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conflict_forecast, "_MEMORY", memory)
-    found = foresight(git, one={"a": "one\n"}, two={"a": "two\n"})
+    conflicts = foresight(git, one={"a": "one\n"}, two={"a": "two\n"})
     before = sorted((git.directory / ".git").rglob("*"))
-    assert seen(found, "one") == [("two", ("a",))]
+    assert seen(conflicts, "one") == [("two", ("a",))]
     assert sorted((git.directory / ".git").rglob("*")) == before
 
 
 def test_a_commit_that_is_missing_is_an_error(git: CountingGit) -> None:
-    found = foresight(git, one={"a": "one\n"}, two={"a": "two\n"})
-    seen(found, "one")
-    found.moved("two", "1" * 40, "2" * 40)
+    result = foresight(git, one={"a": "one\n"}, two={"a": "two\n"})
+    seen(result, "one")
+    result.moved("two", "1" * 40, "2" * 40)
     with pytest.raises(GitError):
-        found.conflicts("one")
-    go(git, found, "two", {"a": "two\n"})
-    assert seen(found, "one") == [("two", ("a",))]
+        result.conflicts("one")
+    go(git, result, "two", {"a": "two\n"})
+    assert seen(result, "one") == [("two", ("a",))]
 
 
 def test_what_git_cannot_merge_is_not_taken_for_a_conflict(git: CountingGit) -> None:
@@ -207,22 +209,22 @@ def test_what_git_cannot_merge_is_not_taken_for_a_conflict(git: CountingGit) -> 
 
 
 def test_histories_without_a_common_commit_are_an_error(git: CountingGit) -> None:
-    found = foresight(git, one={"a": "one\n"})
-    found.moved("two", tip(git, "refs/heads/main") or "", grow(git, "two", {"a": "two\n"}, ""))
+    result = foresight(git, one={"a": "one\n"})
+    result.moved("two", tip(git, "refs/heads/main") or "", grow(git, "two", {"a": "two\n"}, ""))
     with pytest.raises(GitError, match="unrelated histories"):
-        found.conflicts("one")
+        result.conflicts("one")
 
 
 def test_many_threads_get_the_same_answers(git: CountingGit) -> None:
     names = [f"branch{number}" for number in range(5)]
-    found, ready = ConflictForecast(git), Barrier(len(names))
+    result, ready = ConflictForecast(git), Barrier(len(names))
     answers: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
 
     def work(name: str) -> None:
         commit = grow(git, name, {"a": f"{name}\n"})
-        found.moved(name, tip(git, "refs/heads/main") or "", commit)
+        result.moved(name, tip(git, "refs/heads/main") or "", commit)
         ready.wait()
-        answers[name] = seen(found, name)
+        answers[name] = seen(result, name)
 
     threads = [Thread(target=work, args=(name,)) for name in names]
     for thread in threads:
@@ -236,14 +238,14 @@ def test_many_threads_get_the_same_answers(git: CountingGit) -> None:
 @settings(max_examples=40)
 def test_what_is_foreseen_is_what_would_happen(whole: Git, history: History) -> None:
     start, *tips = grown(whole, history)
-    found = ConflictForecast(whole)
+    result = ConflictForecast(whole)
     for number, commit in enumerate(tips):
-        found.moved(str(number), start, commit)
+        result.moved(str(number), start, commit)
     happens = {
-        (str(one), str(other)): {
-            conflict.path for conflict in try_merge(whole, tips[one], tips[other]).conflicts
+        (str(entry), str(other)): {
+            conflict.path for conflict in try_merge(whole, tips[entry], tips[other]).conflicts
         }
-        for one, other in permutations(range(len(tips)), 2)
+        for entry, other in permutations(range(len(tips)), 2)
     }
-    foreseen = {(seen.one, seen.other): set(seen.files) for one in "012" for seen in found.conflicts(one)}
+    foreseen = {(seen.one, seen.other): set(seen.files) for item in "012" for seen in result.conflicts(item)}
     assert foreseen == {pair: files for pair, files in happens.items() if files}

@@ -56,8 +56,8 @@ def no_pause(seconds: float) -> None:
 
 
 def files(place: Path) -> dict[str, str]:
-    found = (path for path in place.rglob("*") if path.is_file() and path.name != ".git")
-    return {str(path.relative_to(place)): path.read_text() for path in found}
+    paths = (path for path in place.rglob("*") if path.is_file() and path.name != ".git")
+    return {str(path.relative_to(place)): path.read_text() for path in paths}
 
 
 def entry(git: Git, name: str = "a") -> Path:
@@ -245,7 +245,7 @@ def test_a_locked_one_that_is_there_is_as_good_as_any(
 ) -> None:
     git.do("worktree", "lock", "--reason", "mine", str(made))
     worktrees.make(made, branch=BRANCH, commit=head)
-    assert [one.locked for one in worktrees.listed()] == [None, "mine"]
+    assert [item.locked for item in worktrees.listed()] == [None, "mine"]
 
 
 def test_a_branch_that_is_checked_out_elsewhere_is_an_error_that_says_where(
@@ -276,7 +276,7 @@ def test_many_at_once_are_all_whole(git: Git, head: str) -> None:
     with ThreadPoolExecutor(number) as pool:
         places = list(pool.map(make, range(number)))
     assert [files(place) for place in places] == [FILES] * number
-    assert {one.path for one in of(git).listed()} == {git.directory, *places}
+    assert {item.path for item in of(git).listed()} == {git.directory, *places}
 
 
 def test_names_of_directories_may_be_anything(git: Git, worktrees: Worktrees, head: str) -> None:
@@ -309,7 +309,7 @@ def test_whenever_it_is_killed_it_is_made_by_the_next_try(
     while is_killed(git, calls, place, head, left, branch):
         of(git).make(place, branch=branch, commit=head)
         assert files(place) == FILES
-        assert [one.locked for one in of(git).listed()] == [None, None]
+        assert [item.locked for item in of(git).listed()] == [None, None]
         assert sorted(path.name for path in place.parent.iterdir()) == ["a"]
         of(git).remove(place, force=True)
         calls += 1
@@ -651,7 +651,7 @@ def test_a_clean_worktree_is_removed_with_all_that_was_brought_or_ignored(
     (entry(git) / "weft-brought").write_bytes(b"lib\0")
     worktrees.remove(made)
     assert list(made.parent.iterdir()) == []
-    assert [one.path for one in worktrees.listed()] == [git.directory]
+    assert [item.path for item in worktrees.listed()] == [git.directory]
     assert not entry(git).exists()
     assert git.ask("rev-parse", "--verify", BRANCH).exit_code == 0
 
@@ -668,8 +668,8 @@ def test_a_link_in_a_worktree_that_is_removed_is_not_followed(
 
 def test_what_is_in_a_worktree_keeps_it_from_being_removed(worktrees: Worktrees, made: Path) -> None:
     write(made, {f"new{number}": "" for number in range(7)})
-    told = r"cannot be removed, .*: new0, new1, new2, new3, new4 and 2 more; commit it there or remove it"
-    with pytest.raises(WorkspaceError, match=told):
+    text = r"cannot be removed, .*: new0, new1, new2, new3, new4 and 2 more; commit it there or remove it"
+    with pytest.raises(WorkspaceError, match=text):
         worktrees.remove(made)
     worktrees.remove(made, force=True)
     assert not made.exists()
