@@ -22,11 +22,8 @@ export function canAct(): boolean {
   return !currentReport() && !info.value?.read_only;
 }
 
-/** Whether `weft retry` takes a text for the agent; until it does, comments on lines cannot be sent back. */
-export const RETRY_TAKES_TEXT: boolean = false;
-
 export function takesText(action: Action): boolean {
-  return action.takes_text && (action.post !== "retry" || RETRY_TAKES_TEXT);
+  return action.takes_text;
 }
 
 /** Does an action, after a question if it needs one. */

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { runPath } from "../api/client";
 import type { ChangeSet, FileRow, SubplanDetail } from "../api/types";
-import { canAct, perform, plainAction, RETRY_TAKES_TEXT } from "../live/operations";
+import { canAct, perform, plainAction } from "../live/operations";
 import { run } from "../live/store";
 import { type Comment, feedbackText, withComment } from "../logic/comments";
 import { hunksOf } from "../logic/diff";
@@ -211,7 +211,7 @@ function FileDiff({ path, file, isSplit, comments, onComment }: FileProperties) 
                 }}
               />
             ))}
-            {canAct() && RETRY_TAKES_TEXT && (
+            {canAct() && (
               <p class="soft hint">Click a line number to comment; comments go back to the agent together.</p>
             )}
           </div>

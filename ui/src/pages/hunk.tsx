@@ -1,7 +1,7 @@
 /** A hunk of a diff, unified or side by side, with its comments. */
 import { Fragment } from "preact";
 import { useState } from "preact/hooks";
-import { canAct, RETRY_TAKES_TEXT } from "../live/operations";
+import { canAct } from "../live/operations";
 import { type Comment, commentKey } from "../logic/comments";
 import { type DiffLine, type Hunk, pairsOf } from "../logic/diff";
 import { visible } from "../logic/words";
@@ -83,7 +83,7 @@ function placeOf(line: DiffLine, file: string): Pick<Comment, "file" | "line" | 
 function NumberCell({ line, file, onWrite }: Properties & { line: DiffLine }) {
   const place = placeOf(line, file);
   const number = line.mark === "removed" ? line.before : line.after;
-  if (!canAct() || !RETRY_TAKES_TEXT) return <td class="line-number soft">{number}</td>;
+  if (!canAct()) return <td class="line-number soft">{number}</td>;
   return (
     <td class={`line-number mark-${line.mark}`}>
       <button
