@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -94,6 +95,6 @@ def running_ui(directory: Path, *options: str, env: Mapping[str, str] | None = N
         url = urlsplit(json.loads(process.stdout.readline())["data"]["url"])
         yield Server(process, url.port or 0, parse_qs(url.query)["token"][0])
     finally:
-        process.terminate()
+        process.send_signal(signal.SIGINT)  # as Ctrl-C does
         process.wait(30)
         process.stdout.close()

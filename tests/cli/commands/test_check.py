@@ -228,6 +228,7 @@ In force at store/model, step code:
   retries               4                                         --retries
   infra_retries         2                                         default
   timeout               1h                                        weft.yaml:10
+  idle_timeout          not set                                   default
   grace                 10s                                       default
   budget                2.5                                       weft.yaml:15
   budget.tokens         not set                                   default
