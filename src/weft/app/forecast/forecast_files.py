@@ -1,6 +1,6 @@
 """Forecasts in the directory of a run: the one with which it started, and the newest.
 
-A process of its own computes and writes them (`forecast_process`), so what people were told can be compared later
+A process of its own computes and writes them (`forecast_process`), so what people have read can be compared later
 with what happened, even if Weft answers differently by then. Views read the files; they never compute.
 """
 

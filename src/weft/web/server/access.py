@@ -44,7 +44,7 @@ class Access:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.token = secrets.token_urlsafe(32)
-        # The cookie is not the token: whoever sees one in a log cannot use the other.
+        # The cookie is not the token: one that appears in a log does not reveal the other.
         self._session = secrets.token_urlsafe(32)
         self._passphrase = passphrase
         self.cookie_name = f"weft-{port}"  # cookies do not distinguish ports, so two servers need two names

@@ -66,8 +66,8 @@ class Site:
             data = await self.runs.ask(run, lambda live: RUN_QUESTIONS[name](live, query))
         elif name in SLOW_QUESTIONS:
             # Git, long logs and forecasts have a thread of their own, so that the tree stays current meanwhile.
-            found = await run_sync(existing_run, self.directory, run)
-            data = await run_sync(SLOW_QUESTIONS[name], self.directory, found, query)
+            run_id = await run_sync(existing_run, self.directory, run)
+            data = await run_sync(SLOW_QUESTIONS[name], self.directory, run_id, query)
         elif name == "forecast":
             data = await self.forecasts.of_run(await run_sync(existing_run, self.directory, run))
         else:
