@@ -22,8 +22,9 @@ _THOROUGH = {
     "test_architecture.py",
 }  # fmt: skip
 _WITH_PROCESSES = {
-    "agents", "hosts", "testing", "web", "app/run/test_background.py", "cli/commands/test_init_command.py",
-    "cli/test_steering_commands.py", "cli/commands/test_attach_command.py", "cli/commands/test_top_command.py",
+    "agents", "hosts", "testing", "web", "app/run/test_background.py", "cli/test_steering_commands.py",
+    "cli/commands/project/test_init_command.py", "cli/commands/view/test_attach_command.py",
+    "cli/commands/view/test_top_command.py",
 }  # fmt: skip
 """These cover the modules that run in no process of the tests themselves."""
 _PROCESSES = "COVERAGE_PROCESS_CONFIG"

@@ -477,7 +477,7 @@ ELSEWHERE = {
     "app/preflight/python_installs.py": "installed packages",
     "app/decompose/source_files.py": "sources of the project, opened with O_NOFOLLOW",
     "app/init/survey.py": "sources of the project",
-    "cli/commands/decompose.py": "the file that the user names",
+    "cli/commands/plan/decompose.py": "the file that the user names",
     "cli/main.py": "standard streams",
     "cli/output.py": "/dev/null",
     "hosts/supervisor/processes.py": "/proc",

@@ -19,14 +19,15 @@ from click.testing import CliRunner, Result
 
 from weft.app.inspect import nets
 from weft.cells import clean
-from weft.cli.main import EXIT_BUG, cli, exit_code
+from weft.cli import commands
+from weft.cli.main import COMMANDS, EXIT_BUG, cli, exit_code
 from weft.cli.output import PROGRESS_AFTER, PROGRESS_EVERY, ProgressLine, progress_on_terminal, write_text
 from weft.errors import StateError
 from weft.net.formats import write_pnml
 from weft.testing.nets import net_of, philosophers
 
 WEFT = str(Path(sysconfig.get_path("scripts")) / "weft")
-COMMANDS = {
+NET_COMMANDS = {
     "explore": ["net", "explore"],
     "check": ["net", "check", "--json"],
     "invariants": ["net", "invariants", "--json"],
@@ -77,7 +78,7 @@ def net(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize("command", NET_COMMANDS.values(), ids=NET_COMMANDS)
 @pytest.mark.parametrize(("name", "content"), BAD.values(), ids=BAD)
 def test_a_bad_file_is_one_line_on_stderr_and_exit_code_2(
     tmp_path: Path, command: list[str], name: str, content: str | bytes
@@ -89,7 +90,7 @@ def test_a_bad_file_is_one_line_on_stderr_and_exit_code_2(
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize("command", NET_COMMANDS.values(), ids=NET_COMMANDS)
 def test_a_file_that_is_not_there_or_a_folder_is_exit_code_2(tmp_path: Path, command: list[str]) -> None:
     for name in ("no.pnml", "."):
         result = run("-C", str(tmp_path), *command, name)
@@ -102,6 +103,21 @@ def test_a_mistyped_command_gets_a_suggestion() -> None:
         result = run(*args)
         assert (result.exit_code, result.stdout) == (2, "")
         assert f"Did you mean '{meant}'?" in result.stderr
+
+
+def test_each_module_of_commands_is_listed_in_its_folder() -> None:
+    folder = Path(str(commands.__file__)).parent
+    modules = sorted(
+        (path.parent.name, path.stem) for path in folder.glob("*/*.py") if path.stem != "__init__"
+    )
+    assert modules == sorted((room, name) for room, names in COMMANDS.items() for name in names)
+
+
+def test_the_help_lists_each_command_once_except_hidden_ones() -> None:
+    names = {name for folder in COMMANDS.values() for name in folder} | {"completion"}
+    output = CliRunner().invoke(cli, ["--help"]).output
+    listed = re.findall(r"^  ([a-z]+)  +[A-Z]", output[output.index("Projects:") :], re.MULTILINE)
+    assert sorted(listed) == sorted(names - {"coordinate"})
 
 
 @pytest.mark.parametrize("option", ["--version", "-V"])
@@ -133,7 +149,7 @@ def test_help_for_an_unknown_command_is_a_usage_error(words: list[str], said: st
 
 
 @pytest.mark.parametrize(
-    "args", [[], ["net"], *(command[:2] for command in COMMANDS.values()), ["completion"]]
+    "args", [[], ["net"], *(command[:2] for command in NET_COMMANDS.values()), ["completion"]]
 )
 def test_every_help_has_an_example(args: list[str]) -> None:
     result = run(*args, "--help")

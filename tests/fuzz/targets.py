@@ -197,7 +197,7 @@ def read_host_files(folder: Path, data: bytes) -> None:
 
 
 def _words() -> st.SearchStrategy[list[str]]:
-    names = [name for name in COMMANDS if name not in NOT_TYPED]
+    names = [name for folder in COMMANDS.values() for name in folder if name not in NOT_TYPED]
     options = sorted({option for name in names for option in corpus.options_of(name)})
     values = st.sampled_from(corpus.VALUES) | st.text(max_size=6)
     word = st.sampled_from(options) | values | st.builds("{}={}".format, st.sampled_from(options), values)

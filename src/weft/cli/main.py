@@ -33,12 +33,24 @@ EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141
 
-COMMANDS = (
-    "agents", "answer", "attach", "check", "clean", "config", "convert", "coordinate", "decompose", "diff",
-    "doctor", "events", "graph", "help", "init", "logs", "merge", "net", "open", "pause", "replay", "report",
-    "resume", "retry", "run", "schema", "show", "simulate", "start", "status", "stop", "top", "ui",
-)  # fmt: skip
-"""Each command is in the module of its name. Only the module of the command that runs is imported."""
+COMMANDS = {
+    "project": ("init", "config", "agents", "doctor", "clean", "help"),
+    "plan": ("decompose", "convert", "check", "show", "graph", "simulate", "schema", "net"),
+    "run": ("run", "start", "stop", "pause", "resume", "retry", "answer", "merge", "coordinate"),
+    "view": ("status", "top", "ui", "attach", "logs", "diff", "open", "events", "report", "replay"),
+}
+"""The folder of each command, in the order of the help.
+
+Each command is in the module of its name. Only the module of the command that runs is imported.
+"""
+
+_HEADINGS = {
+    "project": "Projects",
+    "plan": "Plans and Petri nets",
+    "run": "Running a plan",
+    "view": "Looking at a run",
+}
+_FOLDERS = {name: folder for folder, names in COMMANDS.items() for name in names}
 
 SHELLS = ("bash", "zsh", "fish")
 COMPLETES = "_WEFT_COMPLETE"
@@ -69,14 +81,28 @@ class Root(WeftGroup):
         sys.exit(code)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted({*super().list_commands(ctx), *COMMANDS})
+        return sorted({*super().list_commands(ctx), *_FOLDERS})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         # For an unknown name all commands are imported, because click suggests the nearest of them.
         if cmd_name not in self.commands:
-            for name in (cmd_name,) if cmd_name in COMMANDS else COMMANDS:
-                self.add_command(getattr(import_module(f"weft.cli.commands.{name}"), name))
+            for name in (cmd_name,) if cmd_name in _FOLDERS else _FOLDERS:
+                self.add_command(getattr(import_module(f"weft.cli.commands.{_FOLDERS[name]}.{name}"), name))
         return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes a section for each folder of commands; those defined here are in the first."""
+        own = [name for name in super().list_commands(ctx) if name not in _FOLDERS]
+        widest = max(map(len, (*own, *_FOLDERS)))
+        for folder, names in COMMANDS.items():
+            listed = [self.get_command(ctx, name) for name in (*names, *(own if folder == "project" else ()))]
+            rows = [
+                (str(command.name).ljust(widest), command.get_short_help_str(formatter.width - widest - 6))
+                for command in listed
+                if command is not None and not command.hidden
+            ]
+            with formatter.section(_HEADINGS[folder]):
+                formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click has it
         try:

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from inline_snapshot import snapshot
 
 from weft.app.inspect import plan_conversion
-from weft.cli.commands.convert import SYSTEMS
+from weft.cli.commands.plan.convert import SYSTEMS
 from weft.cli.main import cli
 from weft.plan.convert import ConvertedPlan, System
 from weft.plan.loader.load import load_plan

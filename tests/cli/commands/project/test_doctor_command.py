@@ -16,7 +16,7 @@ from e2e.repositories import WEFT
 from weft.app.doctor.catalogue import CHECKS
 from weft.app.doctor.examination import CheckResult, DoctorReport
 from weft.app.doctor.findings import Check, problem, unknown, warning
-from weft.cli.commands import doctor as command
+from weft.cli.commands.project import doctor as command
 from weft.cli.main import cli
 from weft.cli.text.doctor import report_lines
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from inline_snapshot import snapshot
 
 from weft.app.inspect.plan_pictures import Format, PictureSubject
-from weft.cli.commands.graph import ENDINGS, FORMATS, SUBJECTS
+from weft.cli.commands.plan.graph import ENDINGS, FORMATS, SUBJECTS
 from weft.cli.main import cli
 from weft.net.formats import read_pnml
 from weft.net.plain import unfold

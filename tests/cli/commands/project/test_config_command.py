@@ -477,5 +477,5 @@ def test_where_there_is_no_configuration_nothing_of_this_is_loaded(project: Proj
     assert {
         "weft.app.project.approval", "weft.app.project.approval_file", "weft.app.project.configuration",
         "weft.cli.approval_prompt",
-        "weft.cli.commands.config", "weft.plan.language.commands", "weft.plan.loader.variables",
+        "weft.cli.commands.project.config", "weft.plan.language.commands", "weft.plan.loader.variables",
     }.isdisjoint(loaded)  # fmt: skip

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 from inline_snapshot import snapshot
 
 from weft.app.inspect.nets import Target
-from weft.cli.commands.net import TARGETS
+from weft.cli.commands.plan.net import TARGETS
 from weft.cli.main import cli
 from weft.net.formats import dump_net, load_net, read_pnml, write_pnml
 from weft.testing.nets import kanban, net_of

@@ -1,0 +1,1 @@
+"""Commands that set up a project and keep it in order."""
