@@ -39,6 +39,10 @@ class Job(Struct, frozen=True, kw_only=True):
     sandboxed: bool = False
     """Whether the first process of each command is a sandbox that contains the others. It gets no SIGTERM, because
     it exits with its contents; processes left behind in it end with it."""
+    host: str = ""
+    """The name of the host; empty for this machine."""
+    subplan: str = ""
+    """The path of the slice in whose workspace it works; the slice stays on one machine of its host."""
 
 
 class EndReason(StrEnum):

@@ -89,6 +89,8 @@ class Launch(Order, frozen=True, kw_only=True):
     idle_timeout: float | None = None
     """The seconds for which an agent may write nothing; None without a limit."""
     grace: float
+    host: str = ""
+    """Where it runs; empty for this machine."""
 
     @property
     def ref(self) -> StepRef:
@@ -121,6 +123,8 @@ class Prepare(Order, frozen=True, kw_only=True):
     """What an earlier run did of the slice: if its workspace still holds that, it is kept."""
     without: tuple[str, ...] = ()
     """The results that cannot land before a person has helped: the slice starts without them where it can."""
+    host: str = ""
+    """Where the slice is placed; empty for this machine."""
 
 
 class Merge(Order, frozen=True, kw_only=True):
