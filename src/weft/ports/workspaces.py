@@ -144,6 +144,15 @@ class ClosedConflict(Struct, frozen=True, kw_only=True):
     moves: tuple[RefMove, ...] = ()
 
 
+class PlacedSlice(Struct, frozen=True, kw_only=True):
+    """A slice that works on another machine."""
+
+    path: str
+    host: str
+    token: str
+    """The placement. A workspace there belongs to one placement, and work of an earlier one is refused."""
+
+
 class InfraError(WeftError):
     """The machinery failed; this says nothing about the work of the step."""
 
@@ -280,6 +289,37 @@ class StepChanges(WorkspacePlaces, Protocol):
 
         Returns None if it has changed nothing, or if that is not known.
         """
+        ...
+
+
+class WorkspaceCopies(Protocol):
+    """The copies of workspaces on other machines.
+
+    The workspace here stays the workspace of the slice. Each operation can be repeated, and raises
+    `UnreachableError` or `MachineLostError` if the machine does not answer.
+    """
+
+    def send(self, placed: PlacedSlice) -> bool:
+        """Brings the copy to the state of the workspace; returns whether the set-up there is complete.
+
+        No step may run in the copy.
+        """
+        ...
+
+    def accept(self, placed: PlacedSlice) -> None:
+        """Records that the set-up there is complete; its files are no work of the slice."""
+        ...
+
+    def fetch(self, placed: PlacedSlice) -> None:
+        """Brings the workspace to the state of the copy."""
+        ...
+
+    def keep_stale_work(self, placed: PlacedSlice) -> None:
+        """Keeps the work of a placement that counts as lost as refs, and removes its copy."""
+        ...
+
+    def remove(self, placed: PlacedSlice) -> None:
+        """Removes the copy of a slice that has ended."""
         ...
 
 

@@ -1,0 +1,1 @@
+"""Copies of worktrees on other machines."""

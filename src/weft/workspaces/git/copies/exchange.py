@@ -1,0 +1,330 @@
+"""The exchange between the worktree of a slice and its copy on another machine.
+
+The worktree here is the workspace: everything that Weft does with it works as if the step had run here. Before a
+step on another machine, `send` brings the copy there to the state of the worktree; after the step, `fetch` brings
+the worktree to the state of the copy. Both exchange two commits: the *head* of the branch, and a *state* with all
+files that git does not ignore, which is the head itself if nothing is uncommitted. Only what the other side does
+not have travels, as a pack.
+
+What comes back is foreign work. It enters by the one entrance, `git/clones/foreign`, before any ref or file
+changes.
+
+A note in the git directory of the worktree has the last exchange. It is written last, so a crash repeats the
+exchange. For each slice, only one thread may call this at a time.
+"""
+
+import secrets
+import tarfile
+import tempfile
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from weft.engine.messages.facts import RefMove
+from weft.ids import file_name
+from weft.ports.machines import FarError, MachineCalls, Reply
+from weft.ports.workspaces import PlacedSlice
+from weft.safe_files import read_file, replace_file
+from weft.workspaces.errors import WorkspaceError
+from weft.workspaces.git.base.commit_object import SigningFailure
+from weft.workspaces.git.base.locks import explain_lock_errors
+from weft.workspaces.git.base.refs import is_ancestor, tip, tree_of
+from weft.workspaces.git.base.sparse import settings
+from weft.workspaces.git.base.worktree_links import git_dir_of, text_of
+from weft.workspaces.git.checkouts.commits import keep_logged, stage
+from weft.workspaces.git.checkouts.untracked_files import copied_into
+from weft.workspaces.git.clones.foreign import ForeignError, WantedCommits, admit
+from weft.workspaces.git.plan_repository import PlanRepository
+from weft.workspaces.git.worktrees.reset import WorktreeSnapshot, snapshot_worktree
+
+_NOTE = "weft-exchanged"
+_LARGEST_NOTE = 1 << 16
+_SHA1 = 40
+
+
+class ExchangeNote(Struct, frozen=True, kw_only=True):
+    """The last exchange."""
+
+    host: str
+    token: str
+    head: str
+    state: str
+
+
+class _TakenState(Struct, frozen=True, kw_only=True):
+    """The state of a copy, as the far program reports it."""
+
+    ref: str
+    """The branch that is checked out, as a full ref; empty for a commit without a branch."""
+    head: str
+    state: str
+    operation: str
+    """The unfinished operation of git there, such as a merge; empty if there is none."""
+    undone: tuple[str, ...]
+    """Commits that the step has made and taken back."""
+    place: str
+
+
+class WorktreeCopies:
+    """The copies of a plan's worktrees on other machines."""
+
+    def __init__(
+        self,
+        plan_repository: PlanRepository,
+        calls: MachineCalls,
+        *,
+        run: str,
+        project: str,
+        fetch: Mapping[str, str],
+    ) -> None:
+        """`project` names the repository on all machines; `fetch` has the URL for each host that has one."""
+        self._repository = plan_repository
+        self._git = plan_repository.git
+        self._names = plan_repository.names
+        self._calls = calls
+        self._run = run
+        self._project = project
+        self._fetch = fetch
+
+    # From here to there
+
+    def send(self, placed: PlacedSlice) -> bool:
+        """Brings the copy to the state of the worktree; returns whether the set-up there is complete."""
+        worktree, git_dir = self._worktree(placed.path)
+        snapshot = snapshot_worktree(
+            self._git.at(worktree), git_dir, fallback_head=self._repository.head(placed.path)
+        )
+        head, state = snapshot.head, self._state_of(placed.path, snapshot)
+        note = _read_note(git_dir)
+        known = [note.head, note.state] if note is not None and note.token == placed.token else []
+        arguments = {
+            "ref": self._names.head(placed.path),
+            "head": head,
+            "state": state,
+            "sparse": _sparse_lines(git_dir),
+            "exclude": text_of(self._repository.repository.common / "info" / "exclude") or "",
+            "identity": self._identity(),
+        }
+        reply = self._put(placed, arguments, known)
+        if reply.get("stale"):
+            self._keep_stale(placed, reply["stale"])
+        if reply["fresh"]:
+            self._send_copied_files(placed, worktree, git_dir)
+        after = ExchangeNote(host=placed.host, token=placed.token, head=head, state=state)
+        if after != note:
+            _write_note(git_dir, after)
+        return bool(reply["ready"])
+
+    def _put(
+        self, placed: PlacedSlice, arguments: Mapping[str, object], known: Sequence[str]
+    ) -> Mapping[str, Any]:
+        commits = list(dict.fromkeys((str(arguments["head"]), str(arguments["state"]))))
+        # Usually the machine has the last exchange, so one call does everything.
+        if known:
+            reply = self._call(placed, "work.put", arguments, self._pack(commits, known))
+            if not reply.data.get("missing"):
+                return reply.data
+        have = self._call(placed, "work.have", {"fetch": self._fetch.get(placed.host)}).data["commits"]
+        reply = self._call(placed, "work.put", arguments, self._pack(commits, self._existing(have)))
+        if reply.data.get("missing"):
+            raise FarError(f"{placed.host} has not received the commits of {placed.path}")
+        return reply.data
+
+    def _pack(self, commits: Sequence[str], known: Sequence[str]) -> bytes:
+        """Returns a pack of what the commits lead to and the known ones do not; empty if that is nothing."""
+        if set(commits) <= set(known):
+            return b""
+        revisions = [*commits, *(f"^{commit}" for commit in known)]
+        command = ("pack-objects", "--revs", "--thin", "--stdout", "-q", "--delta-base-offset")
+        return self._git.do(*command, stdin="".join(f"{line}\n" for line in revisions).encode())
+
+    def _existing(self, commits: Sequence[str]) -> list[str]:
+        """Returns those of the commits that are here, too."""
+        if not commits:
+            return []
+        lines = "".join(f"{commit}\n" for commit in commits).encode()
+        listing = self._git.do("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=lines).decode()
+        return [line.split()[0] for line in listing.splitlines() if line.endswith(" commit")]
+
+    def _state_of(self, path: str, snapshot: WorktreeSnapshot) -> str:
+        if snapshot.tree == tree_of(self._git, snapshot.head):
+            return snapshot.head
+        # With the date of its parent, the commit is the same after a crash.
+        date = self._git.line(
+            "show", "--no-patch", "--no-show-signature", "--format=%ct +0000", snapshot.head
+        )
+        subject, parents = f"{path}: what is not committed", (snapshot.head,)
+        return self._repository.commit(snapshot.tree, parents, subject, path, date, sign=SigningFailure.NEVER)
+
+    def _identity(self) -> dict[str, str]:
+        """Returns the author of the commits that agents make there."""
+        defaults = {"name": "Weft", "email": "weft@localhost"}
+        return {key: self._git.settings.value(f"user.{key}") or default for key, default in defaults.items()}
+
+    def _send_copied_files(self, placed: PlacedSlice, worktree: Path, git_dir: Path) -> None:
+        paths = sorted(path.decode(errors="surrogateescape") for path in copied_into(git_dir))
+        present = [
+            path for path in paths if (worktree / path).is_file() and not (worktree / path).is_symlink()
+        ]
+        if not present:
+            return
+        with tempfile.NamedTemporaryFile(suffix=".tar") as file:
+            with tarfile.open(fileobj=file, mode="w") as archive:
+                for path in present:
+                    archive.add(worktree / path, arcname=path, recursive=False)
+            file.flush()
+            self._call(placed, "work.files", {}, Path(file.name))
+
+    def accept(self, placed: PlacedSlice) -> None:
+        """Records that the set-up there is complete; its untracked files are no work of the slice."""
+        self._call(placed, "work.accept", {})
+
+    # From there to here
+
+    def fetch(self, placed: PlacedSlice) -> None:
+        """Brings the worktree to the state of the copy. Raises `WorkspaceError` with nothing changed here."""
+        worktree, git_dir = self._worktree(placed.path)
+        note = _read_note(git_dir)
+        if note is None or (note.host, note.token) != (placed.host, placed.token):
+            raise WorkspaceError(f"the workspace of {placed.path} has never been sent to {placed.host}")
+        reply = self._call(placed, "work.take", {"have": [note.head, note.state]})
+        taken = msgspec.convert(dict(reply.data), _TakenState)
+        if (taken.head, taken.state, taken.ref) != (note.head, note.state, self._names.head(placed.path)):
+            self._admit(placed, reply, taken, known=(note.head, note.state))
+            self._follow(placed, worktree, git_dir, note, taken)
+            _write_note(git_dir, replace(note, head=taken.head or note.head, state=taken.state))
+        if taken.operation:
+            raise WorkspaceError(
+                f"a `git {taken.operation}` is unfinished in {taken.place} on {placed.host}; its files are in "
+                f"{worktree}; to start the slice again, type: weft retry {placed.path}"
+            )
+
+    def _admit(
+        self, placed: PlacedSlice, reply: Reply, taken: _TakenState, *, known: tuple[str, ...]
+    ) -> None:
+        wanted = [commit for commit in dict.fromkeys((taken.head, taken.state, *taken.undone)) if commit]
+        new = tuple(commit for commit in wanted if commit not in known)
+        if not new:
+            return
+        try:
+            with _stranger(self._repository.repository.common, reply.payload) as stranger:
+                admit(self._repository.repository.common, stranger, WantedCommits(commits=new, known=known))
+        except ForeignError as error:
+            raise WorkspaceError(
+                f"the work of {placed.path} on {placed.host} cannot enter the repository: {error}; nothing has "
+                f"moved; to start the slice again, type: weft retry {placed.path}"
+            ) from error
+
+    def _follow(
+        self, placed: PlacedSlice, worktree: Path, git_dir: Path, note: ExchangeNote, taken: _TakenState
+    ) -> None:
+        path, git = placed.path, self._git.at(worktree)
+        branch = self._names.head(path)
+        current = tip(self._git, branch) or ""
+        snapshot = snapshot_worktree(git, git_dir, fallback_head=current)
+        undone = list(taken.undone)
+        if snapshot.tree != tree_of(self._git, note.state):
+            undone.append(self._state_of(path, snapshot))  # a person has changed files here meanwhile
+        after = current
+        if taken.ref == branch and taken.head != note.head:
+            if current == note.head or is_ancestor(self._git, current, taken.head):
+                after = taken.head
+            elif not is_ancestor(self._git, taken.head, current):
+                # The branch has moved here as well, by the record of a step beside this one or by a person. The
+                # files of the commits are in the state, which is recorded next.
+                undone.append(taken.head)
+        keep_logged(self._git, git_dir, path, self._names, seen=undone, head=after)
+        self._repository.move([RefMove(ref=branch, before=current, after=after)], f"{path} was fetched")
+        with explain_lock_errors():
+            # `read-tree -u` removes only files that the index knows.
+            stage(git, git_dir, snapshot.status, {})
+            git.do("read-tree", "--reset", "-u", taken.state, env=settings(git_dir))
+            if taken.ref != branch and taken.head:
+                git.do("update-ref", "--no-deref", "-m", f"weft: {path} left its branch", "HEAD", taken.head)
+            elif snapshot.status.branch != branch:
+                git.do("symbolic-ref", "HEAD", branch)
+            git.do("read-tree", "--reset", "HEAD", env=settings(git_dir))
+
+    # Work of attempts that count as lost
+
+    def keep_stale_work(self, placed: PlacedSlice) -> None:
+        """Keeps the work of a copy whose attempt counts as lost, and removes the copy."""
+        self._keep_stale(placed, {"name": file_name(placed.path), "token": placed.token})
+
+    def _keep_stale(self, placed: PlacedSlice, stale: Mapping[str, str]) -> None:
+        where = {"name": stale["name"], "token": stale["token"]}
+        start = tip(self._git, self._names.start(placed.path))
+        known = tuple(filter(None, (start,)))
+        reply = self._call(placed, "work.take", {**where, "have": list(known)})
+        taken = msgspec.convert(dict(reply.data), _TakenState)
+        self._admit(placed, reply, taken, known=known)
+        _, git_dir = self._worktree(placed.path)
+        keep_logged(
+            self._git, git_dir, placed.path, self._names, seen=[taken.state, taken.head, *taken.undone]
+        )
+        self._call(placed, "work.remove", where)
+
+    def remove(self, placed: PlacedSlice) -> None:
+        """Removes the copy of a slice that has ended."""
+        self._call(placed, "work.remove", {})
+
+    # Helpers
+
+    def _worktree(self, path: str) -> tuple[Path, Path]:
+        worktree = self._repository.worktree(path)
+        return worktree, git_dir_of(worktree)
+
+    def _call(
+        self,
+        placed: PlacedSlice,
+        operation: str,
+        arguments: Mapping[str, object],
+        payload: Path | bytes = b"",
+    ) -> Reply:
+        identity = {
+            "project": self._project,
+            "format": "sha1" if len(self._repository.ends.base) == _SHA1 else "sha256",
+            "run": self._run,
+            "path": placed.path,
+            "name": file_name(placed.path),
+            "token": placed.token,
+        }
+        return self._calls.call(placed.host, placed.path, operation, identity | dict(arguments), payload)
+
+
+@contextmanager
+def _stranger(common: Path, pack: bytes | Path) -> Generator[Path]:
+    """Yields a git directory that contains only the pack, in the form in which foreign work is admitted."""
+    (common / "weft").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="arrived-", dir=common / "weft") as place:
+        folder = Path(place) / "objects" / "pack"
+        folder.mkdir(parents=True)
+        target = folder / f"pack-{secrets.token_hex(20)}.pack"
+        if isinstance(pack, Path):
+            pack.rename(target)
+        elif pack:
+            target.write_bytes(pack)
+        yield Path(place)
+
+
+def _sparse_lines(git_dir: Path) -> list[str]:
+    try:
+        return read_file(git_dir / "info" / "sparse-checkout", most=1 << 26).decode().splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def _read_note(git_dir: Path) -> ExchangeNote | None:
+    try:
+        return msgspec.json.decode(read_file(git_dir / _NOTE, most=_LARGEST_NOTE), type=ExchangeNote)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+def _write_note(git_dir: Path, note: ExchangeNote) -> None:
+    replace_file(git_dir / _NOTE, msgspec.json.encode(note))
