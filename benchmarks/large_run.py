@@ -1,9 +1,11 @@
 """A project with the journal of a large run that is half done, as a coordinator that was killed leaves it."""
 
+import random
 from contextlib import closing
 from pathlib import Path
 
 from weft.engine.messages.events import AnyEvent
+from weft.engine.messages.orders import Launch, Order
 from weft.engine.simulate import SimulatedEnd, Simulator
 from weft.plan.compile.compile import compile_plan
 from weft.plan.display.show import record_plan
@@ -26,13 +28,53 @@ def plan_text(groups: int, slices: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_large_run(folder: Path, *, groups: int = 100, slices: int = 100, part: float = 0.5) -> Path:
+_WORDS = (
+    "cache",
+    "delta",
+    "event",
+    "frame",
+    "graph",
+    "hash",
+    "index",
+    "journal",
+    "kernel",
+    "ledger",
+    "merge",
+    "row",
+)
+
+
+def detailed_plan_text(groups: int, slices: int) -> str:
+    """Returns a plan of as many slices as people and agents write them: with titles, prompts, files and agents."""
+    dice = random.Random(1)
+    lines = ["weft: 1", "plan: detailed", "isolation: dir", "max_parallel: 32"]
+    lines += ["agents: {coder: {use: scripted, script: 'sleep 1', max_cost: 1}}", "pipelines:", "  work:"]
+    lines += ["    - {id: code, agent: coder, prompt: '{{ slice.prompt }}'}"]
+    lines += ["    - {id: test, run: pytest -q}", "    - {id: review, agent: coder, prompt: Review it.}"]
+    lines += ["subplans:"]
+    for group in range(groups):
+        lines += [f"  - id: {'-'.join(dice.sample(_WORDS, 2))}-{group}", "    subplans:"]
+        previous = ""
+        for number in range(slices):
+            name = f"{'-'.join(dice.sample(_WORDS, 2))}-{number}"
+            words = " ".join(dice.choices(_WORDS, k=30))
+            lines += [f"      - id: {name}", f"        title: The {' '.join(dice.sample(_WORDS, 3))}"]
+            lines += [f"        prompt: Rewrite {words}.", "        pipeline: work"]
+            lines += [f"        files: [src/part_{group}/{name}.py, tests/part_{group}/test_{name}.py]"]
+            lines += [f"        depends_on: [{previous}]"] if number % 3 else []
+            previous = name
+    return "\n".join(lines) + "\n"
+
+
+def write_large_run(
+    folder: Path, *, groups: int = 100, slices: int = 100, part: float = 0.5, is_detailed: bool = False
+) -> Path:
     """Writes the plan and a journal with the first `part` of the events of a run, and returns the journal."""
-    text = plan_text(groups, slices)
+    text = detailed_plan_text(groups, slices) if is_detailed else plan_text(groups, slices)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "weft.yaml").write_text(text)
     plan = load_plan(text, "weft.yaml")
-    events = Simulator(compile_plan(plan), lambda _order: SimulatedEnd()).play().events
+    events = Simulator(compile_plan(plan), _end).play().events
     path = folder / ".weft" / "weft.db"
     path.parent.mkdir()
     record = RunRecord(
@@ -49,6 +91,12 @@ def write_large_run(folder: Path, *, groups: int = 100, slices: int = 100, part:
         journal.add_run(record)
         journal.append(RUN, _timed(events[: int(len(events) * part)]), state="running")
     return path
+
+
+def _end(order: Order) -> SimulatedEnd:
+    if isinstance(order, Launch) and order.agent:
+        return SimulatedEnd(cost=7_500, tokens=12_345, session=f"0c6e7d9a-{order.firing:08}")
+    return SimulatedEnd()
 
 
 def _timed(events: list[tuple[float, AnyEvent]]) -> list[tuple[float, AnyEvent]]:

@@ -2,11 +2,11 @@
 
 from weft.app.record.journal import RecordedRun
 from weft.garbage import without_gc
-from weft.plan.loader.load import Surroundings, load_plan
+from weft.plan.loader.record import load_record
 from weft.plan.model import Plan
 
 
 def plan_of(recorded_run: RecordedRun) -> Plan:
-    """Returns the plan as it was when the run started."""
+    """Returns the plan as it was when the run started, without the positions of its parts in the file."""
     with without_gc():
-        return load_plan(recorded_run.run.text, recorded_run.run.file, surroundings=Surroundings(git=False))
+        return load_record(recorded_run.run.text, recorded_run.run.file)
