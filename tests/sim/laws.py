@@ -7,6 +7,7 @@ from stored_events import StoredEvent, all_stored
 from weft.app.history.ledger import Ledger
 from weft.engine.engine import Engine
 from weft.engine.messages.orders import Land, Launch, LaunchKind, Merge, Ordered, Prepare
+from weft.engine.positions import WaitReason
 from weft.engine.simulate import SimulatedRun
 from weft.engine.state.budget import ALERTS, Budget
 from weft.engine.state.ceilings import budgets_of, carry
@@ -37,6 +38,8 @@ class Laws:
 
     def watch(self, run: SimulatedRun) -> None:
         self.net.follow(run.engine)
+        self.positions_are_those_of_the_net(run.engine)
+        self.holders_hold_what_is_in_use(run.engine)
         flying = run.engine.in_flight
         self.limits_hold(flying)
         self.finishing_goes_before_starting(run.engine, flying)
@@ -124,6 +127,35 @@ class Laws:
                 assert any(firing.is_under_way for firing in subplan.firings.values()), (
                     f"{subplan.path} waits"
                 )
+
+    def positions_are_those_of_the_net(self, engine: Engine) -> None:
+        """The tokens and firings that a view shows of a subplan are those in its part of the one net."""
+        for row, path in enumerate(self.plan.outline.paths):
+            position = engine.position(row)
+            if position is None:
+                continue
+            shape, copy = self.compiled.shapes[position.shape], path or "the plan"
+            places = range(shape.own, len(shape.net.place_ids))
+            own = {place for place in places if shape.net.place_kinds[place] is PlaceKind.CONTROL}
+            shown = {place: count for place, count in position.tokens.items() if place in own}
+            tokens = {place: self.net.tokens(f"{copy}: {shape.net.place_ids[place]}") for place in own}
+            assert shown == {place: count for place, count in tokens.items() if count}, path
+            firings = {name: self.net.firings(f"{copy}: {name}") for name in shape.net.transition_ids}
+            shown_firings = Counter(str(shape.net.transition_ids[number]) for number in position.firing)
+            assert shown_firings == +Counter(firings), path
+
+    def holders_hold_what_is_in_use(self, engine: Engine) -> None:
+        """The parts of a pool that a view shows as held are together what is not free of it."""
+        held = Counter[str]()
+        for part in engine.held_room():
+            held[part.pool] += part.amount
+        limits, allocator = engine._state.limits, engine._state.allocator
+        named = {**limits.caps, **limits.named}
+        in_use = {name: allocator.size(pool) - allocator.free(pool) for name, pool in named.items()}
+        assert {name: held[name] for name in named} == in_use
+        waiting = engine.waiting_work()
+        assert len(waiting) == len(engine._state.candidates) + len(engine._state.requests)
+        assert not any(work.pools for work in waiting if work.reason is not WaitReason.ROOM)
 
     # At the end
 
@@ -282,6 +314,12 @@ class NetOfRun:
         for name, outcome in moves[number:]:
             self.move(name, outcome)
             seen.append((name, outcome))
+
+    def tokens(self, place: str) -> int:
+        return self.game.tokens[self.net.place_number(place)]
+
+    def firings(self, transition: str) -> int:
+        return len(self.running.get(self.net.transition_number(transition), ()))
 
     def move(self, name: str, outcome: str) -> None:
         if outcome in {"lent", "regained"}:

@@ -63,6 +63,19 @@ def test_one_of_ten_thousand_slices_is_found_and_opened(large: Visitor):
     expect(page.get_by_role("heading", level=1, name="part-099/slice-042")).to_be_visible()
 
 
+def test_the_graph_of_ten_thousand_slices_is_folded_and_can_be_unfolded(large: Visitor):
+    page = large.open("/r/last/graph")
+    boxes = page.get_by_role("region", name="What depends on what").get_by_role("button")
+    expect(boxes.first).to_be_visible()
+    assert boxes.count() <= MOST_ROWS
+    boxes.filter(has_text="part-000").click()
+    page.get_by_role("button", name="part-003, ").click()
+    page.get_by_role("button", name="part-003/slice-000").click()
+    page.get_by_role("button", name="part-003/slice-002, completed").click()
+    expect(page.get_by_role("heading", level=1, name="part-003/slice-002")).to_be_visible()
+    assert large.errors == []
+
+
 def test_the_timeline_of_ten_thousand_slices_is_drawn(large: Visitor):
     page = large.open("/r/last/timeline")
     expect(page.get_by_role("heading", level=1, name="Timeline")).to_be_visible()

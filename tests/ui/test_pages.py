@@ -19,6 +19,8 @@ ROUTES = {
     "/r/last/s/cli?tab=attempts": "cli",
     "/r/last/s/docs?tab=why": "docs",
     "/r/last/timeline": "Timeline",
+    "/r/last/graph": "Graph",
+    "/r/last/graph?mode=net&of=cli": "Graph",
     "/r/last/cost": "Cost",
     "/r/last/pools": "Pools",
     "/r/last/conflicts": "Conflicts",
@@ -126,10 +128,34 @@ def test_a_diff_shows_the_file_that_was_added(visitor: Visitor):
     expect(page.locator(".code.mark-added")).to_contain_text("class Note")
 
 
+def test_a_box_of_the_graph_has_the_state_of_its_slice_and_opens_it(visitor: Visitor):
+    page = visitor.open("/r/last/graph")
+    expect(page.get_by_role("button", name="store/model, completed")).to_be_visible()
+    page.get_by_role("button", name="cli, failed").press("Enter")
+    expect(page.get_by_role("heading", level=1, name="cli")).to_be_visible()
+
+
+def test_a_frame_of_the_graph_opens_its_group(visitor: Visitor):
+    page = visitor.open("/r/last/graph")
+    page.get_by_role("button", name="store, completed").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="cli, failed")).to_have_count(0)
+    expect(page.get_by_role("button", name="store/disk, completed")).to_be_visible()
+    page.get_by_role("link", name="Whole plan").click()
+    expect(page.get_by_role("button", name="cli, failed")).to_be_visible()
+
+
+def test_the_graph_is_there_before_the_run(visitor: Visitor):
+    page = visitor.open("/plan")
+    expect(page.get_by_role("button", name="store/model", exact=True)).to_be_visible()
+    page.get_by_role("button", name="store", exact=True).press("Enter")
+    expect(page.get_by_role("button", name="docs", exact=True)).to_have_count(0)
+
+
 def test_an_unknown_run_or_page_is_named(visitor: Visitor):
     page = visitor.open("/r/20990101-000000-0000")
     expect(page.get_by_role("alert")).to_contain_text("20990101-000000-0000")
-    for address in ("/nothing/here", "/r/last/graph"):
+    for address in ("/nothing/here", "/r/last/graphs"):
         visitor.open(address)
         expect(page.get_by_role("alert")).to_contain_text("no such page")
 

@@ -14,7 +14,8 @@ from ui.projects import background_run, coordinator, kill, make_project, server,
 PLAN = """\
 weft: 1
 plan: steered
-max_parallel: 4
+max_parallel: 8
+pools: {line: {values: [only]}}
 failure_mode: continue_on_error
 merge: {mode: manual}
 subplans:
@@ -25,7 +26,10 @@ subplans:
   - id: works
     steps: [{id: code, run: "echo one > w.txt"}]
   - id: lasts
-    steps: [{id: code, run: "sleep 600"}]
+    steps: [{id: code, run: "sleep 600", pools: [line]}]
+  - id: queues
+    depends_on: [works]
+    steps: [{id: code, run: "echo queued > q.txt", pools: [line]}]
 """
 
 
@@ -65,6 +69,25 @@ def test_seven_tabs_show_a_change_and_share_one_stream(steerer: Visitor):
     for tab in tabs:
         expect(tab.get_by_role("button", name="Pause", exact=True)).to_be_visible()
     assert sum("/stream?" in request for request in steerer.requests) == 1
+
+
+def test_a_pool_says_what_holds_it_and_what_waits(steerer: Visitor):
+    page = steerer.open("/r/last/pools")
+    pool = page.locator("section").filter(has=page.get_by_role("heading", name="pools.line"))
+    expect(pool).to_contain_text("1 of 1 in use")
+    expect(pool).to_contain_text("1 waiting")
+    page.get_by_role("link", name="queues").first.click()
+    page.get_by_role("link", name="Why").click()
+    expect(page.get_by_role("heading", name="No room in pools.line for code")).to_be_visible()
+    expect(page.get_by_role("list", name="Held by")).to_contain_text("lasts")
+
+
+def test_the_net_of_a_slice_shows_the_step_that_runs(steerer: Visitor):
+    page = steerer.open("/r/last/graph?mode=net&of=lasts")
+    expect(page.get_by_role("img", name="run code#1, under way", exact=True)).to_be_visible()
+    page.get_by_role("combobox", name="The net of").fill("queues")
+    expect(page.get_by_role("img", name="started, 1 tokens")).to_be_visible()
+    expect(page.get_by_role("img", name="under way")).to_have_count(0)
 
 
 def test_a_question_is_answered_on_its_card(steerer: Visitor):

@@ -220,7 +220,7 @@ def test_a_project_without_runs_says_how_to_start_one(tmp_path: Path) -> None:
     with running_ui(tmp_path) as server:
         runs = server.get("runs").data
         assert (runs["runs"], runs["start_command"]) == ([], "weft start")
-        assert server.get("runs/last/snapshot").status == 400
+        assert server.get("runs/last/snapshot").status == 404
 
 
 # The stream

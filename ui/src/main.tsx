@@ -53,7 +53,7 @@ function Page({ current }: { current: Route }) {
     case "timeline":
       return <TimelinePage />;
     case "graph":
-      return <GraphPage />;
+      return <GraphPage query={current.query} />;
     case "cost":
       return <CostPage />;
     case "pools":

@@ -289,8 +289,17 @@ export interface CostTables {
 /** A step that holds something of a pool. */
 export interface PoolHolder {
   path: string;
+  /** Empty for a slice that has its slot and runs no step. */
   step: string;
   items: ReadonlyArray<string>;
+  since: number;
+}
+
+/** A slice or a step that waits for a pool. */
+export interface PoolWaiter {
+  path: string;
+  /** Empty for a slice that has not started. */
+  step: string;
   since: number;
 }
 
@@ -300,7 +309,12 @@ export interface PoolTable {
   name: string;
   size: number;
   in_use: number;
+  /** At most 100. */
   holders: ReadonlyArray<PoolHolder>;
+  /** At most 100, the longest wait first. */
+  waiters: ReadonlyArray<PoolWaiter>;
+  /** The number of all that wait for it. */
+  waiting: number;
   /** The share of its capacity that was in use since the start, from 0 to 1. */
   used: number;
   /** From when on so many were in use; at most 500 changes. */
@@ -418,6 +432,17 @@ export interface ChainLink {
   depth: number;
 }
 
+/** A pool without room for the work of a subplan. */
+export interface LackedPool {
+  name: string;
+  /** The step that needs it; empty for the start of a slice. */
+  step: string;
+  /** At most 20. */
+  holders: ReadonlyArray<PoolHolder>;
+  /** Holders beyond these. */
+  more: number;
+}
+
 /** Why a subplan is where it is. */
 export interface Why {
   sentence: string;
@@ -425,6 +450,8 @@ export interface Why {
   chain: ReadonlyArray<ChainLink>;
   /** Dependencies beyond these. */
   more: number;
+  /** The pools that it waits for. */
+  pools: ReadonlyArray<LackedPool>;
 }
 
 /** Everything about a subplan but its log and its changes. */
@@ -614,23 +641,31 @@ export interface Timeline {
 /** A box of the graph, at a place that the server has chosen. */
 export interface GraphNode {
   id: string;
-  /** The subplan; empty for a box that stands for several. */
+  /** A slice; a box that the slices of a group or of some siblings share; or the frame around a group. */
+  kind: "folded" | "frame" | "slice";
+  /** The subplan; of siblings that share a box, the first path and the id of the last. */
   path: string;
+  /** As much of the name as has room. */
   label: string;
+  note: string;
   x: number;
   y: number;
   width: number;
   height: number;
-  is_group: boolean;
-  /** The slices in it; their states give its state. */
-  rows: ReadonlyArray<number>;
+  /** The first and the last row of the plan that it stands for; their states give its state. */
+  span: [number, number];
 }
 
 /** An arrow: the second waits for the first. */
 export interface GraphEdge {
   source: string;
   target: string;
-  points: ReadonlyArray<[number, number]>;
+  /** As the path data of SVG. */
+  line: string;
+  /** Whether it is for the sake of order only: both change the same files. */
+  is_order: boolean;
+  /** Of a net: whether a pool gets back what the transition takes. */
+  is_claim: boolean;
   label: string;
 }
 
@@ -648,26 +683,32 @@ export interface Graph {
 
 export interface NetPlace {
   id: string;
+  /** As much of the name as has room. */
+  label: string;
   x: number;
   y: number;
   tokens: number;
-  is_pool: boolean;
+  kind: "end" | "place" | "pool";
 }
 
 export interface NetTransition {
   id: string;
   label: string;
+  /** `agent`, `run`, `merge` and so on; empty for a transition that takes no time. */
+  action: string;
   x: number;
   y: number;
   /** How many firings are under way. */
   firing: number;
 }
 
-/** The net of one slice, or of the plan if it is small, with its tokens. */
+/** The net of one subplan with its tokens. */
 export interface NetGraph {
   of: string;
   width: number;
   height: number;
+  /** Whether the tokens are known; otherwise there are none. */
+  is_live: boolean;
   places: ReadonlyArray<NetPlace>;
   transitions: ReadonlyArray<NetTransition>;
   edges: ReadonlyArray<GraphEdge>;
@@ -718,8 +759,8 @@ export interface RunReport {
   costs: CostTables;
   pools: Pools;
   conflicts: Conflicts;
-  /** null if the plan is too large to be drawn. */
-  graph: Graph | null;
+  /** Of the whole plan, folded if that is large. */
+  graph: Graph;
   /** The subplans that failed or need a person, with the ends of their logs; at most 200. */
   details: Readonly<Partial<Record<string, SubplanDetail>>>;
   /** Of subplans that have landed or have work that has not; at most 1,000. */

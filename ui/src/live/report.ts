@@ -31,6 +31,7 @@ async function unpacked(base64: string): Promise<string> {
 export function reportAnswer(path: string, query: Query): unknown {
   if (!report) return undefined;
   if (path === "plan") return report.plan;
+  if (path === "plan/graph") return report.plan?.graph ?? null;
   const last = path.split("/").at(-1) ?? "";
   return report.run ? runAnswer(report.run, last, query) : null;
 }
@@ -42,7 +43,7 @@ function runAnswer(run: RunReport, name: string, query: Query): unknown {
     cost: run.costs,
     pools: run.pools,
     conflicts: run.conflicts,
-    graph: query["of"] ? null : run.graph,
+    graph: query["path"] ? null : run.graph,
     subplan: run.details[String(query["path"])] ?? null,
   };
   return answers[name] ?? null;

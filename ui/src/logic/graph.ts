@@ -1,18 +1,39 @@
-/** States and lines of the graph. */
+/** The states of boxes, from those of the rows that they stand for. */
 import type { GraphNode } from "../api/types";
+import type { Table } from "./table";
 
 /** States by what a person wants to see first. */
 const ORDER = ["conflict", "failed", "asking", "held", "running", "pending", "completed"];
 
-/** Returns the state of a box: that of its slices which matters most; a mixture of waiting and completed is running. */
-export function boxState(node: GraphNode, stateOf: (row: number, path: string) => string): string {
-  const states = new Set(node.rows.map(row => stateOf(row, node.path)));
-  if (!states.size) return node.path ? stateOf(-1, node.path) : "pending";
-  if (states.size === 2 && states.has("pending") && states.has("completed")) return "running";
-  return ORDER.find(state => states.has(state)) ?? "pending";
+export interface BoxState {
+  state: string;
+  /** The slices in the box, and how many of them are completed. */
+  slices: number;
+  completed: number;
 }
 
-/** Returns a line through points, as SVG writes it. */
-export function pathOf(points: ReadonlyArray<readonly [number, number]>): string {
-  return points.map(([x, y], index) => `${index ? "L" : "M"}${x} ${y}`).join("");
+/** Returns the state of a box: that of its slices which matters most; a mixture of waiting and completed is running. */
+export function boxState(node: GraphNode, table: Table): BoxState {
+  const [first, last] = node.span;
+  if (node.kind !== "folded") return { state: table.state[first] ?? "pending", slices: 1, completed: 0 };
+  const states = new Set<string>();
+  let slices = 0;
+  let completed = 0;
+  for (let row = first; row <= last; row++) {
+    if (!table.leaf[row]) continue;
+    const state = table.state[row] ?? "pending";
+    slices += 1;
+    if (state === "completed") completed += 1;
+    states.add(state);
+  }
+  const isMixed = states.size === 2 && states.has("pending") && states.has("completed");
+  const state = isMixed ? "running" : (ORDER.find(name => states.has(name)) ?? "pending");
+  return { state, slices, completed };
+}
+
+/** Returns the query of the graph that shows what is in a folded box. */
+export function insideOf(node: GraphNode, table: Table, group: string): Record<string, string> {
+  const [first, last] = node.span;
+  if (table.path[first] === node.path) return { of: node.path };
+  return { of: group, first: String(first), last: String(last) };
 }

@@ -2,8 +2,6 @@
 
 export const RUN_PAGES = ["timeline", "graph", "cost", "pools", "conflicts", "events"] as const;
 export type RunPage = (typeof RUN_PAGES)[number];
-/** The pages that exist. The graph is not among them, as the server does not answer `graph` yet. */
-export const OFFERED_PAGES: readonly RunPage[] = ["timeline", "cost", "pools", "conflicts", "events"];
 export const TABS = ["log", "diff", "attempts", "why", "prompt"] as const;
 export type Tab = (typeof TABS)[number];
 
@@ -11,7 +9,8 @@ export type Route =
   | { page: "runs" }
   | { page: "plan" }
   | { page: "run"; run: string }
-  | { page: RunPage; run: string }
+  | { page: Exclude<RunPage, "graph">; run: string }
+  | { page: "graph"; run: string; query: URLSearchParams }
   | { page: "subplan"; run: string; path: string; tab: Tab | null; query: URLSearchParams }
   | { page: "unknown"; address: string };
 
@@ -24,8 +23,9 @@ export function parseRoute(address: string): Route {
   if (first !== "r" || !run) return first === "" ? { page: "runs" } : { page: "unknown", address };
   if (!section) return { page: "run", run };
   if (section === "s" && rest.length) return subplanRoute(run, rest.join("/"), new URLSearchParams(query));
-  const page = OFFERED_PAGES.find(name => name === section);
-  return page && !rest.length ? { page, run } : { page: "unknown", address };
+  const page = RUN_PAGES.find(name => name === section);
+  if (!page || rest.length) return { page: "unknown", address };
+  return page === "graph" ? { page, run, query: new URLSearchParams(query) } : { page, run };
 }
 
 function subplanRoute(run: string, path: string, query: URLSearchParams): Route {
@@ -48,6 +48,13 @@ function decode(part: string): string {
 
 export function runAddress(run: string, page?: RunPage): string {
   return `/r/${encodeURIComponent(run)}${page ? `/${page}` : ""}`;
+}
+
+/** Returns the address of a graph; an empty value is left out. */
+export function graphAddress(run: string, query: Record<string, string>): string {
+  const chosen = Object.entries(query).filter(([, value]) => value);
+  const parameters = new URLSearchParams(chosen).toString();
+  return `${runAddress(run, "graph")}${parameters ? `?${parameters}` : ""}`;
 }
 
 /** Returns the address of a subplan; the whole plan is the page of its run. */

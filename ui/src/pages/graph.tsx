@@ -1,162 +1,95 @@
-/** The graph of a run, folded where it is large; the net with its tokens is the second mode. */
-import { useState } from "preact/hooks";
+/** The graph of a run, folded where it is large; the net of a subplan with its tokens is the second mode. */
 import { runPath } from "../api/client";
-import type { Graph, NetGraph } from "../api/types";
-import { go } from "../live/navigation";
+import type { Graph, GraphNode } from "../api/types";
+import { go, href } from "../live/navigation";
 import { currentReport } from "../live/report";
 import { run, table, version } from "../live/store";
-import { subplanAddress } from "../logic/routes";
+import { boxState, insideOf } from "../logic/graph";
+import { graphAddress, subplanAddress } from "../logic/routes";
 import { visible } from "../logic/words";
-import { Arrow, GraphView } from "../parts/graph_view";
+import { GraphView } from "../parts/graph_view";
 import { Load, useAnswer } from "../parts/load";
 import { Choice } from "./diff";
+import { Net } from "./net";
 
-type Mode = "plan" | "net";
-
-export function GraphPage() {
-  const [mode, setMode] = useState<Mode>("plan");
-  const [of, setOf] = useState("");
+export function GraphPage({ query }: { query: URLSearchParams }) {
+  const of = query.get("of") ?? "";
+  const isNet = query.get("mode") === "net";
+  const isPart = query.has("first");
   return (
     <div class="page wide">
       <div class="tools">
         <h1>Graph</h1>
-        {of && mode === "plan" && (
-          <span>
-            of <code>{visible(of)}</code>{" "}
-            <button type="button" class="link" onClick={() => setOf("")}>
-              Whole plan
-            </button>
-          </span>
-        )}
+        {(of || isPart) && !isNet && <Trail of={of} isPart={isPart} />}
         <span class="spring" />
         {!currentReport() && (
           <Choice
             label="Mode"
-            value={mode}
+            value={isNet ? "net" : "plan"}
             choices={[
               ["plan", "Plan"],
               ["net", "Net"],
             ]}
-            onChoose={setMode}
+            onChoose={mode => go(graphAddress(run.value, { mode: mode === "net" ? mode : "" }))}
           />
         )}
       </div>
-      {mode === "plan" ? <PlanGraph of={of} onGroup={setOf} /> : <Net />}
+      {isNet ? <Net of={of} /> : <PlanGraph query={query} />}
     </div>
   );
 }
 
-function PlanGraph({ of, onGroup }: { of: string; onGroup: (path: string) => void }) {
-  const answer = useAnswer<Graph>(runPath(run.value, "graph"), { of: of || undefined });
-  const stateOf = (row: number, path: string): string => {
-    const shown = table.value;
-    const number = row >= 0 ? row : (shown?.rowOf.get(path) ?? -1);
-    return (version.value >= 0 && shown?.state[number]) || "pending";
+/** The groups around what is drawn. */
+function Trail({ of, isPart }: { of: string; isPart: boolean }) {
+  const parts = of ? of.split("/") : [];
+  return (
+    <nav class="crumbs" aria-label="What is drawn">
+      <a href={href(graphAddress(run.value, {}))}>Whole plan</a>
+      {parts.map((part, index) => (
+        <span key={part}>
+          <span class="soft">/</span>{" "}
+          <a class="mono" href={href(graphAddress(run.value, { of: parts.slice(0, index + 1).join("/") }))}>
+            {visible(part)}
+          </a>
+        </span>
+      ))}
+      {isPart && <span class="soft">some of its parts</span>}
+    </nav>
+  );
+}
+
+function PlanGraph({ query }: { query: URLSearchParams }) {
+  const of = query.get("of") ?? "";
+  const answer = useAnswer<Graph>(runPath(run.value, "graph"), {
+    path: of || undefined,
+    first: query.get("first") ?? undefined,
+    last: query.get("last") ?? undefined,
+  });
+  const shown = version.value >= 0 ? table.value : null;
+  const open = (node: GraphNode): void => {
+    if (!shown) return;
+    const isGroup = node.kind === "frame" && node.path !== of;
+    if (isGroup || (node.kind === "folded" && !currentReport())) {
+      go(graphAddress(run.value, isGroup ? { of: node.path } : insideOf(node, shown, of)));
+    } else if (node.kind === "slice") go(subplanAddress(run.value, node.path));
   };
   if (currentReport() && !answer.data)
-    return <p class="soft none card">The plan is too large to be drawn in a report.</p>;
+    return <p class="soft none card">A report has the graph of the whole plan only.</p>;
   return (
     <Load of={answer}>
       {graph => (
-        <GraphView
-          graph={graph}
-          stateOf={stateOf}
-          onOpen={node => {
-            if (node.is_group && node.path && node.path !== of) onGroup(node.path);
-            else if (node.path) go(subplanAddress(run.value, node.path));
-          }}
-        />
+        <>
+          <GraphView graph={graph} stateOf={shown && (node => boxState(node, shown))} onOpen={open} />
+          <p class="soft">
+            {graph.is_folded
+              ? "Many slices share a box; a click shows what is in it. "
+              : "A click opens a slice. "}
+            An arrow leads from a subplan to those that wait for it.
+            {graph.edges.some(edge => edge.is_order) &&
+              " A dashed arrow is for the sake of order only: both declare the same files."}
+          </p>
+        </>
       )}
     </Load>
-  );
-}
-
-function Net() {
-  const slices = (table.value?.path ?? []).filter((_, row) => table.value?.leaf[row]);
-  const [of, setOf] = useState(slices.find((_, index) => index === 0) ?? "");
-  const answer = useAnswer<NetGraph>(runPath(run.value, "net"), { of }, 1);
-  return (
-    <>
-      <label class="below">
-        The net of{" "}
-        <input
-          class="field mono"
-          list="slices"
-          value={of}
-          onChange={event => setOf(event.currentTarget.value)}
-        />
-        <datalist id="slices">
-          {slices.slice(0, 500).map(path => (
-            <option key={path} value={path} />
-          ))}
-        </datalist>
-      </label>
-      <Load of={answer}>{net => <NetView net={net} />}</Load>
-    </>
-  );
-}
-
-function NetView({ net }: { net: NetGraph }) {
-  return (
-    <div class="graph card" tabIndex={0} role="region" aria-label="Net">
-      <svg
-        viewBox={`0 0 ${net.width} ${net.height}`}
-        width={net.width}
-        height={net.height}
-        role="group"
-        aria-label="Places, transitions and tokens"
-      >
-        <defs>
-          <marker
-            id="arrow"
-            viewBox="0 0 8 8"
-            refX="7"
-            refY="4"
-            markerWidth="7"
-            markerHeight="7"
-            orient="auto"
-          >
-            <path d="M0 0L8 4L0 8z" class="arrow" />
-          </marker>
-        </defs>
-        {net.edges.map(edge => (
-          <Arrow key={`${edge.source} ${edge.target}`} edge={edge} />
-        ))}
-        {net.places.map(place => (
-          <g key={place.id} role="img" aria-label={`${visible(place.id)}, ${place.tokens} tokens`}>
-            <circle
-              cx={place.x}
-              cy={place.y}
-              r="14"
-              class={`place ${place.is_pool ? "is-pool" : ""} ${place.tokens ? "has-tokens" : ""}`}
-            />
-            <text x={place.x} y={place.y + 4} text-anchor="middle">
-              {place.tokens || ""}
-            </text>
-            <title>{visible(place.id)}</title>
-          </g>
-        ))}
-        {net.transitions.map(transition => (
-          <g
-            key={transition.id}
-            role="img"
-            aria-label={`${visible(transition.label)}${transition.firing ? ", under way" : ""}`}
-          >
-            <rect
-              x={transition.x - 46}
-              y={transition.y - 12}
-              width="92"
-              height="24"
-              rx="3"
-              class={`transition ${transition.firing ? "is-firing" : ""}`}
-            />
-            <text x={transition.x} y={transition.y + 4} text-anchor="middle" class="small">
-              {visible(transition.label).slice(0, 14)}
-            </text>
-            <title>{visible(transition.label)}</title>
-          </g>
-        ))}
-      </svg>
-    </div>
   );
 }

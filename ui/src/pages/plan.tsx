@@ -1,6 +1,7 @@
 /** The plan before its start: what `weft check` says, the graph, and a simulation. */
 import { useState } from "preact/hooks";
-import type { Forecast, PlanAnswer } from "../api/types";
+import type { Query } from "../api/client";
+import type { Forecast, Graph, GraphNode, PlanAnswer } from "../api/types";
 import { currentReport } from "../live/report";
 import { dollars, grouped, percent, span, visible } from "../logic/words";
 import { Command } from "../parts/actions";
@@ -52,20 +53,37 @@ export function PlanPage() {
                 </p>
               )
             )}
-            {plan.graph && (
-              <section>
-                <h2>Graph</h2>
-                <GraphView
-                  graph={plan.graph}
-                  stateOf={(_, path) => plan.states[path] ?? "pending"}
-                  onOpen={null}
-                />
-              </section>
-            )}
+            {plan.problems.length === 0 && <PlanGraph />}
           </>
         )}
       </Load>
     </div>
+  );
+}
+
+function PlanGraph() {
+  const [query, setQuery] = useState<Query>({});
+  const answer = useAnswer<Graph>("plan/graph", query);
+  if (currentReport() && !answer.data) return null;
+  const open = (node: GraphNode): void => {
+    if (node.kind === "frame") setQuery({ path: node.path });
+    else if (node.kind === "folded")
+      setQuery({ path: answer.data?.of, first: node.span[0], last: node.span[1] });
+  };
+  return (
+    <section>
+      <h2>
+        Graph{" "}
+        {Object.keys(query).length > 0 && (
+          <button type="button" class="link" onClick={() => setQuery({})}>
+            Whole plan
+          </button>
+        )}
+      </h2>
+      <Load of={answer}>
+        {graph => <GraphView graph={graph} stateOf={null} onOpen={currentReport() ? null : open} />}
+      </Load>
+    </section>
   );
 }
 

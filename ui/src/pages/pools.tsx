@@ -1,6 +1,6 @@
 /** The pools of a run: use over time, and what holds them. */
 import { runPath } from "../api/client";
-import type { Pools, PoolTable } from "../api/types";
+import type { PoolHolder, Pools, PoolTable, PoolWaiter } from "../api/types";
 import { now } from "../live/clock";
 import { href } from "../live/navigation";
 import { run, strip } from "../live/store";
@@ -28,6 +28,7 @@ export function PoolsPage() {
   );
 }
 
+const MOST_LISTED = 20;
 const SERIES = [
   { label: "in use", colour: "accent", isStepped: true, isFilled: true },
   { label: "size", colour: "ink-soft", isDashed: true },
@@ -42,6 +43,7 @@ function Pool({ pool }: { pool: PoolTable }) {
         <span>
           {grouped(pool.in_use)} of {grouped(pool.size)} in use
         </span>
+        {pool.waiting > 0 && <span class="tone-warn">{grouped(pool.waiting)} waiting</span>}
         <span class="soft">{percent(pool.used)} busy since the start</span>
       </header>
       {pool.history.length > 1 && (
@@ -54,27 +56,36 @@ function Pool({ pool }: { pool: PoolTable }) {
         />
       )}
       <div class="columns">
-        <List
-          title="Held by"
-          rows={pool.holders.map(holder => [
-            holder.path,
-            [holder.step.replace(/^@/, ""), holder.items.join(", "), stopwatch(now.value - holder.since)]
-              .filter(Boolean)
-              .join(" · "),
-          ])}
-        />
+        <List title="Held by" rows={pool.holders.map(holderRow)} total={pool.holders.length} />
+        <List title="Waiting" rows={pool.waiters.map(waiterRow)} total={pool.waiting} />
       </div>
     </section>
   );
 }
 
-function List({ title, rows }: { title: string; rows: ReadonlyArray<[string, string]> }) {
+function holderRow(holder: PoolHolder): [string, string] {
+  const parts = [holder.step.replace(/^@/, ""), holder.items.join(", "), stopwatch(now.value - holder.since)];
+  return [holder.path, parts.filter(Boolean).join(" · ")];
+}
+
+function waiterRow(waiter: PoolWaiter): [string, string] {
+  const parts = [waiter.step.replace(/^@/, ""), `for ${stopwatch(now.value - waiter.since)}`];
+  return [waiter.path, parts.filter(Boolean).join(" · ")];
+}
+
+interface ListProperties {
+  title: string;
+  rows: ReadonlyArray<[string, string]>;
+  total: number;
+}
+
+function List({ title, rows, total }: ListProperties) {
   if (!rows.length) return null;
   return (
     <div>
       <h3>{title}</h3>
       <ul class="plain-list">
-        {rows.slice(0, 20).map(([path, note], index) => (
+        {rows.slice(0, MOST_LISTED).map(([path, note], index) => (
           <li key={index}>
             <a class="mono" href={href(subplanAddress(run.value, path))}>
               {visible(path)}
@@ -83,7 +94,7 @@ function List({ title, rows }: { title: string; rows: ReadonlyArray<[string, str
           </li>
         ))}
       </ul>
-      {rows.length > 20 && <p class="soft">and {grouped(rows.length - 20)} more</p>}
+      {total > MOST_LISTED && <p class="soft">and {grouped(total - MOST_LISTED)} more</p>}
     </div>
   );
 }

@@ -1,9 +1,10 @@
 /** Why a subplan is where it is, and what its agent is asked. */
-import type { SubplanDetail } from "../api/types";
+import type { LackedPool, SubplanDetail } from "../api/types";
+import { now } from "../live/clock";
 import { href } from "../live/navigation";
 import { run } from "../live/store";
 import { subplanAddress } from "../logic/routes";
-import { count, visible } from "../logic/words";
+import { count, stopwatch, visible } from "../logic/words";
 import { State } from "../parts/state";
 
 export function WhyTab({ detail }: { detail: SubplanDetail }) {
@@ -28,6 +29,9 @@ export function WhyTab({ detail }: { detail: SubplanDetail }) {
           {why.more > 0 && <p class="soft">and {count(why.more, "other")}</p>}
         </section>
       )}
+      {why.pools.map(pool => (
+        <Pool key={`${pool.name} ${pool.step}`} pool={pool} />
+      ))}
       <Relations title="Depends on" paths={detail.depends_on} />
       <Relations title="Needed by" paths={detail.needed_by} />
       {detail.files.length > 0 && (
@@ -41,6 +45,35 @@ export function WhyTab({ detail }: { detail: SubplanDetail }) {
         </section>
       )}
     </div>
+  );
+}
+
+function Pool({ pool }: { pool: LackedPool }) {
+  return (
+    <section>
+      <h2>
+        No room in <span class="mono">{visible(pool.name)}</span>
+        {pool.step && ` for ${visible(pool.step)}`}
+      </h2>
+      {pool.holders.length > 0 && (
+        <ul class="plain-list" aria-label={`Held by`}>
+          {pool.holders.map(holder => (
+            <li key={`${holder.path} ${holder.step}`}>
+              <a class="mono" href={href(subplanAddress(run.value, holder.path))}>
+                {visible(holder.path)}
+              </a>{" "}
+              <span class="soft">
+                {[holder.step.replace(/^@/, ""), holder.items.join(", "), stopwatch(now.value - holder.since)]
+                  .filter(Boolean)
+                  .map(visible)
+                  .join(" · ")}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {pool.more > 0 && <p class="soft">and {count(pool.more, "other")}</p>}
+    </section>
   );
 }
 

@@ -67,6 +67,7 @@ function optionsOf(
     axes: [
       {
         ...axis,
+        space: 96,
         values: (_plot, times, _index, _space, step) =>
           times.map(at => (step < 60 ? exactTime(at) : timeOfDay(at, at))),
       },

@@ -8,13 +8,13 @@ import { info } from "../live/operations";
 import { currentReport } from "../live/report";
 import { connection, heardAt, needs, run, strip } from "../live/store";
 import { nextTheme, setTheme, theme } from "../live/theme";
-import { OFFERED_PAGES, type RunPage, runAddress } from "../logic/routes";
+import { RUN_PAGES, type RunPage, runAddress } from "../logic/routes";
 import { capital, exactTime, span, visible } from "../logic/words";
 import { ActionDialog, MessageBar } from "./actions";
 import { Dialog } from "./dialog";
 import { Palette } from "./palette";
 
-const REPORT_PAGES: readonly RunPage[] = ["timeline", "cost", "pools", "conflicts"];
+const REPORT_PAGES: readonly RunPage[] = ["timeline", "graph", "cost", "pools", "conflicts"];
 const THEME_NAMES = { system: "◐ System", light: "○ Light", dark: "● Dark" };
 
 export function Frame({ children }: { children: ComponentChildren }) {
@@ -96,7 +96,7 @@ function RunName() {
 
 function PageTabs() {
   const page = route.value.page;
-  const pages = currentReport() ? REPORT_PAGES : OFFERED_PAGES;
+  const pages = currentReport() ? REPORT_PAGES : RUN_PAGES;
   if (!run.value) {
     if (currentReport()) return null;
     return (
@@ -211,6 +211,7 @@ function goKeys(): KeyBinding[] {
   const pages: Array<[string, RunPage | undefined, string]> = [
     ["g o", undefined, "overview"],
     ["g t", "timeline", "timeline"],
+    ["g g", "graph", "graph"],
     ["g c", "cost", "cost"],
     ["g p", "pools", "pools"],
     ["g e", "events", "events"],

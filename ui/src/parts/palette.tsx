@@ -5,7 +5,7 @@ import { canAct, perform, plainAction } from "../live/operations";
 import { run, strip, table } from "../live/store";
 import { nextTheme, setTheme, theme } from "../live/theme";
 import { bestEntries, type Entry } from "../logic/palette";
-import { OFFERED_PAGES, runAddress, subplanAddress, TABS } from "../logic/routes";
+import { RUN_PAGES, runAddress, subplanAddress, TABS } from "../logic/routes";
 import { capital, visible } from "../logic/words";
 import { Dialog } from "./dialog";
 
@@ -79,7 +79,7 @@ function* allEntries(typed: string): Generator<Entry> {
 
 function* runEntries(name: string, typed: string): Generator<Entry> {
   yield { label: "Overview", kind: "page", run: () => go(runAddress(name)) };
-  for (const page of OFFERED_PAGES) {
+  for (const page of RUN_PAGES) {
     yield {
       label: capital(page),
       kind: "page",

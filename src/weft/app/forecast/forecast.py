@@ -16,6 +16,7 @@ from weft.app.project.places import project_of
 from weft.app.project.plans import NO_FLAGS, Flags, folder_of, load
 from weft.app.record.journal import open_book
 from weft.app.record.run_plan import plan_of
+from weft.app.views.wording.limits import limit_name
 from weft.app.views.wording.words import some
 from weft.errors import InputError
 from weft.forecast.advice import WIDTHS, Saving, WidthReport, enough, savings, widths
@@ -221,11 +222,3 @@ def named_change(rehearsal: Rehearsal, name: str, size: int) -> Change:
         hint = f"did you mean {near}?" if near else f"it can be: {some(sorted(names), _NAMES)}"
         raise InputError(f"--set {name}: the plan has no such limit; {hint}")
     return Change(names[name], size)
-
-
-def limit_name(limit: str) -> str:
-    """Returns the name of a limit: `max_parallel`, `GROUP.max_parallel`, `pools.NAME` or `agents.NAME`."""
-    kind, _, label = limit.partition(":")
-    if kind == "slots":
-        return f"{label}.max_parallel" if label else "max_parallel"
-    return f"{kind}s.{label}"

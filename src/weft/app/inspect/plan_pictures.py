@@ -1,7 +1,7 @@
 """The work of `weft graph`: draws a plan or its net."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import assert_never
 
@@ -15,6 +15,7 @@ from weft.net.plain import unfold
 from weft.plan.compile.compile import compile_plan
 from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.display.explain import WHOLE, find_row
+from weft.plan.order.outline import ROOT
 from weft.plan.pictures import (
     Picture,
     PictureRow,
@@ -63,23 +64,36 @@ def graph(
         compiled = compile_plan(load(source, environ=environ))
         if subject is PictureSubject.NET:
             return _net(compiled, as_format, of)
-        rows: Sequence[PictureRow] = tuple(_rows(compiled))
+        rows = picture_rows(compiled)
         rows = rows if full else fold_rows(rows)
         draw = tree_picture if subject is PictureSubject.TREE else dependency_picture
         return _text(draw(rows, title=compiled.plan.id), as_format)
 
 
-def _rows(compiled: CompiledPlan) -> Iterator[PictureRow]:
+def picture_rows(
+    compiled: CompiledPlan, group: int = ROOT, part: range | None = None
+) -> tuple[PictureRow, ...]:
+    """Returns the rows of a group, itself first. `part`: the rows below it that are wanted, whole subplans."""
     outline = compiled.plan.outline
-    for row, subplan in enumerate(compiled.plan.subplans):
-        yield PictureRow(
+    chosen = [group, *(outline.below(group) if part is None else part)]
+    numbers = {row: number for number, row in enumerate(chosen)}
+
+    def within(rows: Iterable[int]) -> tuple[int, ...]:
+        return tuple(numbers[row] for row in rows if row in numbers)
+
+    return tuple(
+        PictureRow(
             path=outline.paths[row],
-            title=subplan.title,
-            parent=outline.parents[row],
+            title=compiled.plan.subplans[row].title,
+            parent=-1 if row == group else numbers[outline.parents[row]],
             is_leaf=outline.is_leaf(row),
-            depends_on=outline.depends_on[row],
-            after=compiled.after[row],
+            # What the group itself waits for is outside of the picture.
+            depends_on=() if row == group else within(outline.depends_on[row]),
+            after=() if row == group else within(compiled.after[row]),
+            span=(row, row),
         )
+        for row in chosen
+    )
 
 
 def _net(compiled: CompiledPlan, as_format: Format, of: str | None) -> str:

@@ -64,16 +64,19 @@ class GraphNode(Struct, frozen=True, kw_only=True):
     """A box of the graph, at a place that the server has chosen."""
 
     id: str
+    kind: Literal["slice", "folded", "frame"]
+    """A slice; a box that the slices of a group or of some siblings share; or the frame around a group."""
     path: str
-    """The subplan; empty for a box that stands for several."""
+    """The subplan; of siblings that share a box, the first path and the id of the last."""
     label: str
+    """As much of the name as has room."""
+    note: str
     x: float
     y: float
     width: float
     height: float
-    is_group: bool
-    rows: Sequence[int]
-    """The slices in it; their states give its state."""
+    span: tuple[int, int]
+    """The first and the last row of the plan that it stands for; their states give its state."""
 
 
 class GraphEdge(Struct, frozen=True, kw_only=True):
@@ -81,7 +84,12 @@ class GraphEdge(Struct, frozen=True, kw_only=True):
 
     source: str
     target: str
-    points: Sequence[tuple[float, float]]
+    line: str
+    """As the path data of SVG."""
+    is_order: bool = False
+    """Whether it is for the sake of order only: both change the same files."""
+    is_claim: bool = False
+    """Of a net: whether a pool gets back what the transition takes."""
     label: str = ""
 
 
@@ -100,15 +108,19 @@ class Graph(Struct, frozen=True, kw_only=True):
 
 class NetPlace(Struct, frozen=True, kw_only=True):
     id: str
+    label: str
+    """As much of the name as has room."""
     x: float
     y: float
     tokens: int
-    is_pool: bool
+    kind: Literal["place", "pool", "end"]
 
 
 class NetTransition(Struct, frozen=True, kw_only=True):
     id: str
     label: str
+    action: str
+    """`agent`, `run`, `merge` and so on; empty for a transition that takes no time."""
     x: float
     y: float
     firing: int
@@ -116,11 +128,13 @@ class NetTransition(Struct, frozen=True, kw_only=True):
 
 
 class NetGraph(Struct, frozen=True, kw_only=True):
-    """The net of one slice, or of the plan if it is small, with its tokens."""
+    """The net of one subplan with its tokens."""
 
     of: str
     width: float
     height: float
+    is_live: bool
+    """Whether the tokens are known; otherwise there are none."""
     places: Sequence[NetPlace]
     transitions: Sequence[NetTransition]
     edges: Sequence[GraphEdge]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from msgspec import Struct, field
 
 from weft.app.read_model.chart_shapes import Bars, ChromeTrace, Lane, Timeline, Tone
-from weft.app.read_model.history import ExecutionRecord
+from weft.app.read_model.history import ExecutionRecord, ready_at
 from weft.app.read_model.live_run import LiveRun
 from weft.app.views.run_view import RunView
 from weft.engine.messages.internal_steps import MERGES
@@ -91,7 +91,7 @@ def _add_bars(live: LiveRun, row: int, now: float, columns: _Columns) -> None:
     is_leaf = view.outline.leaves[row]
     if row_view.carried or (not is_leaf and not records):
         return
-    cursor = _ready_at(view, row, columns.start, now) if is_leaf else records[0].started_at
+    cursor = ready_at(view, row, columns.start, now) if is_leaf else records[0].started_at
     if is_leaf:
         columns.add(row, columns.start, cursor, "dependency")
     for record in records:
@@ -109,18 +109,6 @@ def _add_wait(live: LiveRun, row: int, begin: float, end: float, columns: _Colum
     waits = live.history.waits.get(row, ())
     for_person = any(start < end and (stop is None or stop > begin) for start, stop in waits)
     columns.add(row, begin, end, "person" if for_person else "pool")
-
-
-def _ready_at(view: RunView, row: int, start: float, now: float) -> float:
-    """Returns when everything that a slice depends on was completed; `now` if it is not."""
-    ready = start
-    for group in (row, *view.groups_around(row)):
-        for other in view.outline.depends_on[group]:
-            ended_at = view.rows[other].ended_at
-            if view.rows[other].carried:
-                continue
-            ready = max(ready, now if ended_at is None else ended_at)
-    return ready
 
 
 # The critical chain

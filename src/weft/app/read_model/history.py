@@ -161,3 +161,15 @@ class RunHistory:
         waits = self.waits.get(row)
         if waits and waits[-1][1] is None:
             waits[-1] = (waits[-1][0], at)
+
+
+def ready_at(view: RunView, row: int, start: float, now: float) -> float:
+    """Returns when everything that a slice depends on was completed; `now` if it is not."""
+    ready = start
+    for group in (row, *view.groups_around(row)):
+        for other in view.outline.depends_on[group]:
+            ended_at = view.rows[other].ended_at
+            if view.rows[other].carried:
+                continue
+            ready = max(ready, now if ended_at is None else ended_at)
+    return ready

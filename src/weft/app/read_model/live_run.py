@@ -7,9 +7,11 @@ The view is folded once; after that an event costs as much as the rows that it c
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 
 from weft.app.project.hosts import records_of
+from weft.app.read_model.engine_copy import EngineCopy
 from weft.app.read_model.history import RunHistory
 from weft.app.record.journal import RecordedRun, open_book
 from weft.app.record.run_plan import plan_of
@@ -21,8 +23,11 @@ from weft.app.views.run_view import RunView
 from weft.app.views.running_activities import RunningActivities
 from weft.app.views.snapshot import RunContext, changed_rows, changes_of, strip_of, take_snapshot
 from weft.app.views.snapshot_model import Activity, Increment, Snapshot
+from weft.engine.engine_view import EngineView
 from weft.engine.messages.step_refs import ExecutionKey, StepRef
 from weft.garbage import without_gc
+from weft.plan.compile.compile import compile_plan
+from weft.plan.compile.plan_net import CompiledPlan
 from weft.ports.host import JobRecords, OutputPart
 from weft.runtime.jobs import output_name
 from weft.store.lease import is_alive
@@ -53,6 +58,7 @@ class LiveRun:
                 self._changed: dict[int, int] = {}
                 """The last event that changed each row, in the order of these events."""
                 self._state = self.recorded.run.state
+                self._engine: EngineCopy | None = None
                 self.catch_up()
         except BaseException:
             self.close()
@@ -66,6 +72,20 @@ class LiveRun:
     def state(self) -> str:
         """The state of the run in the journal."""
         return self._state
+
+    @cached_property
+    def compiled(self) -> CompiledPlan:
+        """The net of the plan."""
+        return compile_plan(self.view.plan)
+
+    def engine(self) -> EngineView | None:
+        """Returns the engine in its present state; None if this version cannot derive it from the journal.
+
+        It decides as the coordinator's does, so that it knows what waits. It exists once somebody asks for it.
+        """
+        if self._engine is None:
+            self._engine = EngineCopy(self.compiled)
+        return self._engine.at(self.recorded.journal.events(self.id, after=self._engine.seq))
 
     def close(self) -> None:
         self._resources.close()

@@ -35,8 +35,8 @@ class RunReport(Struct, frozen=True, kw_only=True):
     costs: CostTables
     pools: Pools
     conflicts: Conflicts
-    graph: Graph | None
-    """None if the plan is too large to be drawn."""
+    graph: Graph
+    """Of the whole plan, folded if that is large."""
     details: Mapping[str, SubplanDetail]
     """The subplans that failed or need a person, with the ends of their logs; at most 200."""
     diffs: Sequence[DiffStat]

@@ -103,7 +103,17 @@ class PoolHolder(Struct, frozen=True, kw_only=True):
 
     path: str
     step: str
+    """Empty for a slice that has its slot and runs no step."""
     items: Sequence[str]
+    since: float
+
+
+class PoolWaiter(Struct, frozen=True, kw_only=True):
+    """A slice or a step that waits for a pool."""
+
+    path: str
+    step: str
+    """Empty for a slice that has not started."""
     since: float
 
 
@@ -115,6 +125,11 @@ class PoolTable(Struct, frozen=True, kw_only=True):
     size: int
     in_use: int
     holders: Sequence[PoolHolder]
+    """At most 100."""
+    waiters: Sequence[PoolWaiter]
+    """At most 100, the longest wait first."""
+    waiting: int
+    """The number of all that wait for it."""
     used: float
     """The share of its capacity that was in use since the start, from 0 to 1."""
     history: Sequence[tuple[float, int]]

@@ -6,6 +6,7 @@ from typing import Literal
 
 from weft.app.read_model.history import ExecutionRecord
 from weft.app.read_model.live_run import LiveRun
+from weft.app.read_model.pool_uses import lacked_pools, wait_sentence, waits_of
 from weft.app.read_model.subplan_shapes import Attempt, ChainLink, StepRow, SubplanDetail, Why
 from weft.app.views.rows import RowView
 from weft.app.views.run_view import RunView
@@ -51,7 +52,7 @@ def subplan_detail(live: LiveRun, number: int) -> SubplanDetail:
         ended_at=row.ended_at,
         steps=list(_steps(view, row)),
         attempts=[_attempt(live, record) for record in live.history.of(number)[-_MOST_ATTEMPTS:]],
-        why=_why(view, row),
+        why=_why(live, row),
         prompt=subplan.prompt or "",
         needs=needs,
         actions=list({action.command: action for need in needs for action in need.actions}.values()),
@@ -146,13 +147,15 @@ def _feedback(live: LiveRun, record: ExecutionRecord) -> str:
 # Why
 
 
-def _why(view: RunView, row: RowView) -> Why:
+def _why(live: LiveRun, row: RowView) -> Why:
+    view, waits = live.view, waits_of(live, row.number)
     links = list(islice(_chain(view, row.number), _MOST_LINKS + 1))
     blockers = list(view.blocked_by(row.number)) if row.state is State.PENDING else []
     return Why(
-        sentence=_sentence(view, row, blockers),
+        sentence=_sentence(view, row, blockers, wait_sentence(waits)),
         chain=links[:_MOST_LINKS],
         more=max(0, len(links) - _MOST_LINKS),
+        pools=list(lacked_pools(live, waits)),
     )
 
 
@@ -185,25 +188,25 @@ def _reason(view: RunView, row: RowView) -> str:
     return change_of(view, row).note or (f"runs {next(iter(row.steps.values())).step}" if row.steps else "")
 
 
-def _sentence(view: RunView, row: RowView, blockers: list[str]) -> str:
+def _sentence(view: RunView, row: RowView, blockers: list[str], waits: str) -> str:
     if row.questions:
         return "It waits for an answer."
     if row.held is not None:
         return f"It is held: {why_held(row.held)}."
-    return _state_sentence(view, row, blockers)
+    return _state_sentence(view, row, blockers, waits)
 
 
-def _state_sentence(view: RunView, row: RowView, blockers: list[str]) -> str:
+def _state_sentence(view: RunView, row: RowView, blockers: list[str], waits: str) -> str:
     match row.state:
         case State.PENDING if blockers:
             return f"It waits for {some(blockers)}."
         case State.PENDING:
-            return "It is ready, and waits for a free slot."
+            return waits or "It is ready, and waits for a free slot."
         case State.RUNNING if row.steps:
             return f"It runs {', '.join(step.step for step in row.steps.values())}."
         case State.RUNNING:
             is_group = not view.outline.leaves[row.number]
-            return "Its parts run." if is_group else "It waits for an agent, a pool or the budget."
+            return waits or ("Its parts run." if is_group else "Its next step is about to start.")
         case State.COMPLETED:
             return "It is completed."
         case State.FAILED:

@@ -5,6 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from weft.app.read_model.run_shapes import PoolHolder
 from weft.app.views.needs_model import Action, Need
 from weft.app.views.snapshot_model import ShownState
 
@@ -61,6 +62,18 @@ class ChainLink(Struct, frozen=True, kw_only=True):
     """How many subplans are between it and the one that was asked about."""
 
 
+class LackedPool(Struct, frozen=True, kw_only=True):
+    """A pool without room for the work of a subplan."""
+
+    name: str
+    step: str
+    """The step that needs it; empty for the start of a slice."""
+    holders: Sequence[PoolHolder]
+    """At most 20."""
+    more: int
+    """Holders beyond these."""
+
+
 class Why(Struct, frozen=True, kw_only=True):
     """Why a subplan is where it is."""
 
@@ -69,6 +82,8 @@ class Why(Struct, frozen=True, kw_only=True):
     """What it waits for, up to what runs; at most 50."""
     more: int
     """Dependencies beyond these."""
+    pools: Sequence[LackedPool]
+    """The pools that it waits for."""
 
 
 class SubplanDetail(Struct, frozen=True, kw_only=True):

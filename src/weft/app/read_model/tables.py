@@ -1,21 +1,23 @@
 """The spending of a run by agent, model, group and slice; the use of its pools; its conflicts."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from weft.app.read_model.history import ExecutionRecord
 from weft.app.read_model.live_run import LiveRun
+from weft.app.read_model.pool_uses import PoolUses
 from weft.app.read_model.run_shapes import (
     ConflictPair,
     Conflicts,
     CostPoint,
     CostRow,
     CostTables,
-    PoolHolder,
     Pools,
     PoolTable,
 )
 from weft.app.views.run_view import RunView
 from weft.app.views.snapshot import run_costs
+from weft.engine.messages.internal_steps import MERGES
 from weft.plan.order.outline import ROOT
 
 _MOST_POINTS = 500
@@ -100,69 +102,106 @@ def _cone(live: LiveRun) -> Iterator[tuple[float, int, int]]:
 
 
 def pool_tables(live: LiveRun) -> Pools:
-    """Returns the use of `max_parallel`, of each agent with a limit and of each pool."""
+    """Returns the use of each `max_parallel`, of each agent with a limit and of each pool."""
     live.catch_up()
-    plan = live.view.plan
-    tables = [_table(live, "max_parallel", plan.scopes[ROOT].settings.max_parallel or 0, _slots(live))]
+    plan, present = live.view.plan, PoolUses(live)
+    tables = [
+        _table(live, present, f"{path}.max_parallel".lstrip("."), size, uses)
+        for path, size, uses in _slots(live)
+    ]
     records = [*live.history.executions.values()]
     for agent in plan.agents.values():
         if agent.pool is not None:
-            calls: Uses = [(record, ("",)) for record in records if record.agent == agent.name]
-            tables.append(_table(live, f"agents.{agent.name}", agent.pool, calls))
+            calls = [
+                Use(record.started_at, record.ended_at) for record in records if record.agent == agent.name
+            ]
+            tables.append(_table(live, present, f"agents.{agent.name}", agent.pool, calls))
     for pool in plan.pools.values():
-        uses = [(record, record.pools[pool.name]) for record in records if pool.name in record.pools]
-        tables.append(_table(live, f"pools.{pool.name}", pool.size, uses))
+        uses = [
+            Use(record.started_at, record.ended_at, len(record.pools[pool.name]))
+            for record in records
+            if pool.name in record.pools
+        ]
+        tables.append(_table(live, present, f"pools.{pool.name}", pool.size, uses))
     return Pools(pools=tables)
 
 
-Uses = list[tuple[ExecutionRecord, tuple[str, ...]]]
+class Use(NamedTuple):
+    """A time during which something of a pool is in use."""
+
+    start: float
+    end: float | None
+    """None if it has not ended."""
+    amount: int = 1
 
 
-def _slots(live: LiveRun) -> Uses:
-    """Returns the executions of slices; each holds the slot of its slice."""
-    leaves = live.view.outline.leaves
-    return [(record, ("",)) for record in live.history.executions.values() if leaves[record.row]]
+def _slots(live: LiveRun) -> Iterator[tuple[str, int, list[Use]]]:
+    """Yields the limits on slices: the path of the group, the size, and the times in which slices worked."""
+    plan, outline = live.view.plan, live.view.outline
+    uses: dict[int, list[Use]] = {
+        row: []
+        for row, subplan in enumerate(plan.subplans)
+        if row == ROOT or ("max_parallel" in subplan.settings and not outline.leaves[row])
+    }
+    for row in live.history.rows():
+        if outline.leaves[row]:
+            times = list(_times_at_work(live.history.of(row)))
+            for group in live.view.groups_around(row):
+                if group in uses:
+                    uses[group] += times
+    for row, times in uses.items():
+        yield outline.paths[row], plan.scopes[row].settings.max_parallel or 0, times
 
 
-def _table(live: LiveRun, name: str, size: int, uses: Uses) -> PoolTable:
+def _times_at_work(records: list[ExecutionRecord]) -> Iterator[Use]:
+    """Yields the times in which a slice held its slot: while steps of it ran, one or several at once."""
+    start: float | None = None
+    end: float | None = 0.0
+    for record in records:
+        # A slice returns its slot before it is merged.
+        if record.step in MERGES:
+            continue
+        if start is not None and end is not None and record.started_at > end:
+            yield Use(start, end)
+            start = None
+        if start is None:
+            start, end = record.started_at, record.ended_at
+        elif end is not None:
+            end = None if record.ended_at is None else max(end, record.ended_at)
+    if start is not None:
+        yield Use(start, end)
+
+
+def _table(live: LiveRun, present: PoolUses, name: str, size: int, uses: list[Use]) -> PoolTable:
     start = live.recorded.run.created_at
     now = live.context().now if live.is_active() else max(live.view.at, start)
-    paths = live.view.outline.paths
-    changes: dict[float, int] = {}
-    for record, items in uses:
-        end = now if record.ended_at is None else record.ended_at
-        changes[record.started_at] = changes.get(record.started_at, 0) + len(items)
-        changes[end] = changes.get(end, 0) - len(items)
-    history, busy = _history(changes)
-    open_uses = [(record, items) for record, items in uses if record.ended_at is None]
+    busy = sum(use.amount * ((now if use.end is None else use.end) - use.start) for use in uses)
     return PoolTable(
         name=name,
         size=size,
-        in_use=sum(len(items) for _, items in open_uses),
-        holders=[
-            PoolHolder(
-                path=paths[record.row],
-                step=record.step,
-                items=[item for item in items if item],
-                since=record.started_at,
-            )
-            for record, items in open_uses
-        ],
+        in_use=present.in_use(name),
+        holders=present.holders(name),
+        waiters=present.waiters(name),
+        waiting=present.waiting(name),
         used=min(1.0, busy / (size * (now - start))) if size and now > start else 0.0,
-        history=history,
+        history=_history(uses),
     )
 
 
-def _history(changes: Mapping[float, int]) -> tuple[list[tuple[float, int]], float]:
-    """Returns how many were in use from when on, and the sum of the times in use."""
+def _history(uses: list[Use]) -> list[tuple[float, int]]:
+    """Returns how many were in use from when on."""
+    changes: dict[float, int] = {}
+    for use in uses:
+        changes[use.start] = changes.get(use.start, 0) + use.amount
+        if use.end is not None:
+            changes[use.end] = changes.get(use.end, 0) - use.amount
+    in_use = 0
     history: list[tuple[float, int]] = []
-    in_use, busy, before = 0, 0.0, 0.0
     for at in sorted(changes):
-        busy += in_use * (at - before)
-        in_use, before = in_use + changes[at], at
+        in_use += changes[at]
         history.append((round(at, 1), in_use))
     step = max(1, -(-len(history) // _MOST_POINTS))
-    return history[::step], busy
+    return history[::step]
 
 
 def conflict_pairs(live: LiveRun) -> Conflicts:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from weft import __version__
 from weft.app.forecast.forecast import PlanForecast
 from weft.app.read_model.chart_shapes import CheckSection, PlanAnswer
-from weft.app.read_model.page_forecast import forecast_answer
+from weft.app.read_model.page_process import forecast_answer
 from weft.app.read_model.report_shapes import ReportFile
 
 

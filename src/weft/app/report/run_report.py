@@ -15,6 +15,7 @@ import msgspec
 from weft import __version__
 from weft.app.forecast.forecast_files import read_outlook
 from weft.app.read_model.charts import timeline
+from weft.app.read_model.graph import plan_graph
 from weft.app.read_model.live_run import LiveRun
 from weft.app.read_model.report_shapes import DiffStat, ReportFile, RunReport
 from weft.app.read_model.run_forecast import run_forecast
@@ -53,7 +54,7 @@ def run_report(directory: Path, run: str | None, *, environ: Mapping[str, str] =
                 costs=cost_tables(live),
                 pools=pool_tables(live),
                 conflicts=conflict_pairs(live),
-                graph=None,
+                graph=plan_graph(live.compiled),
                 details=dict(_details(live, snapshot)),
                 diffs=list(_diffs(live, environ)),
             ),

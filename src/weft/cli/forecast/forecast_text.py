@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 
-from weft.app.forecast.forecast import PlanForecast, limit_name
+from weft.app.forecast.forecast import PlanForecast
 from weft.app.forecast.outlook import Outlook
 from weft.app.views.wording.forecasts import moment
+from weft.app.views.wording.limits import limit_name
 from weft.app.views.wording.timeouts import late_words
 from weft.app.views.wording.words import span
 from weft.cli.terminal import Paragraph

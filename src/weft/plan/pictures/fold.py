@@ -154,4 +154,8 @@ def _folded_row(rows: Sequence[PictureRow], members: Sequence[int], *, path: str
     slices = sum(rows[member].folded or rows[member].is_leaf for member in members)
     note = "1 slice" if slices == 1 else f"{slices:,} slices"
     own = rows[members[0]]
-    return PictureRow(path=path, title=title, parent=own.parent, is_leaf=True, note=note, folded=slices)
+    # A group is followed by its parts, and a run of siblings is one part of the plan, so nothing lies between.
+    span = own.span[0], rows[members[-1]].span[1]
+    return PictureRow(
+        path=path, title=title, parent=own.parent, is_leaf=True, note=note, folded=slices, span=span
+    )

@@ -98,6 +98,8 @@ class PictureRow:
     note: str = ""
     folded: int = 0
     """The number of slices folded into this row; 0 if it stands for itself."""
+    span: tuple[int, int] = (0, 0)
+    """The first and the last row of the plan that are folded into this row."""
 
 
 class TooLargeToDrawError(InputError):

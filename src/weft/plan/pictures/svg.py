@@ -21,6 +21,7 @@ from weft.plan.pictures.shapes import (
     shape_of,
 )
 from weft.plan.pictures.style import STYLE
+from weft.plan.pictures.svg_path import number_text, path_data
 from weft.plan.pictures.text import elide, one_line
 
 MAX_NODES, MAX_EDGES = 400, 2_000
@@ -40,7 +41,7 @@ def picture_to_svg(picture: Picture) -> str:
 
 
 def _lines(picture: Picture, layout: Layout) -> Iterator[str]:
-    width, height = _number(layout.width), _number(layout.height)
+    width, height = number_text(layout.width), number_text(layout.height)
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" role="img">'
@@ -79,27 +80,7 @@ def _frame(cluster: Cluster, frame: Box) -> str:
 def _line(edge: Edge, route: Route) -> str:
     head = "" if edge.kind is EdgeKind.CONTAINS else f' marker-end="url(#head-{edge.kind})"'
     tail = f' marker-start="url(#head-{edge.kind})"' if edge.kind is EdgeKind.CLAIM else ""
-    return f'<path class="edge {edge.kind}" d="{_path(route)}"{tail}{head}/>'
-
-
-def _path(route: Route) -> str:
-    start, *rest = route.points
-    path = [f"M{_point(start)}"]
-    before = start
-    for point in rest:
-        path.append(_step(before, point, route.bulge))
-        before = point
-    return "".join(path)
-
-
-def _step(start: Point, end: Point, bulge: float) -> str:
-    if bulge:
-        out = max(start[0], end[0]) + bulge
-        return f"C{_point((out, start[1]))} {_point((out, end[1]))} {_point(end)}"
-    if start[1] == end[1]:
-        return f"L{_point(end)}"
-    middle = (start[0] + end[0]) / 2
-    return f"C{_point((middle, start[1]))} {_point((middle, end[1]))} {_point(end)}"
+    return f'<path class="edge {edge.kind}" d="{path_data(route)}"{tail}{head}/>'
 
 
 def _node(node: Node, box: Box) -> str:
@@ -111,9 +92,9 @@ def _node(node: Node, box: Box) -> str:
 
 def _circle(node: Node, shape: NodeShape, box: Box) -> Iterator[str]:
     x, y = box.middle
-    yield f'<circle cx="{_number(x)}" cy="{_number(y)}" r="{_number(RADIUS)}"/>'
+    yield f'<circle cx="{number_text(x)}" cy="{number_text(y)}" r="{number_text(RADIUS)}"/>'
     if node.kind in {NodeKind.POOL, NodeKind.END}:
-        yield f'<circle cx="{_number(x)}" cy="{_number(y)}" r="{_number(RADIUS - 3)}"/>'
+        yield f'<circle cx="{number_text(x)}" cy="{number_text(y)}" r="{number_text(RADIUS - 3)}"/>'
     if shape.note:
         yield _text("tokens", (x, y + 3.5), elide(shape.note, SMALL_SIZE, 2 * RADIUS))
     yield _text("small", (x, box.bottom - 2), shape.label)
@@ -150,7 +131,8 @@ def _texts(picture: Picture, layout: Layout) -> Iterator[str]:
 
 
 def _text(classes: str, position: Point, text: str) -> str:
-    return f'<text class="{classes}" x="{_number(position[0])}" y="{_number(position[1])}">{_escape(text)}</text>'
+    x, y = map(number_text, position)
+    return f'<text class="{classes}" x="{x}" y="{y}">{_escape(text)}</text>'
 
 
 def _hint(text: str) -> str:
@@ -159,18 +141,9 @@ def _hint(text: str) -> str:
 
 def _rectangle(box: Box) -> str:
     return (
-        f'x="{_number(box.left)}" y="{_number(box.top)}" '
-        f'width="{_number(box.width)}" height="{_number(box.height)}"'
+        f'x="{number_text(box.left)}" y="{number_text(box.top)}" '
+        f'width="{number_text(box.width)}" height="{number_text(box.height)}"'
     )
-
-
-def _point(point: Point) -> str:
-    return f"{_number(point[0])},{_number(point[1])}"
-
-
-def _number(value: float) -> str:
-    """Returns a number with one decimal: exact enough, and the same on every machine."""
-    return f"{value:.1f}".removesuffix(".0")
 
 
 def _escape(text: str) -> str:

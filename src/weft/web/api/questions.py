@@ -7,8 +7,10 @@ from pathlib import Path
 
 from weft.app.read_model.change_set import change_set
 from weft.app.read_model.charts import chrome_trace, timeline
+from weft.app.read_model.graph import plan_graph, siblings
 from weft.app.read_model.live_run import LiveRun
 from weft.app.read_model.log_page import LogReader
+from weft.app.read_model.net_graph import net_graph
 from weft.app.read_model.run_shapes import EventPage
 from weft.app.read_model.stored_stream import Stream
 from weft.app.read_model.subplan_detail import subplan_detail
@@ -76,6 +78,16 @@ def _timeline(live: LiveRun, query: Query) -> object:
     return timeline(live, by_pool=query.text("by") == "pool")
 
 
+def _graph(live: LiveRun, query: Query) -> object:
+    row, first, last = row_of(live, query.text("path")), query.number("first"), query.number("last")
+    if live.view.outline.leaves[row]:
+        raise RefusedError(400, f"{query.text('path')!r} is a slice; a graph shows the parts of a group")
+    part = None
+    if first is not None and last is not None:
+        part = siblings(live.compiled, row, first, last)
+    return plan_graph(live.compiled, row, part)
+
+
 def _reader(live: LiveRun, query: Query) -> LogReader:
     live.catch_up()
     row = row_of(live, query.text("path"))
@@ -99,6 +111,8 @@ RUN_QUESTIONS: Mapping[str, Callable[[LiveRun, Query], object]] = {
     "conflicts": lambda live, _query: conflict_pairs(live),
     "timeline": _timeline,
     "trace": lambda live, _query: chrome_trace(live),
+    "graph": _graph,
+    "net": lambda live, query: net_graph(live, row_of(live, query.text("path"))),
     "cost": lambda live, _query: cost_tables(live),
     "pools": lambda live, _query: pool_tables(live),
     "log": _log,

@@ -90,6 +90,12 @@ class Site:
     async def plan(self, request: Request) -> Response:
         return answer(request, await self.forecasts.of_plan(simulates="simulate" in request.query_params))
 
+    async def plan_graph(self, request: Request) -> Response:
+        query = Query(dict(request.query_params))
+        first, last = query.number("first"), query.number("last")
+        part = (str(first), str(last)) if first is not None and last is not None else ()
+        return answer(request, await self.forecasts.graph_of_plan(query.text("path"), *part))
+
     async def change(self, request: Request, *, verb: str) -> Response:
         """Does what the command of the same name does."""
         body = await self._body(request, verb)
@@ -154,6 +160,7 @@ def application(site: Site, access: Access) -> ASGIApp:
         Route("/api/v1/info", site.info),
         Route("/api/v1/runs", site.list_runs),
         Route("/api/v1/plan", site.plan),
+        Route("/api/v1/plan/graph", site.plan_graph),
         Route(f"{run}/stream", site.stream),
         *(Route(f"{run}/{verb}", partial(site.change, verb=verb), methods=["POST"]) for verb in BODIES),
         Route(f"{run}/{{question:path}}", site.ask_run),

@@ -1,4 +1,4 @@
-"""Forecasts of runs and of the plan, made by processes with a low priority, one at a time."""
+"""Forecasts of runs and of the plan, and its graph, made by processes with a low priority, one at a time."""
 
 import asyncio
 import os
@@ -9,15 +9,16 @@ from typing import TypeVar
 
 import msgspec
 
-from weft.app.read_model.chart_shapes import CheckSection, PlanAnswer
+from weft.app.read_model.chart_shapes import CheckSection, Graph, PlanAnswer
 from weft.app.read_model.live_run import LiveRun
 from weft.app.read_model.run_shapes import Forecast
 from weft.app.views.finish_forecast import FinishForecast
+from weft.errors import WeftError
 from weft.interpreter import isolated_python
 from weft.web.api.envelope import RefusedError
 from weft.web.server.live_runs import LiveRuns
 
-_MODULE = "weft.app.read_model.page_forecast"
+_MODULE = "weft.app.read_model.page_process"
 _PAUSE = 30.0
 """Seconds between two forecasts of a run."""
 _KEPT = 60.0
@@ -52,17 +53,18 @@ class Forecasts:
         task.add_done_callback(self._tasks.discard)
 
     async def _refresh(self, run: str) -> None:
-        with suppress(RefusedError):
+        # A run that cannot be read has no forecast; the page that asks for the run says why.
+        with suppress(RefusedError, WeftError):
             found, state = await self._runs.ask(run, lambda live: (live.id, live.state))
             if state == "running":
-                made = await self._forecast(_Outlook, "outlook", str(self._directory), found)
+                made = await self._made(_Outlook, "outlook", str(self._directory), found)
                 await self._runs.ask(found, lambda live: _set_forecast(live, made.outlook))
 
     async def of_run(self, run: str) -> Forecast:
         """Returns a forecast of the rest of a run."""
         at, answer = self._answers.get(run, (0.0, None))
         if answer is None or time.monotonic() - at > _KEPT:
-            answer = await self._forecast(Forecast, "run", str(self._directory), run)
+            answer = await self._made(Forecast, "run", str(self._directory), run)
             self._answers[run] = time.monotonic(), answer
         return answer
 
@@ -74,7 +76,7 @@ class Forecasts:
         problems = [] if code == 0 else errors.decode("utf-8", "replace").splitlines()
         forecast = None
         if simulates and not problems:
-            forecast = await self._forecast(Forecast, "plan", str(self._directory))
+            forecast = await self._made(Forecast, "plan", str(self._directory))
         return PlanAnswer(
             plan=self._directory.name,
             file="weft.yaml",
@@ -86,7 +88,11 @@ class Forecasts:
             start_command="weft start",
         )
 
-    async def _forecast(self, shape: type[Shape], *arguments: str) -> Shape:
+    async def graph_of_plan(self, *part: str) -> Graph:
+        """Returns the graph of the plan, of a group in it, or of the siblings from one row to another."""
+        return await self._made(Graph, "graph", str(self._directory), *part)
+
+    async def _made(self, shape: type[Shape], *arguments: str) -> Shape:
         code, output, errors = await self._output(*isolated_python(_MODULE), *arguments)
         if code != 0:
             message = errors.decode("utf-8", "replace").strip().splitlines()[-1:] or [

@@ -15,6 +15,7 @@ from anyio import CapacityLimiter
 
 from weft.app.project.places import find_used_project
 from weft.app.read_model.live_run import LiveRun
+from weft.errors import InputError
 from weft.store.sqlite import open_reader
 from weft.threads import run_sync
 from weft.web.api.envelope import RefusedError
@@ -62,7 +63,10 @@ class LiveRuns:
 
 def existing_run(directory: Path, name: str) -> str:
     """Returns the id of a run; raises `RefusedError` if there is none of that name."""
-    places = find_used_project(directory)
+    try:
+        places = find_used_project(directory)
+    except InputError as error:
+        raise RefusedError(404, str(error)) from None
     with closing(open_reader(places.journal)) as journal:
         record = journal.record(None if name == LAST else name)
         if record is not None:

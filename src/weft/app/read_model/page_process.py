@@ -1,7 +1,8 @@
-"""Forecasts for pages and reports, made in a process of its own.
+"""Answers that are made in a process of their own: forecasts, and the graph of a plan that has not started.
 
-A forecast keeps a processor busy for seconds. So `weft ui` starts this module as a process with a low priority:
-`python -m weft.app.read_model.page_forecast outlook|run|plan DIRECTORY [RUN]` prints the answer as JSON.
+They keep a processor busy for seconds. So `weft ui` starts this module as a process with a low priority, which
+prints the answer as JSON: `python -m weft.app.read_model.page_process outlook|run DIRECTORY RUN`,
+`… plan DIRECTORY` and `… graph DIRECTORY [GROUP [FIRST LAST]]`.
 """
 
 import os
@@ -11,13 +12,18 @@ from pathlib import Path
 
 import msgspec
 
-from weft.app.forecast.forecast import ForecastRequest, PlanForecast, forecast, limit_name
+from weft.app.forecast.forecast import ForecastRequest, PlanForecast, forecast
 from weft.app.forecast.outlook import outlook_of
-from weft.app.project.plans import find_plan
+from weft.app.project.plans import find_plan, load
+from weft.app.read_model.chart_shapes import Graph
+from weft.app.read_model.graph import plan_graph, siblings
 from weft.app.read_model.run_shapes import Forecast, PoolAnswer, WidthAnswer
 from weft.app.record.journal import open_book
 from weft.app.views.finish_forecast import FinishForecast
+from weft.app.views.wording.limits import limit_name
+from weft.errors import InputError
 from weft.garbage import without_gc
+from weft.plan.compile.compile import compile_plan
 
 NICE = 10
 
@@ -83,16 +89,30 @@ def _forecast(directory: Path, run: str | None) -> Forecast:
     return forecast_answer(forecast(request), now)
 
 
+def _graph(directory: Path, path: str = "", first: str = "", last: str = "") -> Graph:
+    compiled = compile_plan(load(find_plan(None, directory, command="graph")))
+    rows = {str(path): row for row, path in enumerate(compiled.plan.outline.paths)}
+    if path not in rows:
+        raise InputError(f"the plan has no subplan {path!r}")
+    group = rows[path]
+    part = siblings(compiled, group, int(first), int(last)) if first and last else None
+    return plan_graph(compiled, group, part)
+
+
 def main(arguments: list[str]) -> None:
-    """Prints a forecast as JSON."""
+    """Prints an answer as JSON."""
     os.nice(NICE)
-    kind, directory, *run = arguments
+    kind, name, *more = arguments
+    directory = Path(name)
     with without_gc():
         answer: object
-        if kind == "outlook":
-            answer = {"outlook": _outlook(Path(directory), run[0])}
-        else:
-            answer = _forecast(Path(directory), run[0] if run else None)
+        match kind:
+            case "outlook":
+                answer = {"outlook": _outlook(directory, more[0])}
+            case "graph":
+                answer = _graph(directory, *more)
+            case _:
+                answer = _forecast(directory, more[0] if more else None)
     sys.stdout.buffer.write(msgspec.json.encode(answer))
 
 

@@ -1,0 +1,40 @@
+"""A second engine beside that of the coordinator, derived from the facts in the journal.
+
+The journal has what was granted; what waits, and for which pools, is known to the engine alone.
+"""
+
+from collections.abc import Iterable
+
+from weft.engine.engine import Engine
+from weft.engine.engine_view import EngineView
+from weft.engine.messages.events import Recorded
+from weft.errors import WeftError
+from weft.garbage import without_gc
+from weft.plan.compile.plan_net import CompiledPlan
+
+
+class EngineCopy:
+    def __init__(self, compiled: CompiledPlan) -> None:
+        self._engine: Engine | None = Engine(compiled, quiet=True)
+        self.seq = 0
+        """The last event whose fact was applied."""
+
+    def at(self, events: Iterable[Recorded]) -> EngineView | None:
+        """Returns the engine after these events, which follow `seq`.
+
+        None if a fact is impossible for it: another version of Weft, which decides differently, has written it.
+        """
+        with without_gc():
+            for recorded in events:
+                self.seq = recorded.seq
+                if self._engine is not None and recorded.event.fact is not None:
+                    self._apply(recorded)
+        return self._engine
+
+    def _apply(self, recorded: Recorded) -> None:
+        assert self._engine is not None
+        assert recorded.event.fact is not None
+        try:
+            self._engine.apply(recorded.event.fact)
+        except (WeftError, LookupError):
+            self._engine = None
