@@ -169,7 +169,7 @@ class FarWorkspace:
         self.exclude(SETUP, [name for name in listing.split("\0") if name])
         self.note(ready=True)
 
-    def note(self, **fields: object) -> None:
+    def note(self, **fields: Any) -> None:  # noqa: ANN401 - as JSON has them
         before = self._state or {"path": self._path, "token": self._token, "ready": False, "log": 0}
         self._state = before | fields
         write(self._git_dir / _STATE, json.dumps(self._state))
