@@ -41,6 +41,9 @@ class Job(Struct, frozen=True, kw_only=True):
     it exits with its contents; processes left behind in it end with it."""
     host: str = ""
     """The name of the host; empty for this machine."""
+    inherits: tuple[str, ...] = ()
+    """For a job on another machine: the names of variables that it inherits from the account there, such as PATH
+    or `*_API_KEY`. Their values stay there."""
     subplan: str = ""
     """The path of the slice in whose workspace it works; the slice stays on one machine of its host."""
 

@@ -16,12 +16,12 @@ from anyio import CapacityLimiter, sleep
 from msgspec import Struct
 from msgspec.structs import replace
 
-from weft.engine.messages.facts import Ended, RefMove, StepOutcome
+from weft.engine.messages.facts import Ended, RefMove
 from weft.engine.messages.orders import Launch, LaunchKind
 from weft.engine.messages.step_refs import ExecutionKey
 from weft.errors import WeftError
 from weft.ports.workspaces import Breach, StepChanges, StepWatch, StepWork
-from weft.runtime.jobs import JobFactory, with_error
+from weft.runtime.jobs import JobFactory, as_failure, with_error
 from weft.runtime.lineage import Lineage
 from weft.threads import run_sync
 
@@ -113,7 +113,7 @@ class Changes:
             try:
                 breach = await run_sync(self._workspaces.restore, launch.path, self._jobs.id(launch))
             except (WeftError, OSError) as error:
-                return _as_failure(
+                return as_failure(
                     with_error(fact, "its changes could not be read, or not be undone", error)
                 ), ()
         if breach is not None:
@@ -124,7 +124,7 @@ class Changes:
                 # Recorded even if the step failed: its work is paid for, and the next attempt builds on it.
                 moves, changed = await run_sync(self._record_changes, launch, work)
             except (WeftError, OSError) as error:
-                fact = _as_failure(with_error(fact, "its changes could not be committed", error))
+                fact = as_failure(with_error(fact, "its changes could not be committed", error))
             else:
                 fact = replace(fact, changed=changed)
                 if fact.left is not None:
@@ -169,13 +169,9 @@ def _is_reader(launch: Launch) -> bool:
     return launch.task is not None and launch.task.read_only
 
 
-def _as_failure(fact: Ended) -> Ended:
-    return replace(fact, how=StepOutcome.FAILED) if fact.how is StepOutcome.DONE else fact
-
-
 def _broken(fact: Ended, breach: Breach) -> Ended:
     message = "; ".join(filter(None, (fact.message, breach.message)))
-    return _as_failure(replace(fact, message=message, files=breach.files))
+    return as_failure(replace(fact, message=message, files=breach.files))
 
 
 def _is_to_change(launch: Launch) -> bool:

@@ -34,21 +34,20 @@ from weft.plan.model import Plan
 from weft.ports.clock import Clock
 from weft.ports.host import Host, JobEnded, KnownJobs, Running
 from weft.ports.target import LandingTarget
-from weft.ports.workspaces import InfraError, MergeRequest, Workspaces
+from weft.ports.workspaces import InfraError, MergeRequest, WorkspaceCopies, Workspaces
 from weft.runtime.bisection import Bisection
-from weft.runtime.changes import Changes
 from weft.runtime.conflict_resolution import ConflictResolution
 from weft.runtime.inbox import Inbox
 from weft.runtime.job_ids import round_of, without_round
 from weft.runtime.jobs import JobFactory, not_started
 from weft.runtime.landing_queue.assembly import LandingAssembly
 from weft.runtime.lineage import Lineage
-from weft.runtime.merge_effects import MergeEffects
 from weft.runtime.meter import Meter
 from weft.runtime.outside_watch import OutsideWatch
+from weft.runtime.step_effects import StepEffects
 
 
-class Effects(MergeEffects):
+class Effects(StepEffects):
     def __init__(  # noqa: PLR0913 - all that it works with
         self,
         *,
@@ -59,19 +58,25 @@ class Effects(MergeEffects):
         clock: Clock,
         inbox: Inbox,
         outside: OutsideWatch | None = None,
+        copies: WorkspaceCopies | None = None,
     ) -> None:
-        super().__init__(workspaces=workspaces, jobs=jobs, lineage=lineage, clock=clock, inbox=inbox)
+        """`copies` has the workspaces of steps on other machines; None without such steps."""
+        super().__init__(
+            workspaces=workspaces,
+            jobs=jobs,
+            lineage=lineage,
+            clock=clock,
+            inbox=inbox,
+            outside=outside or OutsideWatch(),
+            copies=copies,
+        )
         self._host = host
-        self._launched: dict[str, Launch] = {}
-        """The launches with a running job, by the id of the order."""
         self._halted: dict[str, StepOutcome] = {}
         """The outcomes to report for halted orders, by the id of the order."""
         self._frozen: set[str] = set()
         """The frozen orders, by id."""
         self._bisection = Bisection(workspaces, lineage, jobs)
         self._resolution = ConflictResolution(workspaces, lineage)
-        self._changes = Changes(workspaces, lineage, jobs)
-        self._outside = outside or OutsideWatch()
         self._tasks: TaskGroup | None = None
         self._landing: LandingAssembly | None = None
 
@@ -142,6 +147,8 @@ class Effects(MergeEffects):
         taken = set[str]() if self._landing is None else self._landing.take_over(known)
         for order in orders:
             rounds = jobs.get(self._jobs.id(order))
+            if isinstance(order, Launch) and order.host:
+                taken.add(self._jobs.far_setup_id(order))  # the step starts it again, and gets its end
             # A landing starts over: its jobs belong to the queue.
             if rounds is None or isinstance(order, Land):
                 self.carry_out(order)
@@ -176,6 +183,7 @@ class Effects(MergeEffects):
         match order:
             case Launch():
                 self._changes.register(order)
+                self._far.register(order, job)
                 return self._bisection.restore(order, rounds, at=self.now())
             case Prepare():
                 launch = self._jobs.setup(order)
@@ -199,7 +207,7 @@ class Effects(MergeEffects):
             self._soon(self._open_conflict, launch)
         elif request is not None:
             self._soon(self._gather, launch, request)
-        elif self._changes.register(launch):
+        elif self._changes.register(launch) or launch.host:
             self._soon(self._prove, launch)
         else:
             self._start(launch)
@@ -221,6 +229,7 @@ class Effects(MergeEffects):
             self._host.freeze(job.id)
 
     def _not_started(self, launch: Launch, fact: Ended) -> None:
+        self._far.abandon(launch, self._jobs.id(launch))
         if self._resolution.concerns(launch):
             self._soon(self._close_conflict, launch, fact)
         else:
@@ -235,7 +244,7 @@ class Effects(MergeEffects):
         self._halted[halted] = StepOutcome(order.how)
         if self._landing is not None:
             self._landing.halt(order)
-        launch = self._launched.get(halted)
+        launch = self._launched.get(halted) or self._far_setup_of(halted)
         if launch is not None:
             self._host.stop(self._jobs.id(launch), grace=0.0 if order.now else None)
 
@@ -261,18 +270,23 @@ class Effects(MergeEffects):
         # The earlier coordinator may have halted this job. The engine decides whether the halt still counts.
         halted = self._halted.get(order, StepOutcome.STOPPED if ended.id in self._adopted else None)
         fact = self._jobs.fact(launch, ended, self._cwd(launch), at=self.now(), halted=halted)
+        if not self._ends_far_setup(fact, ended.id):
+            self._follow(launch, fact, ended.id)
+
+    def _follow(self, launch: Launch, fact: Ended, job: str) -> None:
+        """Does what comes after the processes of a launch, and then reports its end."""
         if launch.kind is LaunchKind.WORKSPACE and fact.how is StepOutcome.DONE:
-            self._soon(self._accept, launch, ended.id)
+            self._soon(self._accept, launch, job)
         elif launch.kind is LaunchKind.MERGE:
-            self._soon(self._verified, launch, fact, ended.id)
+            self._soon(self._verified, launch, fact, job)
         elif self._resolution.concerns(launch):
-            self._soon(self._close_conflict, launch, fact, ended.id)
+            self._soon(self._close_conflict, launch, fact, job)
         elif self._bisection.concerns(launch, fact):
-            self._soon(self._bisect, launch, fact, ended.id)
+            self._soon(self._bisect, launch, fact, job)
         elif self._changes.are_relevant(launch):
-            self._soon(self._record, launch, fact, ended.id)
+            self._soon(self._record, launch, fact, job)
         else:
-            self._report_end(fact, ended.id)
+            self._report_end(fact, job)
 
     def _report(self, fact: Ended) -> None:
         self._changes.reported(fact)
@@ -338,23 +352,6 @@ class Effects(MergeEffects):
             following = self._ended(launch, halted)
         self._to_forget += self._bisection.forget(launch) or [job]
         self._report(following)
-
-    async def _prove(self, launch: Launch) -> None:
-        try:
-            await self._changes.prove(launch)
-            await self._outside.step_starts(launch)
-        except (WeftError, OSError) as error:
-            self._report(not_started(launch, error, at=self.now()))
-        else:
-            self._start(launch)
-
-    async def _record(self, launch: Launch, fact: Ended, job: str) -> None:
-        fact, moves = await self._changes.ended(launch, fact)
-        fact = await self._outside.ended(launch, fact)
-        self._has_moved(launch, moves)
-        self._report_end(fact, job)
-        if moves:
-            await self._forecast(launch.path)
 
     # Conflicts
 

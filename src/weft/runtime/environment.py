@@ -79,6 +79,10 @@ FOR_AGENTS = {
 """The same, for agents only."""
 
 
+_NAMES_FOR_ALL = tuple(FOR_ALL)
+_NAMES_FOR_AGENTS = (*FOR_ALL, *FOR_AGENTS)
+
+
 class StepIdentity(Struct, frozen=True, kw_only=True):
     """The identity of a step, which it reads from its environment."""
 
@@ -110,9 +114,20 @@ class StepEnvironment:
         """`allow` holds further names that the plan passes on."""
         self._of_commands = _inherited_variables(environ, _Names(FOR_ALL, allow))
         self._of_agents = _inherited_variables(environ, _Names(FOR_ALL | FOR_AGENTS, allow))
+        self._passed_on = {name: environ[name] for name in allow if name in self._of_commands}
 
     def inherited(self, *, agent: bool) -> Mapping[str, str]:
         return self._of_agents if agent else self._of_commands
+
+    @property
+    def passed_on(self) -> Mapping[str, str]:
+        """The variables that the plan passes on to every machine. All others are those of the account there."""
+        return self._passed_on
+
+    @staticmethod
+    def names(*, agent: bool) -> tuple[str, ...]:
+        """Returns the names, or patterns of names, of the variables that a step inherits."""
+        return _NAMES_FOR_AGENTS if agent else _NAMES_FOR_ALL
 
     def of(
         self, identity: StepIdentity, *, extra: Mapping[str, str], agent: Mapping[str, str] | None = None

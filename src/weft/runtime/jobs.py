@@ -100,7 +100,8 @@ class JobFactory:
             called = self._adapter(launch).invoke(self._call(launch, cwd))
             commands = (called.argv,)
         # Kept apart from the job's own variables: the host sends the inherited ones only once.
-        shared = self._environment.inherited(agent=called is not None)
+        environment, is_agent = self._environment, called is not None
+        shared = environment.passed_on if launch.host else environment.inherited(agent=is_agent)
         env = {**self._imports(launch, cwd, shared), **self._env(launch, called, name, apart)}
         search = env.get("PATH") or shared.get("PATH", os.defpath)
         return Job(
@@ -115,12 +116,27 @@ class JobFactory:
             idle_timeout=launch.idle_timeout,
             grace=launch.grace,
             sandboxed=apart.sandbox.is_on,
+            host=launch.host,
+            subplan=launch.path,
+            inherits=environment.names(agent=is_agent) if launch.host else (),
         )
 
     def setup(self, order: Prepare) -> Launch | None:
         """Returns the launch of the setup commands in a new workspace; None if there are none."""
         commands = self._settings(order).setup_commands
         return self._own(order, LaunchKind.WORKSPACE, commands) if commands else None
+
+    def far_setup(self, step: Launch) -> Launch | None:
+        """Returns the launch of the setup commands on the machine of a step; None if there are none."""
+        commands = self._settings(step).setup_commands
+        if not commands:
+            return None
+        launch = self._own(step, LaunchKind.WORKSPACE, commands)
+        return replace(launch, name=_far_setup_name(step), host=step.host, token=step.token)
+
+    def far_setup_id(self, step: Launch) -> str:
+        """Returns the id of the job that `far_setup` describes."""
+        return self.named(_far_setup_name(step))
 
     def verify(self, order: Merge, commands: Sequence[Command], number: int) -> Launch:
         """Returns the launch of the verify of a merged result. Each repetition has another number."""
@@ -260,6 +276,10 @@ class JobFactory:
             self._folders.add(folder)
 
 
+def _far_setup_name(step: Launch) -> str:
+    return f"setup.{step.firing}-{step.execution}"
+
+
 def output_name(ref: StepRef) -> str:
     """The name of the output of an execution."""
     return f"{file_name(ref.subplan)}/{ref.step}.{ref.attempt}.{ref.key.firing}-{ref.key.execution}"
@@ -279,6 +299,11 @@ def not_started(order: Order, error: WeftError | OSError, *, at: float) -> Ended
 def with_error(fact: Ended, trouble: str, error: WeftError | OSError) -> Ended:
     """Returns the end with a message about an error that occurred after it."""
     return replace(fact, message="; ".join(filter(None, (fact.message, f"{trouble}: {reason(error)}"))))
+
+
+def as_failure(fact: Ended) -> Ended:
+    """Returns the end as a failure, unless it is no success anyway."""
+    return replace(fact, how=StepOutcome.FAILED) if fact.how is StepOutcome.DONE else fact
 
 
 def reason(error: WeftError | OSError) -> str:

@@ -91,6 +91,8 @@ class Launch(Order, frozen=True, kw_only=True):
     grace: float
     host: str = ""
     """Where it runs; empty for this machine."""
+    token: str = ""
+    """The placement of its slice on that host. Work of an earlier placement is refused."""
 
     @property
     def ref(self) -> StepRef:
