@@ -6,7 +6,7 @@ import os
 import pytest
 
 from weft.safe_files import UnsafeFileError
-from weft.system_errors import advice, describe, is_shortage
+from weft.system_errors import advice, describe, is_shortage, may_pass
 
 NO_PROCESS = "the system starts no further process or thread for this user"
 MORE_PROCESSES = "end some processes, or raise the limit (ulimit -u; in a container: pids.max)"
@@ -41,3 +41,8 @@ def test_a_shortage_ends_by_itself_and_a_missing_file_does_not() -> None:
     assert is_shortage(system_error(errno.EMFILE))
     assert not is_shortage(system_error(errno.ENOENT))
     assert advice(system_error(errno.ENOENT)) == ""
+
+
+def test_a_full_disk_may_have_room_later_and_a_broken_one_stays_broken() -> None:
+    assert may_pass(system_error(errno.ENOSPC))
+    assert not may_pass(system_error(errno.EIO))

@@ -21,6 +21,10 @@ _ADVICE = {
 }
 
 
+_PASSING = frozenset({errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT})
+"""Shortages that other processes cause, and may end."""
+
+
 def describe(error: OSError) -> str:
     """Returns what failed, for which file, and what to do if a shortage is the reason."""
     if type(error).__str__ is not OSError.__str__:
@@ -44,3 +48,8 @@ def advice(error: OSError) -> str:
 def is_shortage(error: OSError) -> bool:
     """Returns whether the machine lacks a resource, so that the same command may work later."""
     return error.errno in _ADVICE
+
+
+def may_pass(error: OSError) -> bool:
+    """Returns whether the machine lacks a resource that other processes may return."""
+    return error.errno in _PASSING

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from click.testing import CliRunner, Result
 
+from e2e.projects import Project
 from weft.cli.main import cli
 
 PLAN = """\
@@ -52,6 +53,7 @@ def make_project(root: Path) -> Path:
     for name in ("weft.db", "weft.db-wal"):
         (root / ".weft" / f"{name}.copy").replace(journal.with_name(name))
     journal.with_name("weft.db-shm").unlink(missing_ok=True)
+    Project(root).kill_supervisors()  # at their end, they would remove files that are being copied
     return root
 
 

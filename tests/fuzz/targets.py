@@ -37,8 +37,8 @@ SECONDS = 180
 """A trial that takes longer counts as a hang; most take a hundredth of a second."""
 CODES = frozenset({0, 1, 2, 3, 4})
 STATES = ("--max-states", "200")
-NOT_TYPED = frozenset({"coordinate", "start", "init", "open"})
-"""Commands that would leave something behind: a process, files, a window."""
+NOT_TYPED = frozenset({"coordinate", "start", "init", "open", "ui"})
+"""Commands that would leave something behind: a process, files, a window; or that never end."""
 
 
 class HangError(BaseException):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis.errors import HypothesisException
+from hypothesis.errors import FlakyFailure, HypothesisException
 from msgspec import Struct
 
 from fuzz.targets import HangError, Target, time_limit
@@ -44,6 +44,8 @@ def run_trials(target: Target, folder: Path, number: int, *, most: int) -> Outco
     folder.mkdir(parents=True, exist_ok=True)
     try:
         trial()
+    except FlakyFailure as error:
+        return Outcome(count, f"{target.name}: once only: {last!r}: {error.exceptions[0]}"[:4000])
     except HypothesisException:
         raise
     except (Exception, HangError) as error:

@@ -18,6 +18,7 @@ CALLS = {
     "EIO": ("write", "fdatasync", "replace"),
     "EROFS": ("fdatasync",),
     "EMFILE": ("open", "pipe", "memfd_create", "posix_spawn"),
+    "EAGAIN": ("fork", "posix_spawn"),
 }
 real_open = os.open
 

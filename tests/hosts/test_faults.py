@@ -78,3 +78,8 @@ async def test_the_disk_is_broken(tmp_path: Path) -> None:
 
 async def test_it_has_no_descriptors_left(tmp_path: Path) -> None:
     assert await outcomes(tmp_path, "EMFILE") == {"exited", "not_started"}
+
+
+async def test_no_process_can_be_started(tmp_path: Path) -> None:
+    """Neither a job, nor the supervisor itself, which forks twice."""
+    assert await outcomes(tmp_path, "EAGAIN") == {"exited", "not_started"}

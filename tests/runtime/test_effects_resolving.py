@@ -159,7 +159,7 @@ async def test_a_conflict_that_cannot_be_opened_is_left_to_the_next_merge(
     assert theatre.ends("@resolve")[0]["message"] == said
 
 
-@pytest.mark.parametrize("error", [OSError(28, "No space", "/f"), WeftError("no"), HeldError("no")])
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error", "/f"), WeftError("no"), HeldError("no")])
 @pytest.mark.parametrize(("agent", "said"), [("[mark]", ""), ("[exit 3]", "exit code 3; ")])
 async def test_what_cannot_be_closed_has_failed(
     tmp_path: Path, error: BaseException, agent: str, said: str

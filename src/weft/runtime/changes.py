@@ -11,6 +11,7 @@ until they are in the journal.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from anyio import CapacityLimiter, sleep
 from msgspec import Struct
@@ -23,6 +24,7 @@ from weft.errors import WeftError
 from weft.ports.workspaces import Breach, StepChanges, StepWatch, StepWork
 from weft.runtime.jobs import JobFactory, as_failure, with_error
 from weft.runtime.lineage import Lineage
+from weft.runtime.patience import Patience, raise_shortage
 from weft.threads import run_sync
 
 EVERY = 1.0
@@ -40,10 +42,13 @@ class _Step(Struct, eq=False):
 
 
 class Changes:
-    def __init__(self, workspaces: StepChanges, lineage: Lineage, jobs: JobFactory) -> None:
+    def __init__(
+        self, workspaces: StepChanges, lineage: Lineage, jobs: JobFactory, patience: Patience
+    ) -> None:
         self._workspaces = workspaces
         self._lineage = lineage
         self._jobs = jobs
+        self._patience = patience
         self._steps: dict[ExecutionKey, _Step] = {}
         self._under_way: dict[str, list[_Step]] = {}
         """The same, by the path of the slice."""
@@ -107,12 +112,14 @@ class Changes:
         return self._is_step(launch) and (self._workspaces.has_history(launch.path) or _is_reader(launch))
 
     async def ended(self, launch: Launch, fact: Ended) -> tuple[Ended, Sequence[RefMove]]:
-        """Records the changes of a step, whatever its outcome."""
+        """Records the changes of a step, whatever its outcome. Raises the `OSError` of a lasting shortage."""
         work, breach = work_of(launch), None
         if _is_reader(launch):
             try:
-                breach = await run_sync(self._workspaces.restore, launch.path, self._jobs.id(launch))
+                restore = partial(self._workspaces.restore, launch.path, self._jobs.id(launch))
+                breach = await self._patience.do(restore)
             except (WeftError, OSError) as error:
+                raise_shortage(error)
                 return as_failure(
                     with_error(fact, "its changes could not be read, or not be undone", error)
                 ), ()
@@ -122,8 +129,9 @@ class Changes:
         if self._workspaces.has_history(launch.path):
             try:
                 # Recorded even if the step failed: its work is paid for, and the next attempt builds on it.
-                moves, changed = await run_sync(self._record_changes, launch, work)
+                moves, changed = await self._patience.do(partial(self._record_changes, launch, work))
             except (WeftError, OSError) as error:
+                raise_shortage(error)
                 fact = as_failure(with_error(fact, "its changes could not be committed", error))
             else:
                 fact = replace(fact, changed=changed)
@@ -134,7 +142,7 @@ class Changes:
     def _with_leftovers(self, fact: Ended, moves: Sequence[RefMove], path: str) -> Ended:
         try:
             return replace(fact, left="\n".join(self._workspaces.changed_files(path, moves)))
-        except WeftError:  # then the notice for the next execution is shorter
+        except (WeftError, OSError):  # then the notice for the next execution is shorter
             return fact
 
     def _record_changes(self, launch: Launch, work: StepWork) -> tuple[Sequence[RefMove], bool | None]:

@@ -10,6 +10,7 @@ from weft.errors import WeftError
 from weft.ports.workspaces import OpenConflict, ResultMerges, StepWork
 from weft.runtime.jobs import with_error
 from weft.runtime.lineage import Lineage
+from weft.runtime.patience import Patience, raise_shortage
 from weft.threads import run_sync
 
 _MOST_FILES = 50
@@ -68,9 +69,10 @@ def _list_lines(lines: tuple[str, ...]) -> str:
 
 
 class ConflictResolution:
-    def __init__(self, workspaces: ResultMerges, lineage: Lineage) -> None:
+    def __init__(self, workspaces: ResultMerges, lineage: Lineage, patience: Patience) -> None:
         self._workspaces = workspaces
         self._lineage = lineage
+        self._patience = patience
 
     def concerns(self, launch: Launch) -> bool:
         return launch.kind is LaunchKind.RESOLVE
@@ -94,14 +96,19 @@ class ConflictResolution:
         return replace(launch, work=replace(launch.task, prompt=text))
 
     async def close(self, launch: Launch, fact: Ended) -> Ended:
-        """Keeps the work of the agent, whatever its outcome. Without a valid resolution the step has failed."""
+        """Keeps the work of the agent, whatever its outcome. Without a valid resolution the step has failed.
+
+        Raises the `OSError` of a lasting shortage.
+        """
         failed = "" if fact.how is StepOutcome.DONE else fact.message or f"it was {fact.how}"
         # An agent that says it is done may have left conflict marks; then the workspace decides, and the step
         # has failed.
         how = StepOutcome.FAILED if fact.how is StepOutcome.DONE else fact.how
         try:
-            closed = await run_sync(partial(self._workspaces.close_conflict, _work(launch), failed=failed))
+            close = partial(self._workspaces.close_conflict, _work(launch), failed=failed)
+            closed = await self._patience.do(close)
         except (WeftError, OSError) as error:
+            raise_shortage(error)
             return replace(with_error(fact, "its work could not be kept", error), how=how)
         if not closed.message:
             return replace(fact, moves=closed.moves)

@@ -76,7 +76,7 @@ class Effects(StepEffects):
         self._frozen: set[str] = set()
         """The frozen orders, by id."""
         self._bisection = Bisection(workspaces, lineage, jobs)
-        self._resolution = ConflictResolution(workspaces, lineage)
+        self._resolution = ConflictResolution(workspaces, lineage, self._patience)
         self._tasks: TaskGroup | None = None
         self._landing: LandingAssembly | None = None
 

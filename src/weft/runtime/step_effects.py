@@ -20,6 +20,7 @@ from weft.runtime.jobs import JobFactory, as_failure, with_error
 from weft.runtime.lineage import Lineage
 from weft.runtime.merge_effects import MergeEffects
 from weft.runtime.outside_watch import OutsideWatch
+from weft.runtime.patience import Patience
 
 
 class StepEffects(MergeEffects, ABC):
@@ -35,7 +36,8 @@ class StepEffects(MergeEffects, ABC):
         copies: WorkspaceCopies | None,
     ) -> None:
         super().__init__(workspaces=workspaces, jobs=jobs, lineage=lineage, clock=clock, inbox=inbox)
-        self._changes = Changes(workspaces, lineage, jobs)
+        self._patience = Patience(clock)
+        self._changes = Changes(workspaces, lineage, jobs, self._patience)
         self._outside = outside
         self._far = FarSteps(copies)
         self._launched: dict[str, Launch] = {}

@@ -27,6 +27,7 @@ from weft.ports.workspaces import (
     StepWork,
     WorkspaceRequest,
 )
+from weft.workspaces.disk_space import full_disk_as_error
 from weft.workspaces.errors import MovingBranchesError, WorkspaceError
 from weft.workspaces.git.base.refs import is_ancestor, move, tips_of
 from weft.workspaces.git.base.worktree_links import MAKING, git_dir_of, require_registered
@@ -94,9 +95,8 @@ class WorktreeWorkspaces:
     @contextmanager
     def _at_workspace(self, path: str) -> Generator[None]:
         """Locks the workspace; takes in from the clone before, and hands out to it after."""
-        with self._locks[path]:
-            # A step may have damaged the link files of its worktree, and a power loss may have emptied them;
-            # every git below needs them.
+        with self._locks[path], full_disk_as_error(self._repository.repository.common):
+            # A step or a power loss may have damaged the link files of its worktree, which git needs.
             self.recovery.restore(path)
             with self._clones.synchronized(path):
                 yield
