@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from msgspec import Struct, field
 
 from weft.app.read_model.chart_shapes import Bars, ChromeTrace, Lane, Timeline, Tone
-from weft.app.read_model.history import ExecutionRecord, ready_at
+from weft.app.read_model.execution_table import ExecutionRecord
+from weft.app.read_model.history import ready_at
 from weft.app.read_model.live_run import LiveRun
 from weft.app.views.run_view import RunView
 from weft.engine.messages.internal_steps import MERGES
@@ -119,11 +120,12 @@ def critical_chain(live: LiveRun) -> list[int]:
 
     A slice starts when the last of its dependencies has ended, or when another slice has left a place free.
     """
-    view, history = live.view, live.history
+    view, executions = live.view, live.history.executions
     spans = {
-        row: (records[0].started_at, records[-1].ended_at or live.view.at)
-        for row in history.rows()
-        if view.outline.leaves[row] and (records := history.of(row))
+        row: (start, live.view.at if end is None else end)
+        for row in executions.rows()
+        if view.outline.leaves[row]
+        for start, end in [executions.span(row)]
     }
     if not spans:
         return []
@@ -174,7 +176,7 @@ def _lanes(live: LiveRun, now: float) -> Iterator[Lane]:
     start = live.recorded.run.created_at
     lanes: dict[tuple[str, str], list[tuple[int, float, float]]] = {}
     free: dict[str, list[float]] = {}
-    for record in live.history.executions.values():
+    for record in live.history.executions:
         end = now if record.ended_at is None else record.ended_at
         bar = record.row, round(record.started_at - start, 1), round(end - start, 1)
         for pool, items in record.pools.items():
@@ -207,10 +209,10 @@ def chrome_trace(live: LiveRun) -> ChromeTrace:
             "tid": row,
             "args": {"name": paths[row] or live.view.plan.id},
         }
-        for row in sorted(live.history.rows())
+        for row in sorted(live.history.executions.rows())
     ]
     events += threads
-    for record in live.history.executions.values():
+    for record in live.history.executions:
         end = live.view.at if record.ended_at is None else record.ended_at
         events.append({
             "ph": "X", "name": record.step, "cat": record.action, "pid": 1, "tid": record.row,

@@ -3,10 +3,7 @@
 The view of a run knows the present; this remembers the past. It is folded from the same events.
 """
 
-from collections.abc import Iterator, Mapping
-
-from msgspec import Struct
-
+from weft.app.read_model.execution_table import ExecutionRecord, ExecutionTable
 from weft.app.views.run_view import RunView
 from weft.engine.messages.events import (
     AnsweredEvent,
@@ -22,56 +19,16 @@ from weft.engine.messages.events import (
     StepEnd,
     StepFinishedEvent,
     StepStartedEvent,
-    execution_of,
     overlook,
 )
-from weft.engine.messages.facts import Ended
 from weft.engine.messages.internal_steps import InternalStep
-from weft.engine.messages.step_refs import ExecutionKey
-
-RUNNING = "running"
-
-
-class ExecutionRecord(Struct, eq=False):
-    """One execution of a step."""
-
-    row: int
-    step: str
-    attempt: int
-    key: ExecutionKey
-    action: str
-    agent: str
-    model: str
-    command: str
-    started_at: float
-    pools: Mapping[str, tuple[str, ...]]
-    reserved: int = 0
-    ended_at: float | None = None
-    outcome: str = RUNNING
-    message: str = ""
-    exit_code: int | None = None
-    signal: int | None = None
-    tail: str = ""
-    cost: int | None = None
-    tokens: int | None = None
-    session: str = ""
-    out_bytes: int = 0
-    """What it wrote to each stream, whether it was kept or not; 0 until it has ended."""
-    err_bytes: int = 0
-
-    @property
-    def is_bad(self) -> bool:
-        """Whether it ended without doing its work."""
-        return self.outcome not in {RUNNING, StepEnd.DONE, StepEnd.HELD, StepEnd.ASKED}
 
 
 class RunHistory:
     def __init__(self, view: RunView) -> None:
         """The view is that of the same run; it is applied to first."""
         self._view = view
-        self.executions: dict[ExecutionKey, ExecutionRecord] = {}
-        """In the order of their starts."""
-        self._by_row: dict[int, list[ExecutionRecord]] = {}
+        self.executions = ExecutionTable(len(view.rows))
         self.waits: dict[int, list[tuple[float, float | None]]] = {}
         """The times during which a subplan waited for a person, by row; the last may be open."""
         self.landed_at: dict[int, float] = {}
@@ -84,11 +41,7 @@ class RunHistory:
 
     def of(self, row: int) -> list[ExecutionRecord]:
         """Returns the executions of a subplan in order."""
-        return self._by_row.get(row, [])
-
-    def rows(self) -> Iterator[int]:
-        """Yields the rows that have executions."""
-        yield from self._by_row
+        return self.executions.of(row)
 
     def is_taken_since(self, at: float) -> bool:
         """Returns whether a coordinator has taken the run up since then, and has not left it."""
@@ -122,40 +75,14 @@ class RunHistory:
 
     def _started(self, row: int, event: StepStartedEvent, at: float) -> None:
         self._end_wait(row, at)
-        record = ExecutionRecord(
-            row=row,
-            step=event.step,
-            attempt=event.attempt,
-            key=execution_of(event),
-            action=event.action,
-            agent=event.agent or "",
-            model=event.model or "",
-            command=event.command or "",
-            started_at=at,
-            pools=event.pools or {},
-            reserved=event.reserved,
-            session=event.session or "",
-        )
-        self.executions[record.key] = record
-        self._by_row.setdefault(row, []).append(record)
+        self.executions.add(row, event, at)
 
     def _finished(self, row: int, event: StepFinishedEvent, at: float) -> None:
-        record = self.executions.get(execution_of(event))
         if event.outcome is StepEnd.REJECTED:
             self.rejections[row, event.step, event.attempt] = event.message
         if event.outcome is StepEnd.HELD:
             self.waits.setdefault(row, []).append((at, None))
-        if record is None or record.row != row:
-            return
-        record.ended_at = at
-        record.outcome = event.outcome
-        record.message = event.message
-        record.exit_code, record.signal = event.exit_code, event.signal
-        record.tail = event.tail or ""
-        record.cost, record.tokens = event.cost, event.tokens
-        record.session = event.session or record.session
-        if isinstance(event.fact, Ended):
-            record.out_bytes, record.err_bytes = event.fact.stdout_bytes, event.fact.stderr_bytes
+        self.executions.end(row, event, at)
 
     def _end_wait(self, row: int, at: float) -> None:
         waits = self.waits.get(row)

@@ -7,7 +7,7 @@ import time
 
 from weft.app.project.hosts import records_of
 from weft.app.read_model.activity_lines import ActivityLines
-from weft.app.read_model.history import ExecutionRecord
+from weft.app.read_model.execution_table import ExecutionRecord
 from weft.app.read_model.live_run import LiveRun
 from weft.app.read_model.log_lines import LineSource, WrittenLines
 from weft.app.read_model.stored_stream import PARTS, StoredStream, Stream

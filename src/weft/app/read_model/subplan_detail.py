@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Literal
 
-from weft.app.read_model.history import ExecutionRecord
+from weft.app.read_model.execution_table import ExecutionRecord
 from weft.app.read_model.live_run import LiveRun
 from weft.app.read_model.pool_uses import lacked_pools, wait_sentence, waits_of
 from weft.app.read_model.subplan_shapes import Attempt, ChainLink, StepRow, SubplanDetail, Why

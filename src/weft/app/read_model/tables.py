@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from weft.app.read_model.history import ExecutionRecord
+from weft.app.read_model.execution_table import ExecutionRecord
 from weft.app.read_model.live_run import LiveRun
 from weft.app.read_model.pool_uses import PoolUses
 from weft.app.read_model.run_shapes import (
@@ -27,7 +27,13 @@ _MOST_SLICES = 200
 def cost_tables(live: LiveRun) -> CostTables:
     """Returns the spending of a run."""
     live.catch_up()
-    view, records = live.view, [*live.history.executions.values()]
+    # Most executions are of commands and of Weft's own steps, which cost nothing.
+    view = live.view
+    records = [
+        record
+        for record in live.history.executions
+        if record.agent or record.cost or record.tokens or record.reserved
+    ]
     paths = view.outline.paths
     slices = _rows_by(records, lambda record: (paths[record.row] or view.plan.id,))
     return CostTables(
@@ -109,20 +115,18 @@ def pool_tables(live: LiveRun) -> Pools:
         _table(live, present, f"{path}.max_parallel".lstrip("."), size, uses)
         for path, size, uses in _slots(live)
     ]
-    records = [*live.history.executions.values()]
-    for agent in plan.agents.values():
-        if agent.pool is not None:
-            calls = [
-                Use(record.started_at, record.ended_at) for record in records if record.agent == agent.name
-            ]
-            tables.append(_table(live, present, f"agents.{agent.name}", agent.pool, calls))
-    for pool in plan.pools.values():
-        uses = [
-            Use(record.started_at, record.ended_at, len(record.pools[pool.name]))
-            for record in records
-            if pool.name in record.pools
-        ]
-        tables.append(_table(live, present, f"pools.{pool.name}", pool.size, uses))
+    agents: dict[str, list[Use]] = {agent.name: [] for agent in plan.agents.values() if agent.pool}
+    pools: dict[str, list[Use]] = {pool: [] for pool in plan.pools}
+    for record in live.history.executions:
+        if record.agent in agents:
+            agents[record.agent].append(Use(record.started_at, record.ended_at))
+        for pool, items in record.pools.items():
+            if pool in pools:
+                pools[pool].append(Use(record.started_at, record.ended_at, len(items)))
+    for name, calls in agents.items():
+        tables.append(_table(live, present, f"agents.{name}", plan.agents[name].pool or 0, calls))
+    for name, uses in pools.items():
+        tables.append(_table(live, present, f"pools.{name}", plan.pools[name].size, uses))
     return Pools(pools=tables)
 
 
@@ -143,7 +147,7 @@ def _slots(live: LiveRun) -> Iterator[tuple[str, int, list[Use]]]:
         for row, subplan in enumerate(plan.subplans)
         if row == ROOT or ("max_parallel" in subplan.settings and not outline.leaves[row])
     }
-    for row in live.history.rows():
+    for row in live.history.executions.rows():
         if outline.leaves[row]:
             times = list(_times_at_work(live.history.of(row)))
             for group in live.view.groups_around(row):
