@@ -5,6 +5,7 @@ The view is folded once; after that an event costs as much as the rows that it c
 """
 
 import time
+from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
@@ -55,8 +56,8 @@ class LiveRun:
                 self.forecast: FinishForecast | None = None
                 self._records: JobRecords = records_of(self.recorded.places, self.id)
                 self._activities = RunningActivities(self.view.plan, self.recorded.places, self._records)
-                self._changed: dict[int, int] = {}
-                """The last event that changed each row, in the order of these events."""
+                self._changed = array("q", bytes(8 * len(self.view.rows)))
+                """The last event that changed each row."""
                 self._state = self.recorded.run.state
                 self._engine: EngineCopy | None = None
                 self.catch_up()
@@ -98,8 +99,6 @@ class LiveRun:
             self.view.apply(recorded.event, recorded.at, recorded.seq)
             self.history.apply(recorded.event, recorded.at)
             for row in changed_rows(self.view, recorded.event):
-                # Removed first, so that the rows stay in the order of their last changes.
-                self._changed.pop(row, None)
                 self._changed[row] = recorded.seq
         self._state = self.recorded.state()
 
@@ -154,14 +153,8 @@ class LiveRun:
         )
 
     def _rows_since(self, seq: int) -> list[int] | None:
-        rows: list[int] = []
-        for row, changed in reversed(self._changed.items()):
-            if changed <= seq:
-                break
-            rows.append(row)
-            if len(rows) > TOO_MANY:
-                return None
-        return rows
+        rows = [row for row, changed in enumerate(self._changed) if changed > seq]
+        return None if len(rows) > TOO_MANY else rows
 
     def activity(self) -> dict[int, Activity]:
         """Returns what each running step does, by row."""

@@ -35,15 +35,20 @@ class LandingCourse:
 
 class LandingView:
     def __init__(
-        self, plan: Plan, landings: Landings, holds: Mapping[str, HeldWork], rows: Sequence[RowView]
+        self,
+        plan: Plan,
+        landings: Landings,
+        holds: Mapping[str, HeldWork],
+        rows: Sequence[RowView],
+        numbers: Mapping[str, int],
     ) -> None:
-        """`holds` are the open holds by path."""
+        """`holds` are the open holds by path, `numbers` the rows of all subplans."""
         self._plan = plan
         self._landings = landings
         self._holds = holds
         self._rows = rows
         self._course = LandingCourse(plan)
-        self._numbers: dict[str, int] = {path: row for row, path in enumerate(plan.outline.paths)}
+        self._numbers = numbers
 
     @property
     def target(self) -> str:

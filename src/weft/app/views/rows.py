@@ -1,10 +1,17 @@
 """The view of one subplan of a run, and of its running steps."""
 
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TypeVar
+
 from msgspec import Struct
 
 from weft.engine.messages.step_events import StepEnd, StepFinishedEvent, StepStartedEvent
 from weft.engine.states import SubplanExecutionState as State
 
+Key = TypeVar("Key")
+Item = TypeVar("Item")
 BECAUSE_OF_OTHERS = frozenset({"blocked", "cancelled"})
 """Reasons of a failure that another subplan or the user caused."""
 BAD_ENDS = frozenset(
@@ -101,6 +108,12 @@ class LeftOut(Struct, frozen=True, kw_only=True):
     """Whether this subplan caused the failure; if not, it is based on the work of a subplan that did."""
 
 
+# Of ten thousand subplans, few have any of these, so that all others share one that is empty.
+_NO_NOTES: Mapping[str, str] = MappingProxyType({})
+_NO_STEPS: Mapping[int, RunningStep] = MappingProxyType({})
+_NO_QUESTIONS: Mapping[str, OpenStepQuestion] = MappingProxyType({})
+
+
 class RowView(Struct, kw_only=True, eq=False):
     """The view of a subplan; row 0 is the whole plan."""
 
@@ -119,19 +132,19 @@ class RowView(Struct, kw_only=True, eq=False):
     """The last step that failed, even if a later attempt succeeded."""
     rejected: Rejection | None = None
     """The last step with a rejected result, until its next end."""
-    idle: dict[str, None] = {}
+    idle: tuple[str, ...] = ()
     """Agent steps that should have changed files and changed none in their last attempt."""
-    notes: dict[str, str] = {}
+    notes: Mapping[str, str] = _NO_NOTES
     """Oddities of finished steps, by step: an unreadable result file, processes left behind."""
-    steps: dict[int, RunningStep] = {}
+    steps: Mapping[int, RunningStep] = _NO_STEPS
     """Running steps, by firing."""
-    done: set[str] = set()
+    done: frozenset[str] = frozenset()
     """Steps that have ended as done."""
     attempts: int = 0
     """The most attempts that a step of the plan has had in it."""
     has_output: bool = False
     """Whether a step with a process has started."""
-    questions: dict[str, OpenStepQuestion] = {}
+    questions: Mapping[str, OpenStepQuestion] = _NO_QUESTIONS
     """Open questions, by step."""
     limited_until: float | None = None
     """The end of the usage limit that the subplan waits for."""
@@ -165,7 +178,7 @@ class RowView(Struct, kw_only=True, eq=False):
     def start(self, event: StepStartedEvent, at: float) -> None:
         if event.command or event.agent:  # joins, questions and merges have no process
             self.has_output = True
-        self.steps[event.firing] = RunningStep(
+        step = RunningStep(
             step=event.step,
             attempt=event.attempt,
             firing=event.firing,
@@ -175,18 +188,53 @@ class RowView(Struct, kw_only=True, eq=False):
             agent=event.agent or "",
             reserved=(event.reserved, event.reserved_tokens),
         )
+        self.steps = {**self.steps, event.firing: step}
+
+    def end(self, event: StepFinishedEvent) -> RunningStep | None:
+        """Removes a step from those that run; returns None if it was not among them."""
+        step = self.steps.get(event.firing)
+        if step is not None:
+            self.steps = _without(self.steps, event.firing) or _NO_STEPS
+        if event.outcome is StepEnd.DONE:
+            self.done = _with(self.done, event.step)
+        return step
+
+    def ask(self, step: str, question: OpenStepQuestion) -> None:
+        self.questions = {**self.questions, step: question}
+
+    def end_question(self, step: str) -> OpenStepQuestion | None:
+        """Removes the question of a step, and returns it."""
+        question = self.questions.get(step)
+        if question is not None:
+            self.questions = _without(self.questions, step) or _NO_QUESTIONS
+        return question
+
+    def end_questions(self) -> None:
+        self.questions = _NO_QUESTIONS
 
     def note(self, event: StepFinishedEvent, *, is_execution: bool) -> None:
         """Notes what is odd about a step that is done: it changed nothing, or it has a message."""
-        self.idle.pop(event.step, None)
-        self.idle |= {event.step: None} if event.changed is False else {}
-        self.notes.pop(event.step, None)
-        self.notes |= {event.step: event.message} if event.message and is_execution else {}
+        idle = tuple(step for step in self.idle if step != event.step)
+        self.idle = (*idle, event.step) if event.changed is False else idle
+        notes = _without(self.notes, event.step)
+        if event.message and is_execution:
+            notes[event.step] = event.message
+        self.notes = notes or _NO_NOTES
 
     def pause(self, seconds: float) -> None:
         """Subtracts idle time: the subplan waited for a person, or the run was stopped."""
         if self.started_at is not None:
             self.started_at += seconds
+
+
+def _without(items: Mapping[Key, Item], key: Key) -> dict[Key, Item]:
+    return {name: item for name, item in items.items() if name != key}
+
+
+@lru_cache(maxsize=1024)
+def _with(done: frozenset[str], step: str) -> frozenset[str]:
+    # Cached, so that slices which have done the same steps share the set.
+    return done | {step}
 
 
 class LandedWork(Struct, frozen=True):

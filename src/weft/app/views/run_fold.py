@@ -191,9 +191,9 @@ class RunFold:
     def _end(self, row: RowView, failure: Failure | None, at: float) -> None:  # noqa: ARG002 - a plan decides by it
         """Ends a subplan with a known reason and message; `failure` is that of its own step."""
         row.ended_at = at
-        row.questions.clear()
+        row.end_questions()
 
-    def _payers(self, row: RowView) -> tuple[RowView, ...]:
+    def _payers(self, row: RowView) -> Iterable[RowView]:
         """Returns the rows for which the spending of a subplan counts."""
         return (row,)
 
@@ -283,10 +283,9 @@ class RunFold:
 
     def _step_finished(self, event: StepFinishedEvent, at: float) -> None:
         row = self.by_path[event.subplan]
-        step = row.steps.pop(event.firing, None)  # a join, or a nested pipeline, is no firing
+        step = row.end(event)  # None for a join, or a nested pipeline, which are no firings
         self._add_cost(row, event, step)
         if event.outcome is _DONE:
-            row.done.add(event.step)
             if row.idle or row.notes or event.message or event.changed is False:
                 row.note(event, is_execution=step is not None)
         elif event.outcome in BAD_ENDS and (step is not None or event.outcome is _REJECTED):
@@ -317,7 +316,7 @@ class RunFold:
             row.steps[event.firing].cancelled_by = event.cause or "the run"
             return
         if event.step in row.questions and row.questions[event.step].firing == event.firing:
-            del row.questions[event.step]
+            row.end_question(event.step)
         self._release(event.subplan, at)
         self._moved(row)
 
@@ -381,13 +380,13 @@ class RunFold:
 
     def _ask(self, event: AskEvent, at: float) -> None:
         row = self.by_path[event.subplan]
-        row.questions[event.step] = OpenStepQuestion(firing=event.firing, text=event.question, asked_at=at)
+        row.ask(event.step, OpenStepQuestion(firing=event.firing, text=event.question, asked_at=at))
         self._moved(row)
 
     def _answered(self, event: AnsweredEvent, at: float) -> None:
         row = self.by_path[event.subplan]
         # A person may answer without naming the step, if the subplan has one question.
-        question = row.questions.pop(event.step or next(iter(row.questions), ""), None)
+        question = row.end_question(event.step or next(iter(row.questions), ""))
         if question is not None and not row.questions and not row.steps:  # otherwise the subplan was not idle
             row.pause(at - question.asked_at)
         self._moved(row)

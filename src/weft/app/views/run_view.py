@@ -31,23 +31,21 @@ class RunView(RunFold):
         self.outline = plan.outline
         self.rows = [RowView(number=row) for row, _ in enumerate(plan.subplans)]
         super().__init__(dict(zip(map(str, self.outline.paths), self.rows, strict=True)))
+        self._numbers: dict[str, int] = {path: row for row, path in enumerate(self.outline.paths)}
         self.tallies: dict[int, Tally] = {}
         """For each group, the number of its slices by state."""
         self.failed_by_others: dict[str, int] = {}
         """Slices that failed because of others, by reason."""
         self._row_index = RowIndex(self.outline, self.rows)
-        self.landings = LandingView(plan, self.landings_by_path, self.holds.open, self.rows)
+        self.landings = LandingView(plan, self.landings_by_path, self.holds.open, self.rows, self._numbers)
         self.ended_at: float | None = None
         self.forecast: FinishForecast | None = None
         """When it will be over and what it will have cost; the owner of the view sets it."""
         self._since: float | None = None
         self._seconds_before = 0.0
-        self._numbers: dict[str, int] = {path: row for row, path in enumerate(self.outline.paths)}
         self._met: dict[int, int] = {}
         self._groups: dict[int, tuple[int, ...]] = {}
         """Each group with the groups around it."""
-        self._rows_around: dict[int, tuple[RowView, ...]] = {}
-        """Each row that has spent anything, with those of the groups around it."""
         self._pace = Pace(plan)
         self._attempts = Attempts(plan)
         self._course = LandingCourse(plan)
@@ -240,10 +238,8 @@ class RunView(RunFold):
             tally[before] -= 1
             tally[after] += 1
 
-    def _payers(self, row: RowView) -> tuple[RowView, ...]:
-        """Returns the row and the groups around it."""
-        payers = self._rows_around.get(row.number)
-        if payers is None:
-            payers = (row, *(self.rows[group] for group in self._around(row.number)))
-            self._rows_around[row.number] = payers
-        return payers
+    def _payers(self, row: RowView) -> Iterator[RowView]:
+        """Yields the row and the groups around it."""
+        yield row
+        for group in self._around(row.number):
+            yield self.rows[group]

@@ -11,6 +11,7 @@ class. A row that no class fits becomes an `UnknownEvent`, which keeps everythin
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from operator import attrgetter
+from sys import intern
 from types import MappingProxyType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -159,10 +160,11 @@ def to_event(  # noqa: C901, PLR0913 - the columns of the journal
         event = UnknownEvent(kind=kind, outcome=outcome, data=_decode_plain(data))
     # The decoder made the event just now, and nothing else has it: it may still be changed. This costs a fraction
     # of another construction, and journals have tens of thousands of events.
+    # Interned, as each slice has a dozen events, and readers keep the names.
     if subplan:
-        force_setattr(event, "subplan", subplan)
+        force_setattr(event, "subplan", intern(subplan))
     if step:
-        force_setattr(event, "step", step)
+        force_setattr(event, "step", intern(step))
     if attempt:
         force_setattr(event, "attempt", attempt)
     if cost is not None:

@@ -10,6 +10,7 @@ A record in another form, as of a plan that JSON cannot hold, is loaded as a who
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from sys import intern
 
 import msgspec
 from msgspec import Raw, Struct
@@ -81,7 +82,7 @@ class _Rows:
         for raw in _decode_list(subplans):
             fields, own = _decode_fields(raw), _decode_own(raw)
             contents = fields.get("subplans")
-            row = self.outline.add(SubplanPath(f"{prefix}{own.id}"), group, leaf=contents is None)
+            row = self.outline.add(SubplanPath(intern(f"{prefix}{own.id}")), group, leaf=contents is None)
             self.own.append(own)
             self.numbers.append(self.traits.setdefault(_traits(fields), len(self.traits)))
             if contents is not None:
