@@ -8,9 +8,8 @@ from msgspec import Struct
 
 from weft.app.read_model.execution_table import RUNNING, ExecutionTable
 from weft.engine.messages.events import StepEnd, StepFinishedEvent, StepStartedEvent
-from weft.engine.messages.facts import Ended
+from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.step_refs import ExecutionKey
-from weft.terms import StepOutcome
 
 ROWS = 3
 OUTCOMES = (StepEnd.DONE, StepEnd.FAILED, StepEnd.REJECTED)
@@ -55,9 +54,12 @@ def filled(calls: Sequence[Call]) -> ExecutionTable:
         table.add(call.row, start, float(number))
     for number, call in enumerate(calls):
         for at, (outcome, cost, message) in enumerate(call.ends, start=100):
+            fact = Ended(
+                at=at, firing=number, execution=1, how=StepOutcome.DONE, stdout_bytes=7, stderr_bytes=8
+            )
             end = StepFinishedEvent(
                 subplan="", step=call.step, firing=number, execution=1, outcome=outcome, cost=cost,
-                message=message, fact=Ended(firing=number, execution=1, how=StepOutcome.DONE, stdout_bytes=7, stderr_bytes=8),
+                message=message, fact=fact,
             )  # fmt: skip
             table.end(call.row, end, float(at))
     return table

@@ -127,8 +127,7 @@ class ExecutionTable:
 
     def end(self, row: int, event: StepFinishedEvent, at: float) -> None:
         """Records the end of an execution; nothing if it has not started in that row."""
-        key = execution_of(event)
-        index = next((index for index in self._of(row) if self._key(index) == key), None)
+        index = self._find(row, execution_of(event))
         if index is None:
             return
         end = _End(event.outcome, event.message, event.exit_code, event.signal, event.tail or "")
@@ -150,6 +149,10 @@ class ExecutionTable:
         for index in range(len(self._row)):
             yield self._record(index)
 
+    def find(self, row: int, key: ExecutionKey) -> ExecutionRecord | None:
+        index = self._find(row, key)
+        return None if index is None else self._record(index)
+
     def of(self, row: int) -> list[ExecutionRecord]:
         """Returns the executions of a subplan in order."""
         return [self._record(index) for index in self._of(row)][::-1]
@@ -163,6 +166,9 @@ class ExecutionTable:
         *_, first = self._of(row)
         ended_at = self._ended_at[self._last[row]]
         return self._started_at[first], None if isnan(ended_at) else ended_at
+
+    def _find(self, row: int, key: ExecutionKey) -> int | None:
+        return next((index for index in self._of(row) if self._key(index) == key), None)
 
     def _of(self, row: int) -> Iterator[int]:
         """Yields the executions of a row, the last one first."""

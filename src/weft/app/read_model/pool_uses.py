@@ -63,7 +63,7 @@ class PoolUses:
         view, row = self._live.view, self._live.view.rows[held.row]
         record = None
         if held.execution is not None:
-            record = self._live.history.executions.get(ExecutionKey(*held.execution))
+            record = self._live.history.executions.find(held.row, ExecutionKey(*held.execution))
         since = (row.started_at if record is None else record.started_at) or view.at
         running = ", ".join(step.step for step in row.steps.values())
         step = running if not held.step else held.step if record is None else record.step

@@ -115,7 +115,9 @@ def pool_tables(live: LiveRun) -> Pools:
         _table(live, present, f"{path}.max_parallel".lstrip("."), size, uses)
         for path, size, uses in _slots(live)
     ]
-    agents: dict[str, list[Use]] = {agent.name: [] for agent in plan.agents.values() if agent.pool}
+    agents: dict[str, list[Use]] = {
+        agent.name: [] for agent in plan.agents.values() if agent.pool is not None
+    }
     pools: dict[str, list[Use]] = {pool: [] for pool in plan.pools}
     for record in live.history.executions:
         if record.agent in agents:
