@@ -71,7 +71,8 @@ class CopiedWorld(World):
     def __init__(self, top: Path, *, token: str = "r.1.1") -> None:
         super().__init__(top)
         self.calls = DirectCalls(top.parent / "far")
-        self.copies = WorktreeCopies(self.ground, self.calls, run="r", project="p", fetch={})
+        locks = self.workspaces.locks
+        self.copies = WorktreeCopies(self.ground, self.calls, run="r", project="p", fetch={}, locks=locks)
         self.token = token
 
     def placed(self, path: str) -> PlacedSlice:

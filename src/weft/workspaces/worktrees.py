@@ -63,7 +63,7 @@ class WorktreeWorkspaces:
     """Workspaces as worktrees."""
 
     def __init__(self, plan_repository: PlanRepository) -> None:
-        self._repository = plan_repository
+        self._repository = self.plan_repository = plan_repository
         self._names = plan_repository.names
         self._git = plan_repository.git
         self._worktrees = Worktrees(plan_repository.git, plan_repository.repository.common)
@@ -81,7 +81,7 @@ class WorktreeWorkspaces:
         self._part_removal = PartRemoval(plan_repository)
         self._forecast = ConflictForecast(plan_repository.git)
         self._group_branches = GroupBranches(plan_repository, clear=self._clear)
-        self._locks: defaultdict[str, Lock] = defaultdict(Lock)
+        self.locks: defaultdict[str, Lock] = defaultdict(Lock)
         """For each slice, a lock for checks of its worktree and records of its steps."""
         self._following = Lock()
         """A lock for the moves of branches of groups to those around them."""
@@ -95,7 +95,7 @@ class WorktreeWorkspaces:
     @contextmanager
     def _at_workspace(self, path: str) -> Generator[None]:
         """Locks the workspace; takes in from the clone before, and hands out to it after."""
-        with self._locks[path], full_disk_as_error(self._repository.repository.common):
+        with self.locks[path], full_disk_as_error(self._repository.repository.common):
             # A step or a power loss may have damaged the link files of its worktree, which git needs.
             self.recovery.restore(path)
             with self._clones.synchronized(path):
@@ -117,7 +117,7 @@ class WorktreeWorkspaces:
         return True
 
     def prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
-        with self._locks[request.path]:
+        with self.locks[request.path]:
             return self._prepare(request)
 
     def _prepare(self, request: WorkspaceRequest) -> Sequence[RefMove]:
@@ -133,7 +133,7 @@ class WorktreeWorkspaces:
         return moves
 
     def continue_after(self, request: WorkspaceRequest, earlier: EarlierSlice) -> ContinuationResult:
-        with self._locks[request.path]:
+        with self.locks[request.path]:
             self.recovery.restore(request.path)
             try:
                 self._clones.take_in(request.path)
@@ -292,7 +292,7 @@ class WorktreeWorkspaces:
             return self._step_changes.restore(path, job)
 
     def take_commits(self, path: str) -> None:
-        self._clones.take_early(path, self._locks[path])
+        self._clones.take_early(path, self.locks[path])
 
     def record(self, work: StepWork) -> Sequence[RefMove]:
         names, path = self._names, work.path
@@ -379,7 +379,7 @@ class WorktreeWorkspaces:
 
     def archive(self, path: str) -> None:
         worktree = self._repository.worktree(path)
-        with self._locks[path]:
+        with self.locks[path]:
             if worktree.is_dir() and not self._worktrees.is_opened(worktree):
                 self._clear(path)
 

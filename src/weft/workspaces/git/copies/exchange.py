@@ -10,7 +10,7 @@ What comes back is foreign work. It enters by the one entrance, `git/clones/fore
 changes.
 
 A note in the git directory of the worktree has the last exchange. It is written last, so a crash repeats the
-exchange. For each slice, only one thread may call this at a time.
+exchange.
 """
 
 import secrets
@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import msgspec
@@ -81,8 +82,12 @@ class WorktreeCopies:
         run: str,
         project: str,
         fetch: Mapping[str, str],
+        locks: Mapping[str, Lock],
     ) -> None:
-        """`project` names the repository on all machines; `fetch` has the URL for each host that has one."""
+        """`project` names the repository on all machines; `fetch` has the URL for each host that has one.
+
+        `locks` has a lock for each slice, which everything holds that works with its worktree.
+        """
         self._repository = plan_repository
         self._git = plan_repository.git
         self._names = plan_repository.names
@@ -90,11 +95,16 @@ class WorktreeCopies:
         self._run = run
         self._project = project
         self._fetch = fetch
+        self._locks = locks
 
     # From here to there
 
     def send(self, placed: PlacedSlice) -> bool:
         """Brings the copy to the state of the worktree; returns whether the set-up there is complete."""
+        with self._locks[placed.path]:
+            return self._send(placed)
+
+    def _send(self, placed: PlacedSlice) -> bool:
         worktree, git_dir = self._worktree(placed.path)
         snapshot = snapshot_worktree(
             self._git.at(worktree), git_dir, fallback_head=self._repository.head(placed.path)
@@ -188,6 +198,10 @@ class WorktreeCopies:
 
     def fetch(self, placed: PlacedSlice) -> None:
         """Brings the worktree to the state of the copy. Raises `WorkspaceError` with nothing changed here."""
+        with self._locks[placed.path]:
+            self._fetch_state(placed)
+
+    def _fetch_state(self, placed: PlacedSlice) -> None:
         worktree, git_dir = self._worktree(placed.path)
         note = _read_note(git_dir)
         if note is None or (note.host, note.token) != (placed.host, placed.token):
@@ -254,7 +268,8 @@ class WorktreeCopies:
 
     def keep_stale_work(self, placed: PlacedSlice) -> None:
         """Keeps the work of a copy whose attempt counts as lost, and removes the copy."""
-        self._keep_stale(placed, {"name": file_name(placed.path), "token": placed.token})
+        with self._locks[placed.path]:
+            self._keep_stale(placed, {"name": file_name(placed.path), "token": placed.token})
 
     def _keep_stale(self, placed: PlacedSlice, stale: Mapping[str, str]) -> None:
         where = {"name": stale["name"], "token": stale["token"]}
