@@ -85,6 +85,32 @@ def test_without_a_name_it_is_the_whole_plan(ran: Repository, name: str | None) 
     assert changed(ran, name) == changed(ran, "store")
 
 
+ATTEMPTS = """
+merge: {mode: auto}
+subplans:
+  - id: a
+    steps:
+      - {id: work, run: "echo more >> text; test $(wc -l < text) -ge 3", on_error: retry, max_retries: 2}
+"""
+
+
+def test_what_the_last_attempt_has_changed_is_shown_alone(repository: Repository) -> None:
+    repository.plan(ATTEMPTS)
+    assert repository.run().state == "completed"
+    whole = diff_of(repository, "a")
+    last = whole.since_last_attempt()
+    with open_view(whole) as all_of_it, open_view(last) as newest:
+        assert [change.added for change in all_of_it.changes()] == [3]
+        assert [change.added for change in newest.changes()] == [1]
+    assert last.start == repository.tip("weft/tried/a~1")
+
+
+def test_of_one_attempt_there_is_no_earlier_one(ran: Repository) -> None:
+    diff = diff_of(ran, "bad")
+    with pytest.raises(InputError, match="bad has had one attempt"):
+        diff.since_last_attempt()
+
+
 def test_lines_are_counted_and_what_is_no_text_has_none(repository: Repository) -> None:
     repository.plan(
         "subplans: [{id: a, steps: [{id: work, run: 'printf \"\\\\0\\n\" > b; echo 2 >> README'}]}]"

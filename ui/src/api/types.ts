@@ -582,6 +582,8 @@ export interface ChangeSet {
   /** The two commits. */
   start: string;
   head: string;
+  /** The commit from which the last attempt started; empty if there was only one. */
+  last_attempt: string;
   /** At most 300, unless `force=1`. */
   files: ReadonlyArray<FileRow>;
   /** Files beyond these. */

@@ -11,10 +11,18 @@ import { Load, useAnswer } from "../parts/load";
 import { useMedia } from "../parts/media";
 import { HunkView } from "./hunk";
 
+/** What the changes are compared with: the start of the branch, or that of the last attempt. */
+type Since = "base" | "attempt";
+
 export function DiffTab({ detail }: { detail: SubplanDetail }) {
   const [isForced, setForced] = useState(false);
   const [file, setFile] = useState("");
-  const changes = useAnswer<ChangeSet>(runPath(run.value, "diff"), { path: detail.path, force: isForced }, 4);
+  const [since, setSince] = useState<Since>("base");
+  const changes = useAnswer<ChangeSet>(
+    runPath(run.value, "diff"),
+    { path: detail.path, force: isForced, since },
+    4,
+  );
   const first = changes.data?.files[0]?.path ?? "";
   const isThere = changes.data?.files.some(row => row.path === file);
   return (
@@ -25,6 +33,8 @@ export function DiffTab({ detail }: { detail: SubplanDetail }) {
           set={set}
           file={isThere ? file : set.is_large && !isForced ? "" : first}
           onFile={setFile}
+          since={since}
+          onSince={setSince}
           isForced={isForced}
           onForce={() => setForced(true)}
         />
@@ -38,11 +48,13 @@ interface Properties {
   set: ChangeSet;
   file: string;
   onFile: (file: string) => void;
+  since: Since;
+  onSince: (since: Since) => void;
   isForced: boolean;
   onForce: () => void;
 }
 
-function Changes({ detail, set, file, onFile, isForced, onForce }: Properties) {
+function Changes({ detail, set, file, onFile, since, onSince, isForced, onForce }: Properties) {
   const isNarrow = useMedia("(max-width: 900px)");
   const [isSplit, setSplit] = useState(false);
   const [comments, setComments] = useState<readonly Comment[]>([]);
@@ -61,6 +73,17 @@ function Changes({ detail, set, file, onFile, isForced, onForce }: Properties) {
             onChoose={layout => setSplit(layout === "split")}
           />
         )}
+        {set.last_attempt && (
+          <Choice
+            label="Compared with"
+            value={since}
+            choices={[
+              ["base", "Since the start"],
+              ["attempt", "Since the last attempt"],
+            ]}
+            onChoose={onSince}
+          />
+        )}
         <span class="spring" />
         <span class="soft">
           {count(set.files.length + set.more, "file")} <span class="good">+{grouped(set.added)}</span>{" "}
@@ -74,9 +97,10 @@ function Changes({ detail, set, file, onFile, isForced, onForce }: Properties) {
           <div class="diff-file">
             {file ? (
               <FileDiff
-                key={`${file} ${set.head}`}
+                key={`${file} ${set.start} ${set.head}`}
                 path={detail.path}
                 file={file}
+                since={since}
                 isSplit={isSplit && !isNarrow}
                 comments={comments}
                 onComment={comment => setComments(withComment(comments, comment))}
@@ -168,15 +192,16 @@ function Lines({ row }: { row: FileRow }) {
 interface FileProperties {
   path: string;
   file: string;
+  since: Since;
   isSplit: boolean;
   comments: readonly Comment[];
   onComment: (comment: Comment) => void;
 }
 
-function FileDiff({ path, file, isSplit, comments, onComment }: FileProperties) {
+function FileDiff({ path, file, since, isSplit, comments, onComment }: FileProperties) {
   const [isForced, setForced] = useState(false);
   const [writing, setWriting] = useState("");
-  const answer = useAnswer<ChangeSet>(runPath(run.value, "diff"), { path, file, force: isForced });
+  const answer = useAnswer<ChangeSet>(runPath(run.value, "diff"), { path, file, force: isForced, since });
   useEffect(() => setWriting(""), [file]);
   return (
     <Load of={answer}>

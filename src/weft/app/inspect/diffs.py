@@ -16,6 +16,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from weft.app.isolation.plan_repository import names_of
 from weft.app.record.journal import RecordedRun
@@ -23,7 +24,7 @@ from weft.app.record.run_plan import plan_of
 from weft.app.record.step_selection import WHOLE, chosen
 from weft.engine.messages.events import StepStartedEvent
 from weft.engine.messages.facts import Ended, RunStarted
-from weft.engine.messages.internal_steps import InternalStep
+from weft.engine.messages.internal_steps import MERGES, InternalStep
 from weft.errors import InputError
 from weft.plan.model import Plan
 from weft.plan.settings import BRANCHED
@@ -72,6 +73,16 @@ class Diff(Struct, frozen=True, kw_only=True):
     git: Git
     """In the worktree, if there is one."""
     has_worktree: bool = False
+    last_attempt: str = ""
+    """The commit from which the last attempt started; empty if there was only one, or the commit is gone."""
+
+    def since_last_attempt(self) -> "Diff":
+        """Returns what the last attempt has changed. Raises `InputError` if there was only one."""
+        if not self.last_attempt:
+            raise InputError(
+                f"{self.subplan or 'the plan'} has had one attempt, so there is none to compare with"
+            )
+        return replace(self, start=self.last_attempt)
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -195,6 +206,7 @@ def find_diff(
         head=ends.head,
         git=repository.git if worktree is None else repository.git.at(worktree),
         has_worktree=worktree is not None,
+        last_attempt=ends.last_attempt,
     )
 
 
@@ -224,6 +236,7 @@ class _Ends(Struct, frozen=True, kw_only=True):
     head: str
     is_past: bool = False
     """Whether the branch was deleted or belongs to a later run."""
+    last_attempt: str = ""
 
 
 def _ends(recorded_run: RecordedRun, git: Git, names: RefNames, path: str) -> _Ends:
@@ -232,13 +245,14 @@ def _ends(recorded_run: RecordedRun, git: Git, names: RefNames, path: str) -> _E
     if not record.begun:
         problem = f"{subject} has not started in this run, so it has changed nothing"
         raise InputError(f"{problem}; to see what happened, type: weft events")
+    last_attempt = record.last_attempt if _commit_exists(git, record.last_attempt) else ""
     # The refs belong to the newest run of the plan; for an older one only the journal knows the commits.
     if is_newest(recorded_run):
         start, head = tip(git, names.start(path)), tip(git, names.head(path))
         if start is not None and head is not None:
-            return _Ends(start=start, head=head)
-    if record.start and _commit_exists(git, record.start) and _commit_exists(git, record.head):
-        return _Ends(start=record.start, head=record.head, is_past=True)
+            return _Ends(start=start, head=head, last_attempt=last_attempt)
+    if _commit_exists(git, record.start) and _commit_exists(git, record.head):
+        return _Ends(start=record.start, head=record.head, is_past=True, last_attempt=last_attempt)
     trailer = f"Weft-Subplan: {path}" if path else f"Weft-Plan: {names.plan}"
     raise InputError(
         f"the branch {names.branch(path)} of {subject} is gone, or not this run's any more; to find what landed "
@@ -262,20 +276,28 @@ class _BranchRecord(Struct):
     start: str = ""
     """The first commit of a slice's branch. Empty for a group, because its branch follows other branches."""
     head: str = ""
+    last_attempt: str = ""
+    """The head when the last attempt started; empty during the first one."""
+    attempt: int = 1
 
 
 def _branch_record(recorded_run: RecordedRun, ref: str, path: str) -> _BranchRecord:
     record = _BranchRecord()
     for recorded in recorded_run.journal.events(recorded_run.run.run):
         event = recorded.event
-        record.begun |= isinstance(event, StepStartedEvent) and _is_in(event.subplan, path)
+        if isinstance(event, StepStartedEvent):
+            record.begun |= _is_in(event.subplan, path)
+            if event.subplan == path and event.attempt > record.attempt and event.step not in MERGES:
+                record.attempt, record.last_attempt = event.attempt, record.head
         match event.fact:
             case RunStarted(carried=carried):
                 record.begun |= any(_is_in(completed, path) for completed in carried)
             case Ended(moves=moves) if event.subplan == path:
-                for after in (move.after for move in moves if move.ref == ref):
-                    record.head = after
-                    record.start = after if event.step == InternalStep.WORKSPACE else record.start
+                for move in (move for move in moves if move.ref == ref):
+                    record.head = move.after
+                    if event.step == InternalStep.WORKSPACE:
+                        # A slice that is sent back starts again, after the work of an earlier run.
+                        record.start, record.last_attempt = move.after, move.before
             case _:
                 pass
     return record
@@ -286,7 +308,7 @@ def _is_in(subplan: str, path: str) -> bool:
 
 
 def _commit_exists(git: Git, commit: str) -> bool:
-    return git.ask("cat-file", "-e", f"{commit}^{{commit}}").exit_code == 0
+    return bool(commit) and git.ask("cat-file", "-e", f"{commit}^{{commit}}").exit_code == 0
 
 
 def _worktree(repository: Repository, ref: str) -> Path | None:

@@ -14,9 +14,16 @@ _MOST_BYTES = 2 << 20
 _STATUSES: dict[str, Literal["added", "changed", "deleted"]] = {"added": "added", "deleted": "deleted"}
 
 
-def change_set(recorded_run: RecordedRun, path: str, *, file: str = "", force: bool = False) -> ChangeSet:
-    """Returns the changed files of a subplan and, if a file is named, its change."""
+def change_set(
+    recorded_run: RecordedRun, path: str, *, file: str = "", force: bool = False, since_attempt: bool = False
+) -> ChangeSet:
+    """Returns the changed files of a subplan and, if a file is named, its change.
+
+    `since_attempt`: only what the last attempt has changed.
+    """
     diff = find_diff(recorded_run, path or "/")
+    last_attempt = diff.last_attempt
+    diff = diff.since_last_attempt() if since_attempt else diff
     with open_view(diff) as view:
         changes = view.changes()
         unsaved = frozenset(view.uncommitted())
@@ -28,6 +35,7 @@ def change_set(recorded_run: RecordedRun, path: str, *, file: str = "", force: b
         path=path,
         branch=diff.branch,
         start=diff.start,
+        last_attempt=last_attempt,
         head=diff.head,
         files=[
             FileRow(

@@ -1,5 +1,6 @@
 """The net of a subplan with its tokens, and the places where a page draws them."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from weft.app.read_model.chart_shapes import NetGraph, NetPlace, NetTransition
@@ -30,7 +31,7 @@ def net_graph(live: LiveRun, row: int) -> NetGraph:
         raise InputError(f"the net of {path} has {nodes:,} places and transitions; {MOST_NODES} can be drawn")
     engine = live.engine()
     position = None if engine is None else engine.position(row)
-    tokens = {} if position is None else position.tokens
+    tokens: Mapping[int, int] = {} if position is None else position.tokens
     firing = () if position is None else position.firing
     picture = net_picture(net)
     layout = layout_of(picture)

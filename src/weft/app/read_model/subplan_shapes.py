@@ -222,6 +222,8 @@ class ChangeSet(Struct, frozen=True, kw_only=True):
     start: str
     """The two commits."""
     head: str
+    last_attempt: str
+    """The commit from which the last attempt started; empty if there was only one."""
     files: Sequence[FileRow]
     """At most 300, unless `force=1`."""
     more: int

@@ -55,6 +55,13 @@ class Query:
             case other:
                 raise RefusedError(400, f"stream must be out or err, not {other[:40]!r}")
 
+    def since_attempt(self) -> bool:
+        """Returns whether only the changes of the last attempt are wanted."""
+        since = self._values.get("since", "base")
+        if since not in {"base", "attempt"}:
+            raise RefusedError(400, f"since must be base or attempt, not {since[:40]!r}")
+        return since == "attempt"
+
 
 def row_of(live: LiveRun, path: str) -> int:
     """Returns the row of a subplan; raises `RefusedError` with the nearest names."""
@@ -151,7 +158,11 @@ def _raw(directory: Path, run: str, query: Query) -> object:
 def _diff(directory: Path, run: str, query: Query) -> object:
     with open_book(directory, run) as recorded_run:
         return change_set(
-            recorded_run, query.text("path"), file=query.text("file"), force=query.flag("force")
+            recorded_run,
+            query.text("path"),
+            file=query.text("file"),
+            force=query.flag("force"),
+            since_attempt=query.since_attempt(),
         )
 
 

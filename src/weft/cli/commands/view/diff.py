@@ -22,21 +22,25 @@ from weft.cli.terminal import forces_colours, takes_colours
 @click.argument("name", metavar="[ID]", required=False, shell_complete=subplan_ids)
 @click.option("--stat", "how", flag_value="--stat", help="Print how much has changed in each file.")
 @click.option("--name-only", "how", flag_value="--name-only", help="Print the names of the files only.")
+@click.option("--last-attempt", is_flag=True, help="Compare with the end of the attempt before the last one.")
 @run_option
 @json_option
-def diff(*, name: str | None, how: str | None, run_id: str | None, as_json: bool) -> int:
+def diff(*, name: str | None, how: str | None, last_attempt: bool, run_id: str | None, as_json: bool) -> int:
     """Print what the subplan ID has changed, from the start of its branch to its tip.
 
     For a slice with a worktree, this includes uncommitted changes. For a group, it is the work merged so far;
     without ID or with /, the work of the whole plan. On a terminal, git uses your own colours and pager.
 
-    Exit code: 0; 2 if there is no such subplan or run, if it has not started, or has no branch.
+    Exit code: 0; 2 if there is no such subplan or run, if it has not started, has no branch, or has had only one
+    attempt and --last-attempt is given.
     """
     from weft.app.inspect.diffs import find_diff, open_view
     from weft.app.record.journal import open_book
 
     with open_book(directory(), run_id) as recorded_run:
         subplan_diff = find_diff(recorded_run, name)
+    if last_attempt:
+        subplan_diff = subplan_diff.since_last_attempt()
     options = [] if how is None else [how]
     # The journal is closed by now: a pager may stay open for hours.
     with open_view(subplan_diff) as view:
