@@ -11,6 +11,7 @@ from weft.engine.states import SubplanExecutionState as State
 from weft.errors import WeftError
 from weft.plan.loader.load import load_plan
 from weft.runtime.lineage import Lineage
+from weft.runtime.precedence import Precedence
 from weft.runtime.upkeep import Upkeep
 
 PLAN = """
@@ -49,7 +50,7 @@ def upkeep(workspaces: NoWorkspaces) -> Upkeep:
         tracker.advance(path, State.RUNNING)
     for path, reason in ENDS.items():
         tracker.advance(path, State.COMPLETED if reason is None else State.FAILED, reason)
-    return Upkeep(workspaces, Lineage(plan, tracker))
+    return Upkeep(workspaces, Lineage(plan, tracker), Precedence(1))
 
 
 def test_at_rest_the_workspaces_go_that_the_plan_does_not_keep(workspaces: NoWorkspaces) -> None:

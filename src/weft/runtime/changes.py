@@ -25,6 +25,7 @@ from weft.ports.workspaces import Breach, StepChanges, StepWatch, StepWork
 from weft.runtime.jobs import JobFactory, as_failure, with_error
 from weft.runtime.lineage import Lineage
 from weft.runtime.patience import Patience, raise_shortage
+from weft.runtime.precedence import Precedence, Urgency
 from weft.threads import run_sync
 
 EVERY = 1.0
@@ -43,11 +44,18 @@ class _Step(Struct, eq=False):
 
 class Changes:
     def __init__(
-        self, workspaces: StepChanges, lineage: Lineage, jobs: JobFactory, patience: Patience
+        self,
+        workspaces: StepChanges,
+        lineage: Lineage,
+        jobs: JobFactory,
+        *,
+        precedence: Precedence,
+        patience: Patience,
     ) -> None:
         self._workspaces = workspaces
         self._lineage = lineage
         self._jobs = jobs
+        self._precedence = precedence
         self._patience = patience
         self._steps: dict[ExecutionKey, _Step] = {}
         self._under_way: dict[str, list[_Step]] = {}
@@ -80,14 +88,15 @@ class Changes:
 
     async def prove(self, launch: Launch) -> None:
         """Checks the workspace before a step starts in it. Raises `WeftError` or `OSError` if it is not usable."""
-        await run_sync(self._workspaces.prove, launch.path)
+        await self._precedence.run_sync(Urgency.STEP, self._workspaces.prove, launch.path)
         step = self._steps[launch.key]
         if not step.is_mixed and (step.reads or self._is_to_change(launch)):
             beside = self._beside(step)
             watch = StepWatch(work=work_of(launch), job=step.job, reads=step.reads, beside=beside)
-            await run_sync(self._workspaces.watch, watch)
+            await self._precedence.run_sync(Urgency.STEP, self._workspaces.watch, watch)
         if step.is_mixed:  # another step may have started meanwhile
-            await run_sync(self._workspaces.unwatch, launch.path, self._beside(step))
+            others = self._beside(step)
+            await self._precedence.run_sync(Urgency.STEP, self._workspaces.unwatch, launch.path, others)
 
     # While it runs
 
@@ -136,7 +145,9 @@ class Changes:
             else:
                 fact = replace(fact, changed=changed)
                 if fact.left is not None:
-                    fact = await run_sync(self._with_leftovers, fact, moves, launch.path)
+                    fact = await self._precedence.run_sync(
+                        Urgency.END, self._with_leftovers, fact, moves, launch.path
+                    )
         return fact, (*(breach.moves if breach is not None else ()), *moves)
 
     def _with_leftovers(self, fact: Ended, moves: Sequence[RefMove], path: str) -> Ended:

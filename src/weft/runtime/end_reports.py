@@ -1,5 +1,6 @@
 """Reports about orders: each end once, with the refs that the order moved, and forecasts of conflicts."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -14,7 +15,7 @@ from weft.ports.workspaces import ConflictError, HeldError, InfraError, Workspac
 from weft.runtime.conflict_outlook import Outlook
 from weft.runtime.inbox import Inbox
 from weft.runtime.jobs import not_started
-from weft.threads import run_sync
+from weft.runtime.precedence import Precedence, Urgency
 
 _T = TypeVar("_T")
 
@@ -29,6 +30,7 @@ class EndReports:
         self._started_at: dict[ExecutionKey, float] = {}
         """The start times of orders that Weft carries out itself."""
         self._outlook = Outlook()
+        self._precedence = Precedence(len(os.sched_getaffinity(0)))
         self._to_forget: list[str] = []
         """Jobs with a reported end that may not be in the journal yet."""
 
@@ -58,10 +60,12 @@ class EndReports:
         key = order.key
         self._moved[key] = (*self._moved.get(key, ()), *moves)
 
-    async def _in_thread(self, order: Order, work: Callable[[], _T]) -> _T | None:
+    async def _in_thread(
+        self, order: Order, work: Callable[[], _T], urgency: Urgency = Urgency.SLICE
+    ) -> _T | None:
         """Returns the result of the work; None if it failed, after reporting the failure."""
         try:
-            return await run_sync(work)
+            return await self._precedence.run_sync(urgency, work)
         except (WeftError, OSError) as error:
             self._report(self._failed(order, error))
             return None
@@ -99,7 +103,7 @@ class EndReports:
         if not self._workspaces.has_history(path):
             return
         try:
-            conflicts = await run_sync(self._workspaces.forecast, path)
+            conflicts = await self._precedence.run_sync(Urgency.LATER, self._workspaces.forecast, path)
         except (WeftError, OSError):  # the forecast is optional; the merge reports real conflicts
             return
         for news in self._outlook.news(path, conflicts, at=self.now()):

@@ -18,6 +18,7 @@ from weft.runtime.end_reports import EndReports
 from weft.runtime.inbox import Inbox
 from weft.runtime.jobs import JobFactory, with_error
 from weft.runtime.lineage import Lineage
+from weft.runtime.precedence import Urgency
 from weft.runtime.upkeep import Upkeep
 from weft.threads import run_sync
 
@@ -29,7 +30,7 @@ class MergeEffects(EndReports, ABC):
         super().__init__(workspaces=workspaces, clock=clock, inbox=inbox)
         self._jobs = jobs
         self._lineage = lineage
-        self._upkeep = Upkeep(workspaces, lineage)
+        self._upkeep = Upkeep(workspaces, lineage, self._precedence)
         self._adopted: dict[str, Running | JobEnded] = {}
         """Jobs of an earlier coordinator."""
         self._merges: dict[str, Merge] = {}
@@ -45,7 +46,7 @@ class MergeEffects(EndReports, ABC):
 
     async def _merge(self, order: Merge, number: int) -> None:
         request = self._lineage.merge(order)
-        merged = await self._in_thread(order, partial(self._workspaces.merge, request))
+        merged = await self._in_thread(order, partial(self._workspaces.merge, request), Urgency.LATER)
         if merged is None:
             return
         self._has_moved(order, merged.moves)

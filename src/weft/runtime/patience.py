@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from weft.ports.clock import Clock
+from weft.runtime.precedence import Precedence, Urgency
 from weft.system_errors import may_pass
-from weft.threads import run_sync
 
 PAUSES = (0.1, 0.4, 1.5, 4.0, 10.0)
 """Seconds between the attempts."""
@@ -19,19 +19,20 @@ _T = TypeVar("_T")
 
 
 class Patience:
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, precedence: Precedence) -> None:
         self._clock = clock
+        self._precedence = precedence
 
     async def do(self, work: Callable[[], _T]) -> _T:
         """Returns the result of the work, which runs in a thread; repeats it during a shortage."""
         for pause in PAUSES:
             try:
-                return await run_sync(work)
+                return await self._precedence.run_sync(Urgency.END, work)
             except OSError as error:
                 if not may_pass(error):
                     raise
             await self._clock.sleep_until(self._clock.now() + pause)
-        return await run_sync(work)
+        return await self._precedence.run_sync(Urgency.END, work)
 
 
 def raise_shortage(error: Exception) -> None:

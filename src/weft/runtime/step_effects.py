@@ -36,8 +36,10 @@ class StepEffects(MergeEffects, ABC):
         copies: WorkspaceCopies | None,
     ) -> None:
         super().__init__(workspaces=workspaces, jobs=jobs, lineage=lineage, clock=clock, inbox=inbox)
-        self._patience = Patience(clock)
-        self._changes = Changes(workspaces, lineage, jobs, self._patience)
+        self._patience = Patience(clock, self._precedence)
+        self._changes = Changes(
+            workspaces, lineage, jobs, precedence=self._precedence, patience=self._patience
+        )
         self._outside = outside
         self._far = FarSteps(copies)
         self._launched: dict[str, Launch] = {}

@@ -12,13 +12,15 @@ from weft.engine.states import FailureReason
 from weft.errors import WeftError
 from weft.ports.workspaces import SliceWorkspaces
 from weft.runtime.lineage import Lineage
+from weft.runtime.precedence import Precedence, Urgency
 from weft.threads import run_sync
 
 
 class Upkeep:
-    def __init__(self, workspaces: SliceWorkspaces, lineage: Lineage) -> None:
+    def __init__(self, workspaces: SliceWorkspaces, lineage: Lineage, precedence: Precedence) -> None:
         self._workspaces = workspaces
         self._lineage = lineage
+        self._precedence = precedence
 
     def is_to_remove(self, row: int) -> bool:
         """Returns whether the plan removes the workspace of a slice once the slice is merged."""
@@ -27,7 +29,7 @@ class Upkeep:
     async def release(self, path: str) -> None:
         """Removes the workspace of a slice that is merged; one that cannot be removed stays."""
         with suppress(WeftError, OSError):
-            await run_sync(self._workspaces.release, path)
+            await self._precedence.run_sync(Urgency.LATER, self._workspaces.release, path)
 
     async def sweep(self) -> None:
         await run_sync(self._remove_all, list(self._ended_slices()))
