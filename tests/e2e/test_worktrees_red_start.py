@@ -47,6 +47,41 @@ def test_a_slice_that_does_not_depend_on_a_red_result_starts_and_lands_without_i
     assert repository.files().keys() == {"README", "first", "second", "good", "behind"}
 
 
+GROUPS = """
+merge: {mode: auto, when: milestone}
+max_parallel: 4
+verify: '! test -e bad'
+subplans:
+  - {id: left, subplans: [{id: red, steps: [{id: write, run: 'touch bad'}]}]}
+  - {id: gate, steps: [{id: wait, run: 'read word < OUTSIDE/gate'}]}
+  - id: right
+    depends_on: [gate]
+    subplans:
+      - {id: first, steps: [{id: write, run: 'touch first'}]}
+      - {id: deep, subplans: [{id: second, depends_on: [/right/first], steps: [{id: write, run: 'touch second'}]}]}
+"""
+
+
+def test_a_group_of_such_slices_lands_without_the_red_group(repository: Repository) -> None:
+    os.mkfifo(repository.outside / "gate")
+    gate = os.open(repository.outside / "gate", os.O_RDWR)
+
+    def opens_gate(event: StoredEvent) -> None:
+        if (event.kind, event.subplan, event.step, event.outcome) == (
+            "step_finished",
+            "left",
+            "@land",
+            "held",
+        ):
+            os.write(gate, b"hello\n")
+
+    done = repository.plan(GROUPS).run(opens_gate)
+    os.close(gate)
+    assert done.state == "waiting"
+    assert repository.files().keys() == {"README", "first", "second"}
+    assert repository.files(repository.branch("right")).keys() == {"README", "first", "second"}
+
+
 BESIDE = """
 merge: {mode: auto, when: slice}
 max_parallel: 4

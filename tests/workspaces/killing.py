@@ -28,7 +28,7 @@ from weft.workspaces.git.base.child_records import can_lock
 from workspaces.cloned_world import ClonedWorld
 from workspaces.landing_world import LandingWorld
 from workspaces.snapshots import digest
-from workspaces.worlds import World
+from workspaces.worlds import GROUPS, World
 
 _GIT = """#!/bin/sh
 read -r number < {folder}/number
@@ -181,7 +181,8 @@ def serve() -> None:
 @cache
 def _world(top: str, *, clones: bool) -> World:
     """It is always the same repository that is there, as it was at some time."""
-    return (ClonedWorld if clones else LandingWorld)(Path(top), environ=ALWAYS)
+    world = ClonedWorld if clones else LandingWorld
+    return world(Path(top), groups=(*GROUPS, "left", "right"), environ=ALWAYS)
 
 
 def _in_another_process(folder: str, wish: Wish, world: World) -> Outcome:

@@ -1,6 +1,6 @@
 """A world whose results land through the real landing queue, with a verify that looks at files."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from pathlib import Path
 
 import anyio
@@ -94,10 +94,14 @@ class LookingHost(LocalRecords):
 
 
 class LandingWorld(World):
+    landed: Collection[str] = ()
+    """What the last call of `land_queue` reported as landed."""
+
     def land_queue(self, *paths: str, not_landed: Sequence[str] = ()) -> MergeResult:
         """These land through the queue, as far as they may. Raises what holds the first, if none of them lands."""
         ends = anyio.run(self._land_queue, list(paths), tuple(not_landed))
         done = [end for end in ends.values() if end.how is StepOutcome.DONE]
+        self.landed = [path for path, end in ends.items() if end.how is StepOutcome.DONE]
         for end in ends.values():
             assert end.how in {StepOutcome.DONE, StepOutcome.HELD}, end
             if not done:

@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from hypothesis.stateful import (
 
 from weft.engine.messages.facts import RefMove
 from weft.errors import WeftError
-from weft.ports.workspaces import HeldError, MergeResult
+from weft.ports.workspaces import ClosedConflict, HeldError, MergeResult, OpenConflict
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.base.program import Git
 from workspaces.cloned_world import ClonedWorld
@@ -64,6 +65,8 @@ LONG = settings(
     phases=(Phase.explicit, Phase.reuse, Phase.generate),  # to make a failure smaller would take minutes
 )
 WITH_CLONES = settings(LONG, max_examples=EXAMPLES if os.environ.get("WEFT_CLONES") == "all" else 2)
+BY = st.sampled_from(["message", "plan", "agent"])
+"""A person settles a conflict as the message says, or with the branch of the plan; an agent that of a slice."""
 MINE = st.sampled_from(["mine", "yours", "lines"])
 
 
@@ -82,6 +85,7 @@ class Machine(RuleBasedStateMachine):
         self.world: LandingWorld = world(top, groups=("", "left", "right"), environ=ALWAYS)
         self.world.git.do("branch", "side")
         self.kill = NOT
+        self.numbers = count(1)
         self.prepared: set[str] = set()
         self.working: set[str] = set()
         """Slices in the middle of a step."""
@@ -96,6 +100,8 @@ class Machine(RuleBasedStateMachine):
         self.loose: dict[str, set[str]] = {path: set() for path in AFTER}
         """Commits made since a slice was last recorded: they may be known to its worktree alone."""
         self.dirt: dict[str, bytes] = {}
+        self.mine: dict[str, dict[str, str]] = {}
+        """By branch: what a person committed there since it began, and the file that came with each commit."""
         self.told: set[tuple[str, str, str]] = set()
         self.explained = self.heads()
         self.judged = {self.world.target}
@@ -105,7 +111,7 @@ class Machine(RuleBasedStateMachine):
 
     # What is done
 
-    def do(self, what: str, *arguments: str, **options: object) -> object:
+    def do(self, what: str, *arguments: str | tuple[str, ...], **options: object) -> object:
         """With a crash before, if one is due: then it is done again."""
         kill, self.kill = self.kill, NOT
         if kill != NOT:
@@ -170,6 +176,7 @@ class Machine(RuleBasedStateMachine):
             return
         self.made |= self.loose[path]
         self.loose[path] = set()
+        self.mine.pop(path, None)  # a slice that begins again has a new branch; the old one is kept
         self.prepared.add(path)
         self.working.discard(path)
         self.green.discard(path)
@@ -220,6 +227,8 @@ class Machine(RuleBasedStateMachine):
         git.ask("add", "--all")
         git.ask(*COMMANDS[how])
         self.note_loose(path)
+        mine = self.mine.get(path, {})  # without what the agent has undone
+        self.mine[path] = {name: note for name, note in mine.items() if self.holds(name, "HEAD", git)}
         before = self.tip_explained(path)
         self.person_moved()
         # What an agent moves is told at the end of the step, and from where the step began.
@@ -265,7 +274,7 @@ class Machine(RuleBasedStateMachine):
     # Merging
 
     @precondition(lambda self: self.green)
-    @rule(data=st.data(), lands=st.booleans(), alone=st.booleans(), by=st.sampled_from(["message", "plan"]))
+    @rule(data=st.data(), lands=st.booleans(), alone=st.booleans(), by=BY)
     def copy_in(self, data: st.DataObject, lands: bool, alone: bool, by: str) -> None:
         """Merge it, or land it; `alone`: only if nothing else comes along."""
         groups = {path.rpartition("/")[0] for path in self.merged} - {""}
@@ -281,8 +290,31 @@ class Machine(RuleBasedStateMachine):
         except HeldError as held:
             event(f"held: {str(held)[-40:]}")
             self.follow(str(held))
-            if held.conflict:
+            if held.conflict and (by != "agent" or not self.agent_settles(path)):
                 self.settle(path, NAMES.branch(path.rpartition("/")[0] if by == "message" else ""))
+
+    def agent_settles(self, path: str) -> bool:
+        """Returns whether an agent resolved the conflict in the worktree of a slice."""
+        if path not in AFTER or path in self.working:
+            return False
+        try:
+            conflict = self.do("open_conflict", path)
+        except WorkspaceError as error:
+            event(f"not opened: {str(error)[-40:]}")
+            return False
+        assert isinstance(conflict, OpenConflict)
+        for file in conflict.files:
+            place = self.world.place(path) / file
+            if place.is_file():
+                place.write_text("settled\n")
+            else:
+                place.unlink(missing_ok=True)
+            self.world.at(path).ask("add", "--all", "--", file)
+        closed = self.do("close_conflict", path)
+        assert isinstance(closed, ClosedConflict)
+        self.made.add(self.tip(path))
+        event(f"an agent settled it: {not closed.message}")
+        return not closed.message
 
     def merge_verified(self, path: str) -> None:
         done = self.do("merge", path, verifies=True)
@@ -315,6 +347,7 @@ class Machine(RuleBasedStateMachine):
                 self.land(list(dict.fromkeys([*held.waits_for, *paths])), alone=alone, by=by)
             return
         event(f"landed {len(paths)}")
+        self.a_person_s_work_has_landed()
         target = self.world.target
         for path in paths:
             tip = self.tip(path)
@@ -326,12 +359,60 @@ class Machine(RuleBasedStateMachine):
         """As the message says, but the person takes what is there, with the marks that git made."""
         git = self.world.at(path)
         if self.has_worktree(path):
-            git.ask("merge", "--quiet", other)
-            git.ask("add", "--all")
-            git.ask("commit", "--quiet", "--message", "settled")
-            if path in AFTER:
-                self.note_loose(path)
-            self.person_moved()
+            self.person_merges_there(git, path, other)
+
+    def person_merges_there(self, git: Git, path: str, other: str) -> None:
+        note = f"mine-{next(self.numbers)}"
+        before = git.line("rev-parse", "HEAD")
+        git.ask("merge", "--quiet", "--no-edit", other)
+        (git.directory / note).write_text("a person was here\n")
+        git.ask("add", "--all")
+        is_committed = git.ask("commit", "--quiet", "--message", "settled").exit_code == 0
+        if path in AFTER:
+            self.note_loose(path)
+        at = self.tip_explained(path)
+        self.person_moved()
+        is_on_branch = git.ask("symbolic-ref", "--quiet", "HEAD").text == NAMES.head(path)
+        if is_committed and is_on_branch:
+            self.told.add(
+                (NAMES.head(path), at, git.line("rev-parse", "HEAD"))
+            )  # a clone's is taken in later
+            commits = git.line("rev-list", "--first-parent", "HEAD", f"^{before}").splitlines()
+            self.mine.setdefault(path, {}).update(dict.fromkeys(commits, note))
+
+    @precondition(lambda self: self.merged)
+    @rule(data=st.data(), other=st.sampled_from(["main", "", "left", "right", *AFTER]))
+    def a_person_merges(self, data: st.DataObject, other: str) -> None:
+        """Into the branch of a slice or a group, in its worktree or another; a fast-forward, or a merge."""
+        groups = {path.rpartition("/")[0] for path in self.merged} - {""}
+        path = data.draw(st.sampled_from(sorted({*self.merged, *groups})))
+        branch = other if other == "main" else NAMES.branch(other)
+        if not self.tip(path) or (path in self.working):
+            return
+        if self.has_worktree(path):
+            if self.world.at(path).ask("status", "--porcelain").text == "":
+                self.person_merges_there(self.world.at(path), path, branch)
+            return
+        place = self.world.top.parent / f"at-{next(self.numbers)}"
+        added = self.world.git.ask("worktree", "add", "--quiet", str(place), NAMES.branch(path))
+        if added.exit_code == 0:  # it is not checked out
+            self.person_merges_there(self.world.git.at(place), path, branch)
+            self.world.git.do("worktree", "remove", "--force", str(place))
+
+    @precondition(lambda self: {"left/a", "left/b"} <= self.merged)
+    @rule(without=st.sampled_from(["left/a", "left/b"]))
+    def a_part_is_left_out(self, without: str) -> None:
+        """As after a search for the part that breaks the verify of the group."""
+        parts = ("left/a", "left/b")
+        if without not in self.world.suspects("left", parts):
+            return
+        try:
+            self.do("merge_without", "left", parts, without)
+        except (HeldError, WorkspaceError) as error:
+            event(f"not without: {str(error)[-40:]}")
+            return
+        event("merged without a part")
+        self.brought_on["around"]["left"] = self.tip("left")
 
     # A person
 
@@ -379,6 +460,7 @@ class Machine(RuleBasedStateMachine):
     def person_removes(self, draw: Draw) -> None:
         path, what = draw(st.sampled_from(sorted(self.prepared))), draw(st.sampled_from([0, 1, 2]))
         if what != 1:
+            self.mine.pop(path, None)
             self.world.git.do("update-ref", "-d", NAMES.head(path))
             self.person_moved()
         if what != 0:
@@ -398,6 +480,19 @@ class Machine(RuleBasedStateMachine):
         ours = ("--not", TARGET, "--glob=refs/heads/weft/*", "--glob=refs/weft/*")
         lost = self.world.git.line("rev-list", *sorted(self.made), *ours)
         assert lost == ""
+
+    def a_person_s_work_has_landed(self) -> None:
+        """With each result that is reported as landed, all that a person committed on its branch."""
+        target = self.world.target
+        files = self.world.files(target)
+        for path in self.world.landed:
+            for name, note in self.mine.get(path, {}).items():
+                assert self.holds(name, target, self.world.git), f"{name} of {path} has not landed"
+                assert note in files, f"{note} of {path} has not landed"
+
+    @staticmethod
+    def holds(commit: str, head: str, git: Git) -> bool:
+        return git.says_yes("merge-base", "--is-ancestor", commit, head)
 
     @invariant()
     def what_a_person_has_not_committed_is_as_it_was(self) -> None:

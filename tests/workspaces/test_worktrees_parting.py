@@ -1,5 +1,6 @@
 """A group without some of its parts: which parts are suspects, and how the others are merged again."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,17 @@ def test_there_are_no_suspects_if_a_person_has_added_to_the_branch(world: World)
     tree = world.git.line("rev-parse", f"{world.base}^{{tree}}")
     mine = world.git.line("commit-tree", tree, "-p", world.tip("group"), "-m", "mine")
     world.git.do("update-ref", NAMES.head("group"), mine)
+    assert told_apart(world, "a", "b") == []
+
+
+def test_there_are_no_suspects_if_a_person_has_merged_what_changes_no_file(world: World) -> None:
+    side_by_side(world, "a", "b")
+    world.git.do("branch", "mine", world.base)
+    world.git.do("switch", "--quiet", "mine")
+    world.commit({"readme": "changed"})
+    world.git.do("switch", "--quiet", "weft/notes/group")
+    world.git.do("merge", "--quiet", "--strategy=ours", "--no-edit", "mine")
+    world.git.do("switch", "--quiet", "main")
     assert told_apart(world, "a", "b") == []
 
 
@@ -229,6 +241,24 @@ def test_what_a_person_has_added_since_stays(world: World) -> None:
     world.git.do("update-ref", NAMES.head("group"), mine)
     merge(world, "ab", verifies=False)
     assert world.tip("group") == mine
+
+
+def test_what_a_person_has_committed_meanwhile_stays_and_the_message_says_how_to_move_it(
+    world: World,
+) -> None:
+    side_by_side(world, "a", "b", "c")
+    gathered(world, request("a", "b", "c", without="ab"))
+    tree = f"{world.tip('group')}^{{tree}}"
+    mine = world.git.line("commit-tree", tree, "-p", world.tip("group"), "-m", "mine")
+    world.git.do("update-ref", NAMES.head("group"), mine)
+    with pytest.raises(HeldError, match="has commits that are not of its parts") as held:
+        merge(world, "ab")
+    assert world.tip("group") == mine
+    for command in re.findall(r"git (branch [^,]+)", str(held.value)):
+        world.git.do(*command.split())
+    merge(world, "ab")
+    assert set(world.files(world.tip("group"))) == {"readme", "c"}
+    assert world.git.line("rev-parse", "notes-group") == mine
 
 
 def test_a_branch_that_a_person_looks_at_does_not_move(world: World) -> None:

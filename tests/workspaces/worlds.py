@@ -186,6 +186,10 @@ class World:
     def gather_without(self, path: str, parts: Collection[str], *without: str) -> None:
         self.workspaces.gather(self._parted(path, parts, without))
 
+    def suspects(self, path: str, parts: Collection[str]) -> list[str]:
+        """Returns the parts of which the branch of a group consists."""
+        return [suspect.name for suspect in self.workspaces.suspects(self._parted(path, parts, ()))]
+
     def merge_without(self, path: str, parts: Collection[str], *without: str) -> MergeResult:
         return self.workspaces.merge(self._parted(path, parts, without))
 

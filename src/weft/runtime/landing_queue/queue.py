@@ -195,15 +195,17 @@ class LandingQueue:
         self._waiting = [*deferred, *self._waiting]
 
     async def _hold_or_rebuild(self, held: Mapping[str, HeldError]) -> None:
-        """Holds entries that may not land, or rebuilds them for the next batch, without those that fail."""
-        # The failing ones first: the others are held behind them.
-        for path, error in sorted(held.items(), key=lambda each: not each[1].red):
-            order = self._order_of(path)
-            if await self._rebuilds.rebuild(order, error):
-                self._batch.remove(order)
-                self._waiting.append(order)
-            else:
-                self._hold_order(order, error)
+        """Holds entries that may not land; tries those again that could be rebuilt without the failing ones."""
+        for path, error in held.items():
+            if error.red:
+                self._hold_order(self._order_of(path), error)
+        behind = {self._order_of(path): error for path, error in held.items() if not error.red}
+        for order in await self._rebuilds.orders_to_retry(behind):
+            del behind[order]
+            self._batch.remove(order)
+            self._waiting.append(order)
+        for order, error in behind.items():
+            self._hold_order(order, error)
 
     async def _advance(self, chain: Chain) -> bool:
         """Moves the target; False if the chain has to be built again."""

@@ -11,6 +11,7 @@ results that reach the queue after it.
 A result is rebuilt at most once without the same others, because it does not contain them afterwards.
 """
 
+from collections.abc import Mapping
 from functools import partial
 
 from weft.engine.messages.orders import Land
@@ -37,9 +38,24 @@ class Rebuilds:
         else:
             self._failing.discard(path)
 
-    async def rebuild(self, order: Land, error: HeldError) -> bool:
+    async def orders_to_retry(self, held: Mapping[Land, HeldError]) -> list[Land]:
+        """Rebuilds results without those that they are held behind, and returns the ones to try again."""
+        orders = [order for order, error in held.items() if await self._rebuild(order, error)]
+        # What waits for one of these as well can be rebuilt after it has landed.
+        while True:
+            paths = {order.path for order in orders}
+            more = [
+                order
+                for order, error in held.items()
+                if order.path not in paths and not paths.isdisjoint(error.waits_for)
+            ]
+            if not more:
+                return orders
+            orders += more
+
+    async def _rebuild(self, order: Land, error: HeldError) -> bool:
         """Rebuilds a result without those that it is held behind; returns whether that was possible."""
-        if error.red or order.within or not error.waits_for or not self._failing.issuperset(error.waits_for):
+        if order.within or not error.waits_for or not self._failing.issuperset(error.waits_for):
             return False
         request = self._lineage.apart(order.row, error.waits_for)
         if request is None:

@@ -142,3 +142,22 @@ def test_commits_of_a_person_are_repeated_as_they_are(world: World) -> None:
     assert rebuild(world, "b", "red")
     assert world.subjects(f"{world.base}..weft/notes/b") == ["b: code", "by hand"]
     assert "Weft-Without" not in world.git.line("log", "-1", "--format=%B", "weft/notes/b")
+
+
+def test_a_branch_with_a_resolved_conflict_stays_as_it_is(world: World) -> None:
+    """The merge that resolves it carries the trailers of the slice, as the merge that a slice starts with may."""
+    world.do("b", {"lines": LINES.replace("3", "b")})
+    finish(world, "red", {"lines": LINES.replace("3", "red")})
+    world.open_conflict("b")
+    put(world.place("b"), {"lines": LINES.replace("3", "red and b")})
+    world.close_conflict("b")
+    world.merge("b", resolved=True)
+    world.workspaces.release("b")
+    assert refuses(world, "b", "red")
+
+
+def test_a_branch_that_a_person_forwarded_to_the_branch_around_it_stays_as_it_is(world: World) -> None:
+    finish(world, "red", {"bad": "x"})
+    finish(world, "b", {"one": "1"})
+    world.git.do("update-ref", NAMES.head("b"), world.tip(""))
+    assert refuses(world, "b", "red")

@@ -52,13 +52,13 @@ class UnlandedHistory:
         self._holders: dict[frozenset[str], AbstractSet[str]] = {}
 
     @classmethod
-    def read(cls, git: Git, plan: str, heads: Sequence[str], base: str) -> "UnlandedHistory":
-        """Reads the commits that lead to `heads` and not to `base`."""
+    def read(cls, git: Git, plan: str, heads: Sequence[str], *bases: str) -> "UnlandedHistory":
+        """Reads the commits that lead to `heads` and not to `bases`."""
         if not heads:
             return cls({})
-        # `^base` cuts the walk off, so git reads only what has not landed.
+        # The bases cut the walk off, so git reads only what has not landed.
         commits: dict[str, UnlandedCommit] = {}
-        for line in git.line(*_LOG, *heads, f"^{base}").splitlines():
+        for line in git.line(*_LOG, *heads, "--not", *bases).splitlines():
             commit, parents, tree, commit_plan, subplan = line.split("\0")
             own_subplan = subplan if commit_plan == plan else ""
             commits[commit] = UnlandedCommit(tuple(parents.split()), tree, own_subplan)

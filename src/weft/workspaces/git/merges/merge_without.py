@@ -15,7 +15,9 @@ from weft.engine.suspects import Suspect
 from weft.ports.workspaces import ConflictError, GroupPart, HeldError, MergeRequest
 from weft.workspaces.errors import listed
 from weft.workspaces.git.base.merge_tree import try_merge
-from weft.workspaces.git.base.refs import tree_of
+from weft.workspaces.git.base.names import dotted
+from weft.workspaces.git.base.refs import tips_below, tree_of
+from weft.workspaces.git.base.unlanded_history import UnlandedHistory
 from weft.workspaces.git.checkouts.branch_checkouts import checkout_of
 from weft.workspaces.git.plan_repository import PlanRepository, RefTips, changes, plan_move
 
@@ -45,7 +47,7 @@ class PartRemoval:
             return ()
         # The repetition must give the tree that failed. A person's commit or a resolved conflict on the branch
         # would be lost in it, and the bisection would blame parts for something else.
-        if tree_of(self._git, whole) != tree_of(self._git, head):
+        if self._added(parts, head, start, refs) or tree_of(self._git, whole) != tree_of(self._git, head):
             return ()
         return [Suspect(path, tuple(others)) for path, others in built_on.items()]
 
@@ -72,6 +74,14 @@ class PartRemoval:
                 f"{names.branch(path)} is checked out in {checkout}, so {', '.join(request.without)} cannot be "
                 f"removed from it; switch to another branch there (git switch), then type: weft merge {path}"
             )
+        if self._added(request.parts, current, refs.get(names.start(path), commit), refs):
+            keep, last = f"{names.plan}-{dotted(path)}", refs.get(names.tip(path), commit)
+            raise HeldError(
+                f"{names.branch(path)} has commits that are not of its parts, so {', '.join(request.without)} "
+                f"cannot be removed from it; to move these commits to a branch {keep}, type: git branch {keep} "
+                f"{names.branch(path)}, then: git branch --force {names.branch(path)} {last[:12]}, then: "
+                f"weft merge {path}"
+            )
         ref_moves = [
             *self._repository.kept(path, current),
             plan_move(refs, names.head(path), commit),
@@ -80,6 +90,18 @@ class PartRemoval:
         ]
         self._repository.move(ref_moves, f"{path} without {', '.join(request.without)}")
         return [RefMove(ref=names.head(path), before=current, after=commit)]
+
+    def _added(self, parts: Sequence[GroupPart], head: str, start: str, refs: RefTips) -> bool:
+        """Returns whether a commit holds anything besides the work of these parts and their merges.
+
+        A person's merge counts even if it changed no file.
+        """
+        paths = {part.path for part in parts}
+        ends = [refs[ref] for ref in map(self._names.head, paths) if ref in refs]
+        for path in paths:  # of a slice that was rebuilt, the branch has its earlier commits as well
+            ends += tips_below(self._git, self._names.kept(path, "").rstrip("/")).values()
+        history = UnlandedHistory.read(self._git, self._repository.plan, [head], start, *ends)
+        return any(commit.subplan not in paths for commit in history.commits.values())
 
     def _ends(self, group: str) -> tuple[str, str]:
         return self._names.start(group), self._names.head(group)

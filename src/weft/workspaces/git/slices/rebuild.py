@@ -97,13 +97,24 @@ class SliceRebuild:
         apart = self._starts.apart(request, SliceStart(commit=outer), refs)
         if apart is None:
             raise _NotApplicableError  # it depends on the others
+        old_start, own = self._own_commits(path, head, request.without)
         new = apart.commit
-        for commit, parent in self._own_commits(path, head, request.without):
+        for commit, parent in own:
             new = self._repeated(commit, parent, new, request.without)
+        # Below the own commits there must be the start: a resolved conflict, or a branch that a person merged, has
+        # more work of the slice or of a person in its history. After a kill the note of the start may be the new
+        # one, and then the branch around the slice has the new commits.
+        was_killed = (
+            bool(own) and refs.get(names.start(path)) == apart.commit and is_ancestor(self._git, new, outer)
+        )
+        if old_start != refs.get(names.start(path)) and not was_killed:
+            raise _NotApplicableError
         return _Repetition(start=apart.commit, head=new, around=self._with_new(path, outer, new))
 
-    def _own_commits(self, path: str, head: str, without: tuple[str, ...]) -> list[tuple[str, str]]:
-        """Returns the commits of the slice with their parents, oldest first."""
+    def _own_commits(
+        self, path: str, head: str, without: tuple[str, ...]
+    ) -> tuple[str, list[tuple[str, str]]]:
+        """Returns the commit below the slice's own ones, and these with their parents, oldest first."""
         target = tip(self._git, self._repository.ends.target_ref) or self._repository.ends.base
         history = UnlandedHistory.read(self._git, self._repository.plan, [head], target)
         if not history.brings(head, frozenset(without).__contains__):
@@ -119,7 +130,7 @@ class SliceRebuild:
         # Below its commits there must be a state of the branch around it, and no merge of a person.
         if head in history.commits and history.commits[head].subplan == "":
             raise _NotApplicableError
-        return own[::-1]
+        return head, own[::-1]
 
     def _repeated(self, commit: str, parent: str, onto: str, without: tuple[str, ...]) -> str:
         tree = reapply(self._git, commit, parent, onto)

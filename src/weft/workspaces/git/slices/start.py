@@ -49,14 +49,40 @@ class SliceStarts:
         if current == outer.commit or (current and self._is_checked_out(head)):
             return outer
         # A group without work of its own follows the branch around it, so that its slices start from the newest
-        # work. Its notes move with it, in the same transaction as the branch of the slice.
-        moves = (
-            plan_move(refs, head, outer.commit),
-            plan_move(refs, start, outer.commit),
-            plan_move(refs, self._names.tip(group), outer.commit),
-            plan_move(refs, self._names.reported(group), current),
+        # work.
+        return SliceStart(
+            commit=outer.commit, follows=(*outer.follows, *self._move_group(group, outer.commit, refs))
         )
-        return SliceStart(commit=outer.commit, follows=(*outer.follows, *moves))
+
+    def _move_group(self, group: str, commit: str, refs: RefTips) -> tuple[RefMove, ...]:
+        """Returns the moves of a group without work of its own.
+
+        Its notes move with it, in the same transaction as the branch of the slice.
+        """
+        head = self._names.head(group)
+        return (
+            plan_move(refs, head, commit),
+            plan_move(refs, self._names.start(group), commit),
+            plan_move(refs, self._names.tip(group), commit),
+            plan_move(refs, self._names.reported(group), refs.get(head, "")),
+        )
+
+    def _groups_apart(self, group: str, commit: str, refs: RefTips) -> tuple[RefMove, ...]:
+        """Returns the moves that bring the groups without work of their own to an earlier state of the plan.
+
+        With the newest state a group would hold the work that its slice starts without.
+        """
+        moves: tuple[RefMove, ...] = ()
+        while group:
+            head = self._names.head(group)
+            current = refs.get(head, "")
+            has_work = current and current != refs.get(self._names.start(group))
+            if has_work or (current and self._is_checked_out(head)):
+                break
+            if current != commit:
+                moves = (*self._move_group(group, commit, refs), *moves)
+            group = around(group)
+        return moves
 
     def _is_checked_out(self, head: str) -> bool:
         """Returns whether the branch is checked out. Moving it would look as if the person had changed files."""
@@ -114,13 +140,14 @@ class SliceStarts:
             history.brings(head, unwanted.__contains__) for head in heads.values()
         ):
             return None
+        follows = self._groups_apart(around(request.path), commit, refs)
         for dependency, head in heads.items():
             if not is_ancestor(self._git, head, commit):
                 try:
                     commit = self._with(request.path, dependency, commit, head)
                 except HeldError:
                     return None  # on the branch around it, this conflict is resolved
-        return SliceStart(commit=commit, follows=start.follows)
+        return SliceStart(commit=commit, follows=follows)
 
     def _reached_subplan(self, dependency: str, path: str, refs: RefTips) -> tuple[str, str]:
         """Returns the outermost subplan that a dependency's work has reached, with its commit.
