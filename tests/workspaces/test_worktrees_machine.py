@@ -368,15 +368,14 @@ class Machine(RuleBasedStateMachine):
         (git.directory / note).write_text("a person was here\n")
         git.ask("add", "--all")
         is_committed = git.ask("commit", "--quiet", "--message", "settled").exit_code == 0
-        if path in AFTER:
+        if path in AFTER and self.has_worktree(path):
             self.note_loose(path)
         at = self.tip_explained(path)
         self.person_moved()
         is_on_branch = git.ask("symbolic-ref", "--quiet", "HEAD").text == NAMES.head(path)
         if is_committed and is_on_branch:
-            self.told.add(
-                (NAMES.head(path), at, git.line("rev-parse", "HEAD"))
-            )  # a clone's is taken in later
+            # A commit in a clone is taken in later.
+            self.told.add((NAMES.head(path), at, git.line("rev-parse", "HEAD")))
             commits = git.line("rev-list", "--first-parent", "HEAD", f"^{before}").splitlines()
             self.mine.setdefault(path, {}).update(dict.fromkeys(commits, note))
 
