@@ -120,9 +120,11 @@ class MachineCalls(Protocol):
         operation: str,
         arguments: Mapping[str, object],
         payload: Path | bytes = b"",
+        *,
+        into: Path | None = None,
     ) -> Reply:
         """Calls the machine on which a subplan is placed, and blocks until it answers.
 
-        Raises `UnreachableError`, `MachineLostError` or `FarError`.
+        `into`: the file for the payload of the answer, which may be too long for the memory. Raises `UnreachableError`, `MachineLostError` or `FarError`.
         """
         ...

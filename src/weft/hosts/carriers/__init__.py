@@ -1,0 +1,1 @@
+"""Carriers: the ways to the machines of a host."""

@@ -1,0 +1,1 @@
+"""The coordinator's side of other machines: connections, calls, jobs, output."""
