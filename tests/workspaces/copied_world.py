@@ -34,8 +34,11 @@ class DirectCalls:
         operation: str,
         arguments: Mapping[str, object],
         payload: Path | bytes = b"",
+        *,
+        into: Path | None = None,
     ) -> Reply:
         assert host
+        assert into is None
         assert subplan == arguments["path"]
         self.made.append(operation)
         is_cut = self._cut is not None and len(self.made) == self._cut[0]

@@ -125,6 +125,7 @@ class MachineCalls(Protocol):
     ) -> Reply:
         """Calls the machine on which a subplan is placed, and blocks until it answers.
 
-        `into`: the file for the payload of the answer, which may be too long for the memory. Raises `UnreachableError`, `MachineLostError` or `FarError`.
+        `into`: the file for the payload of the answer, which may be too long for the memory. Raises
+        `UnreachableError`, `MachineLostError` or `FarError`.
         """
         ...

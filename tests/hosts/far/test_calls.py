@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 
 _OPERATIONS = """
 import hashlib
-from .context import OperationError
+from .errors import FarProblemError
 
 def echo(context, arguments, payload):
     if payload is None:
@@ -46,7 +46,7 @@ def hold(context, arguments, payload):
         return meet(context, arguments, payload)
 
 def refuse(context, arguments, payload):
-    raise OperationError("it belongs to another", kind=arguments["kind"])
+    raise FarProblemError("it belongs to another", kind=arguments["kind"])
 
 def missing(context, arguments, payload):
     open("/no/such/file")
@@ -166,7 +166,7 @@ async def test_errors_keep_their_meaning(box: Box, watcher: Watcher) -> None:
     with pytest.raises(StaleTokenError, match=r"^it belongs to another$"):
         await _call(session, "refuse", kind="stale")
     with pytest.raises(FarError, match=r"^it belongs to another$"):
-        await _call(session, "refuse", kind="failed")
+        await _call(session, "refuse", kind="work")
     with pytest.raises(FarError, match=r"^/no/such/file: No such file"):
         await _call(session, "missing")
     with pytest.raises(FarError, match=r"^KeyError: 'nothing'"):

@@ -14,7 +14,8 @@ from weft.system_errors import describe
 from weft.threads import start_thread
 
 from . import WINDOW
-from .context import FarContext, OperationError
+from .context import FarContext
+from .errors import FarProblemError
 from .frames import PIECE, Header
 from .output import FrameOutput
 
@@ -75,10 +76,10 @@ class FarCall:
             try:
                 data, payload = self._perform()
                 self._reply(data, payload)
-            except OperationError as error:
+            except FarProblemError as error:
                 self.fail(error.kind, str(error))
             except OSError as error:
-                self.fail("failed", describe(error))
+                self.fail("machine", describe(error))
             except Exception as error:  # noqa: BLE001 - the coordinator is to learn of a bug, and the thread ends
                 traceback.print_exc(file=sys.stderr)
                 self.fail("bug", f"{type(error).__name__}: {error}")
@@ -88,14 +89,14 @@ class FarCall:
     def _perform(self) -> tuple[dict[str, Any], Path | None]:
         operation = self._calls.operations.get(self._name)
         if operation is None:
-            raise OperationError(f"the far program knows no operation {self._name!r}")
+            raise FarProblemError(f"the far program knows no operation {self._name!r}", kind="protocol")
         try:
             return operation(self._calls.context, self._arguments, self._payload)
         finally:
             self._remove(self._payload)
 
     def _remove(self, file: Path | None) -> None:
-        if file is not None and file.parent == self._calls.context.new_file().parent:
+        if file is not None:
             with suppress(OSError):
                 remove_file(file)
 
@@ -155,5 +156,5 @@ class FarCalls:
         try:
             action()
         except OSError as error:  # no room for its payload, or for a thread
-            call.fail("failed", describe(error))
+            call.fail("machine", describe(error))
             self._calls = {number: each for number, each in self._calls.items() if each is not call}

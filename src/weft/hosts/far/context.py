@@ -7,6 +7,7 @@
     host/                   files of the supervisor
     logs/                   output of jobs
     homes/                  homes of steps
+    work/, git/             workspaces, see `workspaces.py`
     spool/                  payloads that are on their way
     locks/                  one file for each lock
 
@@ -23,18 +24,11 @@ from pathlib import Path
 
 from weft.safe_files import locate, open_file, open_folder, read_file
 
+from .errors import FarProblemError
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]*")
 NO_RUN = "-"
 """Stands for no run, when a machine is only examined."""
-
-
-class OperationError(Exception):
-    """An operation could not do what it was asked to do; the coordinator shows the message."""
-
-    def __init__(self, message: str, *, kind: str = "failed") -> None:
-        """`kind` is `stale` if the workspace belongs to another placement of its slice."""
-        super().__init__(message)
-        self.kind = kind
 
 
 class FarContext:
@@ -58,7 +52,7 @@ class FarContext:
     def directory_of(self, run: str) -> Path:
         """Returns the directory of a run on this machine."""
         if not _NAME.fullmatch(run) and run != NO_RUN:
-            raise OperationError(f"{run!r} is not the id of a run")
+            raise FarProblemError(f"{run!r} is not the id of a run", kind="protocol")
         return self.directory / "runs" / f"{run}.{self.node}"
 
     def make(self) -> str:
@@ -82,7 +76,7 @@ class FarContext:
         still run. A process that has inherited the descriptor keeps the lock until it ends, too.
         """
         if not _NAME.fullmatch(name):
-            raise OperationError(f"{name!r} is not the name of a lock")
+            raise FarProblemError(f"{name!r} is not the name of a lock", kind="protocol")
         descriptor = open_file(self.run_directory / "locks" / name, os.O_RDWR | os.O_CREAT, make=True)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)

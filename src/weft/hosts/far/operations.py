@@ -62,9 +62,25 @@ def _git_version() -> str | None:
     return answer.stdout.removeprefix("git version ").strip() or None
 
 
+def _on_workspaces(name: str) -> Operation:
+    def operate(context: FarContext, arguments: dict[str, Any], payload: Path | None) -> _Answer:
+        # Only here: a machine that only runs commands never needs git and archives.
+        from .workspaces import FarWorkspaces  # noqa: PLC0415
+
+        workspaces = FarWorkspaces(context.directory, context.run_directory)
+        with context.lock(f"work.{arguments['name']}" if "name" in arguments else "work"):
+            return workspaces.operations()[name](arguments, payload)
+
+    return operate
+
+
+_OF_WORKSPACES = ("have", "put", "files", "accept", "take", "remove", "list")
+
 OPERATIONS: dict[str, Operation] = {
     "hello": hello,
     "pull": pull,
     "remains": list_remains,
     "remove_run": remove_run,
+    **{f"work.{name}": _on_workspaces(f"work.{name}") for name in _OF_WORKSPACES},
 }
+"""What a coordinator can call."""

@@ -9,7 +9,8 @@ from weft.hosts.supervisor.orphans import left_by
 from weft.hosts.supervisor.processes import find_process
 from weft.safe_files import locate
 
-from .context import FarContext, OperationError
+from .context import FarContext
+from .errors import FarProblemError
 
 _Answer = tuple[dict[str, Any], Path | None]
 
@@ -53,7 +54,7 @@ def remove_run(context: FarContext, arguments: dict[str, Any], payload: Path | N
         return {"removed": False}, None
     remains = _examine(context, run)
     if remains["orphans"] or (remains["supervisor"] and remains["jobs"]):
-        raise OperationError(f"jobs of the run {run} are alive on {context.node}")
+        raise FarProblemError(f"jobs of the run {run} are alive on {context.node}", kind="machine")
     tree, path = locate(directory)
     tree.remove_tree(path)
     return {"removed": True}, None

@@ -42,8 +42,10 @@ Operation = Callable[[Arguments, Path | None], Answer]
 class FarWorkspaces:
     """All workspaces below one directory."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, run: Path | None = None) -> None:
+        """`run`: the directory of the only run; None for one below `directory` for each run."""
         self._directory = directory
+        self._run_directory = run
 
     def operations(self) -> dict[str, Operation]:
         """Returns the operations by the names of their calls."""
@@ -91,7 +93,7 @@ class FarWorkspaces:
         )
 
     def _run(self, arguments: Arguments) -> Path:
-        return self._directory / "runs" / _name(arguments["run"])
+        return self._run_directory or self._directory / "runs" / _name(arguments["run"])
 
     def _put(self, arguments: Arguments, payload: Path | None) -> Answer:
         """Brings a workspace to a head and a state; the payload is a pack with what may be missing here.
