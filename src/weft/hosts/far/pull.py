@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from weft.safe_files import open_file
+from weft.safe_files import locate, open_file
 
 from .context import FarContext
 
@@ -33,7 +33,8 @@ def pull(context: FarContext, arguments: dict[str, Any], payload: Path | None) -
     """
     file = context.new_file()
     answer: list[Part] = []
-    with file.open("wb") as stream:
+    tree, place = locate(file)
+    with os.fdopen(tree.create(place), "wb") as stream:
         room = MOST
         for output, parts in arguments["outputs"].items():
             for part, (size, state) in parts.items():

@@ -4,8 +4,8 @@ A workspace has a git directory of its own, which borrows the objects of one rep
 registered anywhere, so removing a workspace removes two directories.
 
     repositories/PROJECT.git    objects that have arrived, and a ref for each commit that is complete
-    runs/RUN/work/NAME/         the files of a slice
-    runs/RUN/git/NAME/          its git directory
+    runs/RUN/work/NAME          the files of a slice
+    runs/RUN/git/NAME           its git directory
 
 An exchange is about two commits. The *head* is the commit that the branch is at. The *state* holds all files that
 git does not ignore, uncommitted ones included; it is the head itself if nothing is uncommitted. `put` brings the
