@@ -101,10 +101,10 @@ class Folder:
             status = os.fstat(handle)
             self._check_owner(status, name)
             mode = stat.S_IMODE(status.st_mode)
-            wanted = (mode & kept) | added
-            if mode != wanted and status.st_uid == os.geteuid():
+            new_mode = (mode & kept) | added
+            if mode != new_mode and status.st_uid == os.geteuid():
                 # By the descriptor: the name may lead elsewhere by now. It has no rights for fchmod.
-                os.chmod(f"/proc/self/fd/{handle}", wanted)  # noqa: PTH101 - pathlib is slow to load
+                os.chmod(f"/proc/self/fd/{handle}", new_mode)  # noqa: PTH101 - pathlib is slow to load
         finally:
             os.close(handle)
 
@@ -134,10 +134,10 @@ class Folder:
             error.filename = self.path(name)
             if error.errno not in _NOT_PLAIN:
                 raise
-        wanted = stat.S_IFDIR if flags & os.O_DIRECTORY else stat.S_IFREG
+        expected = stat.S_IFDIR if flags & os.O_DIRECTORY else stat.S_IFREG
         # Only for the message: the entry may be another one by now.
         kind = stat.S_IFMT(os.stat(name, dir_fd=self.descriptor, follow_symlinks=False).st_mode)
-        raise self._wrong_kind(name, kind, wanted)
+        raise self._wrong_kind(name, kind, expected)
 
     def _wrong_kind(self, name: str, kind: int, wanted: int) -> UnsafeFileError:
         if kind == wanted:
@@ -363,9 +363,9 @@ def touch(path: str | os.PathLike[str]) -> None:
 
 def _restrict_file(descriptor: int) -> None:
     mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
-    wanted = (mode & ~_OTHERS) | FILE_MODE
-    if mode != wanted and os.fstat(descriptor).st_uid == os.geteuid():
-        os.fchmod(descriptor, wanted)
+    new_mode = (mode & ~_OTHERS) | FILE_MODE
+    if mode != new_mode and os.fstat(descriptor).st_uid == os.geteuid():
+        os.fchmod(descriptor, new_mode)
 
 
 def _unlink(folder: Folder, name: str) -> bool:

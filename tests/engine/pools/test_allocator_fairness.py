@@ -198,8 +198,9 @@ def test_no_claim_is_passed_over_more_often_than_the_bound_says(seed: int, patie
     asked: dict[int, Claims] = {}
     passed: dict[Claims, int] = {}
     held: list[Claims] = []
-    # It is passed over until it is impatient, and once by each that was so before.
-    bound = patience * max(4, len(kinds)) // 4 + len(kinds)
+    # It is passed over until it is impatient, once by each that was so before, and by better claims that are
+    # granted between its wake-up and its try.
+    bound = patience * max(4, len(kinds)) // 4 + len(kinds) + max(sizes)
     for ticket in range(150):
         asked[ticket] = rng.choice(kinds)
         allocator.ask(ticket, asked[ticket], (rng.randint(0, 3),))

@@ -65,14 +65,14 @@ def changes(log: Iterable[bytes]) -> Iterator[list[str]]:
 
 def _commits(log: Iterable[bytes]) -> Iterator[bytes]:
     r"""Yields the commits. Each starts with `\0\0\n`, which no name contains; its fields end with `\0`."""
-    begun, left = b"", _BYTES
+    rest, remaining = b"", _BYTES
     for piece in log:
-        *whole, begun = (begun + piece).split(_BEGIN)
+        *whole, rest = (rest + piece).split(_BEGIN)
         yield from _without_empty(whole)
-        left -= len(piece)
-        if left < 0:
+        remaining -= len(piece)
+        if remaining < 0:
             return
-    yield from _without_empty([begun])
+    yield from _without_empty([rest])
 
 
 def _without_empty(commits: Iterable[bytes]) -> Iterator[bytes]:

@@ -161,8 +161,8 @@ def refiner(
     found: PlanAgents, name: str, environ: Mapping[str, str], *, model: str | None, timeout: float, tell: Tell
 ) -> Refiner:
     """Returns a refiner with the agent of that name, as `weft agents` finds it. Raises `InputError`."""
-    seen = overview(found, [name], environ, patience=None)
-    to_ask = to_probe(found, seen, environ, named=True, model=model)
+    statuses = overview(found, [name], environ, patience=None)
+    to_ask = to_probe(found, statuses, environ, named=True, model=model)
     for status in to_ask.missing:
         raise InputError(
             f"the agent {name} needs {status.program}, which is not on the PATH; "

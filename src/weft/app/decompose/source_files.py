@@ -77,31 +77,31 @@ class SourceFiles(Struct, frozen=True, kw_only=True):
             if number % _TOLD_EVERY == 0:
                 watch(f"reading files: {number:,} of {len(self.paths):,}")
             try:
-                found = _source(f"{self.root}/{path}", path, most)
+                source = _source(f"{self.root}/{path}", path, most)
             except OSError as error:
                 self.unread.append(UnreadFile(path, (error.strerror or str(error)).lower()))
-                found = Source(path=path, size=0)
-            if found is None:
+                source = Source(path=path, size=0)
+            if source is None:
                 self.left_out.append(path)
                 continue
-            if is_test(path, found.text):
+            if is_test(path, source.text):
                 self.tests.append(path)
             if path in self.not_by_hand:
-                yield Source(path=path, size=0, text=found.text, is_asset=True)
+                yield Source(path=path, size=0, text=source.text, is_asset=True)
             else:
-                yield found
+                yield source
         watch("looking up what files refer to")
 
     def manifests(self) -> dict[str, bytes]:
         """Returns all manifests, selected or not: the name of a Go module is at the top of the repository."""
-        found = dict[str, bytes]()
+        contents = dict[str, bytes]()
         for path in (*self.paths, *self.beside):
             if path.rpartition("/")[2] in NAMES:
                 try:
-                    found[path] = _beginning(f"{self.root}/{path}", _LONGEST_MANIFEST)
+                    contents[path] = _beginning(f"{self.root}/{path}", _LONGEST_MANIFEST)
                 except OSError:
                     continue  # a selected file is among the sources as well, and reported there
-        return found
+        return contents
 
 
 def files_below(
@@ -154,8 +154,8 @@ def _is_of_weft(path: str) -> bool:
 
 
 def is_meant(path: str, globs: Sequence[str], exclude: Sequence[str]) -> bool:
-    wanted = not globs or any(matches(glob, path) for glob in globs)
-    return wanted and not any(matches(glob, path) for glob in exclude)
+    is_selected = not globs or any(matches(glob, path) for glob in globs)
+    return is_selected and not any(matches(glob, path) for glob in exclude)
 
 
 def _no_file_is_meant(folder: Path, globs: Sequence[str], exclude: Sequence[str], found: SourceFiles) -> str:
@@ -233,29 +233,29 @@ def _source(file: str, path: str, most: int) -> Source | None:
     Names are plain strings, because creating a `Path` for each would dominate the run time.
     """
     try:
-        found = os.lstat(file)
+        status = os.lstat(file)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         return Source(path=path, size=0, is_asset=True)
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return None
     if is_packed(path):
         return Source(path=path, size=0, is_asset=True)
     has_text = is_read(path)
-    is_empty = found.st_size == 0  # such as an `__init__.py` that only marks a folder
-    if not has_text and found.st_size < _SMALL:
-        return Source(path=path, size=found.st_size, is_asset=is_empty)
+    is_empty = status.st_size == 0  # such as an `__init__.py` that only marks a folder
+    if not has_text and status.st_size < _SMALL:
+        return Source(path=path, size=status.st_size, is_asset=is_empty)
     # `read` allocates as many bytes as requested, so no more than the file has are requested.
-    text = _beginning(file, min(found.st_size + 1, most if has_text else _SAMPLE))
+    text = _beginning(file, min(status.st_size + 1, most if has_text else _SAMPLE))
     if b"\0" in text or is_squeezed(text):  # no agent reads it
         return Source(path=path, size=0, is_asset=True)
-    made = is_signed(text)
+    is_generated = is_signed(text)
     return Source(
         path=path,
-        size=0 if made else found.st_size,
+        size=0 if is_generated else status.st_size,
         text=text if has_text else b"",
-        is_asset=made or is_empty,
+        is_asset=is_generated or is_empty,
     )
 
 

@@ -31,9 +31,9 @@ def with_requests(
     undone = {path for path in kept.paths if any(f"{name}/".startswith(f"{path}/") for name in reopened)}
     continued = {earlier.subplan: earlier for earlier in kept.continued}
     if reopened:
-        known = list(runs)
-        by_run = completed_by(kept, journal, known)
-        started = {record.run: started for record, started in known}
+        past_runs = list(runs)
+        by_run = completed_by(kept, journal, past_runs)
+        started = {record.run: started for record, started in past_runs}
         for path in reopened:
             run = by_run[path]
             before = next((each for each in started[run].continued if each.subplan == path), None)

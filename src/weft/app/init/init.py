@@ -53,26 +53,26 @@ def initialize(folder: Path, environ: Mapping[str, str]) -> InitResult:
     folder = absolute(folder)
     places = project_of(folder)
     project = places.project
-    found = survey(folder, environ)
-    wanted = list(_new_files(folder, project, found))
-    _refuse_what_is_in_the_way(wanted, project)
+    findings = survey(folder, environ)
+    new_files = list(_new_files(folder, project, findings))
+    _refuse_what_is_in_the_way(new_files, project)
     # `lexists`: a dangling link is something of the user's as well, and writing through it would create a file
     # elsewhere.
-    new = [wanted_file for wanted_file in wanted if not os.path.lexists(wanted_file.path)]
+    new = [wanted_file for wanted_file in new_files if not os.path.lexists(wanted_file.path)]
     renewed = [places.ignore] if places.ignores_too_much else []
     _write(new, project)
     places.make()
     files = (
         _file(wanted_file, folder, is_new=wanted_file in new, is_renewed=wanted_file.path in renewed)
-        for wanted_file in wanted
+        for wanted_file in new_files
     )
     return InitResult(
         project=project,
-        found=found,
+        found=findings,
         files=tuple(files),
-        next=tuple(_next(found)),
-        edit=what_to_edit(found, wanted[-1].path.name) if wanted[-1] in new else "",
-        warnings=tuple(_warnings(wanted[-1].path, environ)),
+        next=tuple(_next(findings)),
+        edit=what_to_edit(findings, new_files[-1].path.name) if new_files[-1] in new else "",
+        warnings=tuple(_warnings(new_files[-1].path, environ)),
     )
 
 

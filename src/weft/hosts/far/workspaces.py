@@ -143,8 +143,8 @@ class FarWorkspaces:
         workspace.require()
         snapshot = workspace.snapshot()
         have = [str(commit) for commit in arguments["have"]]
-        wanted = dict.fromkeys((snapshot["head"], snapshot["state"], *snapshot["undone"]))
-        new = [commit for commit in wanted if commit and commit not in have]
+        commits = dict.fromkeys((snapshot["head"], snapshot["state"], *snapshot["undone"]))
+        new = [commit for commit in commits if commit and commit not in have]
         if not new:
             return snapshot, None
         pack = workspace.pack(new, have)

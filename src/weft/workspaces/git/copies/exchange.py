@@ -48,7 +48,7 @@ _LARGEST_NOTE = 1 << 16
 _SHA1 = 40
 
 
-class ExchangeNote(Struct, frozen=True, kw_only=True):
+class LastExchange(Struct, frozen=True, kw_only=True):
     """The last exchange."""
 
     host: str
@@ -57,7 +57,7 @@ class ExchangeNote(Struct, frozen=True, kw_only=True):
     state: str
 
 
-class _TakenState(Struct, frozen=True, kw_only=True):
+class CopyState(Struct, frozen=True, kw_only=True):
     """The state of a copy, as the far program reports it."""
 
     ref: str
@@ -111,7 +111,7 @@ class WorktreeCopies:
         )
         head, state = snapshot.head, self._state_of(placed.path, snapshot)
         note = _read_note(git_dir)
-        known = [note.head, note.state] if note is not None and note.token == placed.token else []
+        exchanged = [note.head, note.state] if note is not None and note.token == placed.token else []
         arguments = {
             "ref": self._names.head(placed.path),
             "head": head,
@@ -120,12 +120,12 @@ class WorktreeCopies:
             "exclude": text_of(self._repository.repository.common / "info" / "exclude") or "",
             "identity": self._identity(),
         }
-        reply = self._put(placed, arguments, known)
+        reply = self._put(placed, arguments, exchanged)
         if reply.get("stale"):
             self._keep_stale(placed, reply["stale"])
         if reply["fresh"]:
             self._send_copied_files(placed, worktree, git_dir)
-        after = ExchangeNote(host=placed.host, token=placed.token, head=head, state=state)
+        after = LastExchange(host=placed.host, token=placed.token, head=head, state=state)
         if after != note:
             _write_note(git_dir, after)
         return bool(reply["ready"])
@@ -207,22 +207,26 @@ class WorktreeCopies:
         if note is None or (note.host, note.token) != (placed.host, placed.token):
             raise WorkspaceError(f"the workspace of {placed.path} has never been sent to {placed.host}")
         reply = self._call(placed, "work.take", {"have": [note.head, note.state]})
-        taken = msgspec.convert(dict(reply.data), _TakenState)
-        if (taken.head, taken.state, taken.ref) != (note.head, note.state, self._names.head(placed.path)):
-            self._admit(placed, reply, taken, known=(note.head, note.state))
-            self._follow(placed, worktree, git_dir, note, taken)
-            _write_note(git_dir, replace(note, head=taken.head or note.head, state=taken.state))
-        if taken.operation:
+        copy_state = msgspec.convert(dict(reply.data), CopyState)
+        if (copy_state.head, copy_state.state, copy_state.ref) != (
+            note.head,
+            note.state,
+            self._names.head(placed.path),
+        ):
+            self._admit(placed, reply, copy_state, known=(note.head, note.state))
+            self._follow(placed, worktree, git_dir, note, copy_state)
+            _write_note(git_dir, replace(note, head=copy_state.head or note.head, state=copy_state.state))
+        if copy_state.operation:
             raise WorkspaceError(
-                f"a `git {taken.operation}` is unfinished in {taken.place} on {placed.host}; its files are in "
-                f"{worktree}; to start the slice again, type: weft retry {placed.path}"
+                f"a `git {copy_state.operation}` is unfinished in {copy_state.place} on {placed.host}; its files "
+                f"are in {worktree}; to start the slice again, type: weft retry {placed.path}"
             )
 
     def _admit(
-        self, placed: PlacedSlice, reply: Reply, taken: _TakenState, *, known: tuple[str, ...]
+        self, placed: PlacedSlice, reply: Reply, copy_state: CopyState, *, known: tuple[str, ...]
     ) -> None:
-        wanted = [commit for commit in dict.fromkeys((taken.head, taken.state, *taken.undone)) if commit]
-        new = tuple(commit for commit in wanted if commit not in known)
+        commits = dict.fromkeys((copy_state.head, copy_state.state, *copy_state.undone))
+        new = tuple(commit for commit in commits if commit and commit not in known)
         if not new:
             return
         try:
@@ -235,31 +239,33 @@ class WorktreeCopies:
             ) from error
 
     def _follow(
-        self, placed: PlacedSlice, worktree: Path, git_dir: Path, note: ExchangeNote, taken: _TakenState
+        self, placed: PlacedSlice, worktree: Path, git_dir: Path, note: LastExchange, copy_state: CopyState
     ) -> None:
         path, git = placed.path, self._git.at(worktree)
         branch = self._names.head(path)
         current = tip(self._git, branch) or ""
         snapshot = snapshot_worktree(git, git_dir, fallback_head=current)
-        undone = list(taken.undone)
+        undone = list(copy_state.undone)
         if snapshot.tree != tree_of(self._git, note.state):
             undone.append(self._state_of(path, snapshot))  # a person has changed files here meanwhile
         after = current
-        if taken.ref == branch and taken.head != note.head:
-            if current == note.head or is_ancestor(self._git, current, taken.head):
-                after = taken.head
-            elif not is_ancestor(self._git, taken.head, current):
+        if copy_state.ref == branch and copy_state.head != note.head:
+            if current == note.head or is_ancestor(self._git, current, copy_state.head):
+                after = copy_state.head
+            elif not is_ancestor(self._git, copy_state.head, current):
                 # The branch has moved here as well, by the record of a step beside this one or by a person. The
                 # files of the commits are in the state, which is recorded next.
-                undone.append(taken.head)
+                undone.append(copy_state.head)
         keep_logged(self._git, git_dir, path, self._names, seen=undone, head=after)
         self._repository.move([RefMove(ref=branch, before=current, after=after)], f"{path} was fetched")
         with explain_lock_errors():
             # `read-tree -u` removes only files that the index knows.
             stage(git, git_dir, snapshot.status, {})
-            git.do("read-tree", "--reset", "-u", taken.state, env=settings(git_dir))
-            if taken.ref != branch and taken.head:
-                git.do("update-ref", "--no-deref", "-m", f"weft: {path} left its branch", "HEAD", taken.head)
+            git.do("read-tree", "--reset", "-u", copy_state.state, env=settings(git_dir))
+            if copy_state.ref != branch and copy_state.head:
+                git.do(
+                    "update-ref", "--no-deref", "-m", f"weft: {path} left its branch", "HEAD", copy_state.head
+                )
             elif snapshot.status.branch != branch:
                 git.do("symbolic-ref", "HEAD", branch)
             git.do("read-tree", "--reset", "HEAD", env=settings(git_dir))
@@ -267,20 +273,24 @@ class WorktreeCopies:
     # Work of attempts that count as lost
 
     def keep_stale_work(self, placed: PlacedSlice) -> None:
-        """Keeps the work of a copy whose attempt counts as lost, and removes the copy."""
+        """Keeps the work in a copy of an attempt that counts as lost, and removes the copy."""
         with self._locks[placed.path]:
             self._keep_stale(placed, {"name": file_name(placed.path), "token": placed.token})
 
     def _keep_stale(self, placed: PlacedSlice, stale: Mapping[str, str]) -> None:
         where = {"name": stale["name"], "token": stale["token"]}
         start = tip(self._git, self._names.start(placed.path))
-        known = tuple(filter(None, (start,)))
-        reply = self._call(placed, "work.take", {**where, "have": list(known)})
-        taken = msgspec.convert(dict(reply.data), _TakenState)
-        self._admit(placed, reply, taken, known=known)
+        base = () if start is None else (start,)
+        reply = self._call(placed, "work.take", {**where, "have": list(base)})
+        copy_state = msgspec.convert(dict(reply.data), CopyState)
+        self._admit(placed, reply, copy_state, known=base)
         _, git_dir = self._worktree(placed.path)
         keep_logged(
-            self._git, git_dir, placed.path, self._names, seen=[taken.state, taken.head, *taken.undone]
+            self._git,
+            git_dir,
+            placed.path,
+            self._names,
+            seen=[copy_state.state, copy_state.head, *copy_state.undone],
         )
         self._call(placed, "work.remove", where)
 
@@ -334,12 +344,12 @@ def _sparse_lines(git_dir: Path) -> list[str]:
         return []
 
 
-def _read_note(git_dir: Path) -> ExchangeNote | None:
+def _read_note(git_dir: Path) -> LastExchange | None:
     try:
-        return msgspec.json.decode(read_file(git_dir / _NOTE, most=_LARGEST_NOTE), type=ExchangeNote)
+        return msgspec.json.decode(read_file(git_dir / _NOTE, most=_LARGEST_NOTE), type=LastExchange)
     except (FileNotFoundError, msgspec.DecodeError):
         return None
 
 
-def _write_note(git_dir: Path, note: ExchangeNote) -> None:
+def _write_note(git_dir: Path, note: LastExchange) -> None:
     replace_file(git_dir / _NOTE, msgspec.json.encode(note))
