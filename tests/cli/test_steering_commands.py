@@ -501,6 +501,41 @@ def test_a_retry_waits_for_the_end_of_the_run(project: Project) -> None:
     assert "is running (process" in done.stderr
 
 
+RETRIED_WHILE_IT_RUNS = """
+agents: {x: {use: command, command: 'cat >> OUTSIDE/prompt; test -e OUTSIDE/fixed'}}
+failure_mode: continue_on_error
+subplans:
+  - {id: a, prompt: Do it, agent: x, steps: [{id: code, prompt: "{{ slice.prompt }}", on_error: abort}]}
+  - {id: b, steps: [{id: x, run: "test -e OUTSIDE/fixed || sleep 600"}]}
+"""
+
+
+def failed_while_another_runs(project: Project) -> str:
+    """Starts a run in which `a` has failed and `b` runs; returns the id of the run."""
+    project.plan(RETRIED_WHILE_IT_RUNS.replace("OUTSIDE", str(project.outside)))
+    weft(project, "start")
+    while status(project)["counts"]["failed"] == 0 or not project.step_processes():
+        os.sched_yield()
+    (project.outside / "fixed").touch()
+    return project.runs()[-1]
+
+
+def test_an_active_run_is_stopped_for_feedback_and_continues_with_it(project: Project) -> None:
+    first = failed_while_another_runs(project)
+    data = json.loads(weft(project, "retry", "a", "--text", "shorter", "--stop", "--json"))["data"]
+    assert (data["run"] != first, data["subplans"]) == (True, ["a"])
+    until(project, "completed")
+    assert "shorter" in (project.outside / "prompt").read_text()
+    assert status(project)["counts"]["completed"] == 2
+
+
+def test_a_retry_that_is_refused_stops_nothing(project: Project) -> None:
+    first = failed_while_another_runs(project)
+    for arguments in (["b", "--text", "shorter", "--stop"], ["a", "--stop"], ["a", "--text", "shorter"]):
+        assert project.process("retry", *arguments).returncode in {1, 2}
+    assert (status(project)["run"], status(project)["state"]) == (first, "running")
+
+
 def test_where_nothing_failed_there_is_nothing_to_retry(project: Project) -> None:
     project.plan("subplans: [{id: a, steps: [{id: x, run: 'true'}]}]")
     assert project.process("run", "-q").returncode == 0

@@ -832,6 +832,8 @@ export interface RetryRequest {
   names?: ReadonlyArray<string>;
   /** Feedback for the agent; the first attempt reads it. */
   text?: string;
+  /** Stops an active run first, which continues in a new run with the feedback. */
+  stop?: boolean;
   fresh_budget?: boolean;
 }
 

@@ -1,7 +1,7 @@
 /** What a person does to a run: requests that do the same as commands, and the answer as a message. */
 import { signal } from "@preact/signals";
 import { post, RequestError } from "../api/client";
-import type { Action, ServerInfo } from "../api/types";
+import type { Action, CommandResult, ServerInfo } from "../api/types";
 import { currentReport } from "./report";
 import { askAgain, run } from "./store";
 
@@ -32,22 +32,23 @@ export function begin(action: Action): void {
   else void perform(action, "");
 }
 
-export async function perform(action: Action, text: string): Promise<boolean> {
-  if (!action.post || underWay.value) return false;
+/** Does an action; returns the result of its command, or null if that failed. */
+export async function perform(action: Action, text: string): Promise<CommandResult | null> {
+  if (!action.post || underWay.value) return null;
   asked.value = null;
   underWay.value = action;
   try {
     const result = await post(run.value, action.post, text ? { ...action.body, text } : action.body);
     const isBad = result.exit_code !== null && result.exit_code !== 0;
     message.value = { text: result.messages.join("\n") || `Done: ${result.command}`, isBad };
-    return !isBad;
+    return isBad ? null : result;
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
     message.value = {
       text: [error.problem.message, error.problem.hint].filter(Boolean).join("\n"),
       isBad: true,
     };
-    return false;
+    return null;
   } finally {
     underWay.value = null;
     void askAgain();

@@ -2,10 +2,13 @@
 import { useEffect, useState } from "preact/hooks";
 import { runPath } from "../api/client";
 import type { ChangeSet, FileRow, SubplanDetail } from "../api/types";
+import { storeComments, storedComments } from "../live/drafts";
+import { go } from "../live/navigation";
 import { canAct, perform, plainAction } from "../live/operations";
-import { run } from "../live/store";
+import { run, strip } from "../live/store";
 import { type Comment, feedbackText, withComment } from "../logic/comments";
 import { hunksOf } from "../logic/diff";
+import { subplanAddress } from "../logic/routes";
 import { count, grouped, visible } from "../logic/words";
 import { Load, useAnswer } from "../parts/load";
 import { useMedia } from "../parts/media";
@@ -57,7 +60,13 @@ interface Properties {
 function Changes({ detail, set, file, onFile, since, onSince, isForced, onForce }: Properties) {
   const isNarrow = useMedia("(max-width: 900px)");
   const [isSplit, setSplit] = useState(false);
-  const [comments, setComments] = useState<readonly Comment[]>([]);
+  // The id of the run, as `last` may mean another one tomorrow.
+  const id = strip.value?.run ?? run.value;
+  const [comments, setShownComments] = useState<readonly Comment[]>(() => storedComments(id, detail.path));
+  const setComments = (changed: readonly Comment[]): void => {
+    setShownComments(changed);
+    storeComments(id, detail.path, changed);
+  };
   const isShown = set.files.length > 0;
   return (
     <section class="diff" aria-label="Changes">
@@ -246,6 +255,7 @@ function FileDiff({ path, file, since, isSplit, comments, onComment }: FilePrope
   );
 }
 
+/** Sends the comments back. An active run cannot take them: it is stopped, and continues with them. */
 function SendBack({
   detail,
   comments,
@@ -257,8 +267,14 @@ function SendBack({
 }) {
   const [note, setNote] = useState("");
   const text = feedbackText(comments, note);
+  const isActive = strip.value?.is_active ?? false;
+  const action = plainAction("retry", [detail.path]);
   const send = async (): Promise<void> => {
-    if (await perform(plainAction("retry", [detail.path]), text)) onSent();
+    const sent = await perform(isActive ? { ...action, body: { ...action.body, stop: true } } : action, text);
+    if (!sent) return;
+    onSent();
+    const started = sent.data?.["run"];
+    if (typeof started === "string") go(subplanAddress(started, detail.path));
   };
   return (
     <section class="send-back card" aria-label="Send back">
@@ -269,16 +285,26 @@ function SendBack({
       </label>
       <div class="buttons">
         <button type="button" class="button primary" onClick={() => void send()}>
-          Send back
+          {isActive ? "Stop the run and send back" : "Send back"}
         </button>
         <details>
           <summary>What the agent reads</summary>
           <pre class="lines">{visible(text)}</pre>
         </details>
       </div>
+      {isActive && (
+        <p>
+          The run is active. It is stopped first: steps that run are ended, their work stays, and a new run
+          continues everything with this feedback. Or wait until it has ended: the comments stay in this
+          browser.
+        </p>
+      )}
       <p class="soft">
         A new attempt starts with this as its feedback, as{" "}
-        <code>weft retry {visible(detail.path)} --file …</code> does.
+        <code>
+          weft retry {visible(detail.path)} --file …{isActive && " --stop"}
+        </code>{" "}
+        does.
       </p>
     </section>
   );

@@ -193,16 +193,21 @@ def _is_within(path: str, subplans: Sequence[str]) -> bool:
 
 
 def refuse_to_retry(
-    recorded_run: RecordedRun, names: Sequence[str], *, has_feedback: bool = False
+    recorded_run: RecordedRun, names: Sequence[str], *, has_feedback: bool = False, stops: bool = False
 ) -> tuple[str, ...]:
-    """Returns the paths of the subplans to retry; raises an error if they cannot be retried now."""
+    """Returns the paths of the subplans to retry; raises an error if they cannot be retried now.
+
+    `stops`: whether an active run is to be stopped first.
+    """
     subplans = chosen(recorded_run, names)
     holder = recorded_run.journal.holder()
-    if holder is not None and recorded_run.has_coordinator():
+    if holder is not None and not stops and recorded_run.has_coordinator():
+        add_stop = (
+            ", or add --stop, which stops it and continues it with the feedback" if has_feedback else ""
+        )
         raise WeftError(
             f"run {recorded_run.run.run} is running (process {holder.pid}); retry when it has ended, or stop it "
-            f"first "
-            f"with: weft stop"
+            f"first with: weft stop{add_stop}"
         )
     states = recorded_run.journal.states(recorded_run.run.run)
     if has_feedback:

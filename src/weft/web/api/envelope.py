@@ -67,6 +67,8 @@ class RetryRequest(Struct, frozen=True, kw_only=True):
     """The subplans; empty for everything that has failed."""
     text: str = ""
     """Feedback for the agent; the first attempt reads it."""
+    stop: bool = False
+    """Stops an active run first, which continues in a new run with the feedback."""
     fresh_budget: bool = False
 
 

@@ -54,8 +54,9 @@ def words_of(verb: str, body: Body, *, run: str, is_last: bool) -> list[str]:
             options += ["--now"] if now else []
         case ControlBody(names=names, now=now, limits=limits):
             options += _control_options(verb, now=now, limits=limits)
-        case RetryRequest(names=names, text=text, fresh_budget=fresh_budget):
+        case RetryRequest(names=names, text=text, stop=stop, fresh_budget=fresh_budget):
             options += [f"--text={text}"] if text else []
+            options += ["--stop"] if stop else []
             options += ["--fresh-budget"] if fresh_budget else []
         case _:
             assert_never(body)

@@ -24,6 +24,7 @@ _MOST_BYTES = 1 << 16
         "weft retry",
         'weft retry store/model --text "src/model.py:12: the name may be empty"',
         "weft retry store/model --file review.txt",
+        "weft retry store/model --file review.txt --stop",
     ),
     short_help="Retry subplans that have failed, or send an agent back to work.",
 )
@@ -32,10 +33,19 @@ _MOST_BYTES = 1 << 16
 @click.option(
     "--file", metavar="FILE", type=click.Path(), help="A file with the feedback; - is standard input."
 )
+@click.option(
+    "--stop", "stops", is_flag=True, help="Stop an active run first; it continues with the feedback."
+)
 @fresh_budget_option
 @json_option
 def retry(
-    *, names: tuple[str, ...], text: str | None, file: str | None, fresh_budget: bool, as_json: bool
+    *,
+    names: tuple[str, ...],
+    text: str | None,
+    file: str | None,
+    stops: bool,
+    fresh_budget: bool,
+    as_json: bool,
 ) -> int:
     """Retry the failed subplans ID of the last run, with what they need, in the background.
 
@@ -44,6 +54,7 @@ def retry(
 
     With --text or --file, the agent of each slice ID gets the text as feedback. ID may then also be a completed
     slice that has not landed: its agent works on, in the same workspace, and the steps after it are repeated.
+    With --stop as well, an active run is stopped as by `weft stop`, and a new run continues all of its work.
 
     Exit code: as of `weft start`.
     """
@@ -53,15 +64,23 @@ def retry(
     from weft.errors import WeftError
 
     feedback = _feedback(names, text, file)
+    if stops and not feedback:
+        raise click.UsageError(
+            "--stop needs --text or --file; without feedback, type: weft stop, then weft retry"
+        )
     # A coordinator that is about to end would make the retry fail as busy.
-    running_here(directory())
+    active = running_here(directory())
     with open_book(directory()) as recorded_run:
-        ids = refuse_to_retry(recorded_run, names, has_feedback=bool(feedback))
+        ids = refuse_to_retry(recorded_run, names, has_feedback=bool(feedback), stops=stops)
         plan = Path(recorded_run.run.directory, Path(recorded_run.run.file).name)
+    is_stopped = stops and active is not None
+    if is_stopped:
+        _stop()
     options = [*(["--fresh-budget"] if fresh_budget else []), *(["--feedback"] if feedback else [])]
     data = json.dumps(dict.fromkeys(ids, feedback)).encode() if feedback else b""
     # After `--`, a plan whose name starts with a dash is not an option.
-    arguments = [*options, "--", str(plan), *ids]
+    # A run that was stopped for this continues as a whole.
+    arguments = [*options, "--", str(plan), *(() if is_stopped else ids)]
     message, code = start_coordinator(arguments, directory=directory(), environ=os.environ, data=data)
     if "busy" in message:
         raise WeftError(message["busy"])
@@ -73,6 +92,18 @@ def retry(
         show_lines([f"run {message['run']} retries {_subject(ids)} (process {message['pid']})"])
         note("to see its progress: weft status")
     return 0
+
+
+def _stop() -> None:
+    """Stops the active run, and waits until its steps have ended."""
+    from weft.app.control.control import await_end, steer
+    from weft.app.record.journal import open_book
+    from weft.engine.messages.facts import ControlState
+
+    with open_book(directory()) as recorded_run:
+        stopped = steer(recorded_run, ControlState.STOP, ())
+        note(f"stopping run {stopped.run}, which continues with the feedback")
+        await_end(recorded_run)
 
 
 def _subject(ids: Sequence[str]) -> str:
