@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from weft.plan.language import tables, values
 from weft.plan.language.agent_programs import AGENT_PROGRAMS
+from weft.plan.language.hosts import NeedsOneOf
 from weft.plan.language.kinds import (
     Boolean,
     Choice,
@@ -164,6 +165,8 @@ def _fix_condition(draw: st.DrawFn, rule: Any, data: dict[str, Any], record: Rec
         case OnlyWith(keys, condition) if not holds(condition, data):
             for key in keys:
                 data.pop(key, None)
+        case NeedsOneOf(condition, keys) if holds(condition, data):
+            _fix(draw, ExactlyOne(keys), data, record)
         case Needs(condition, key) if holds(condition, data) and data.get(key) in (None, []):
             kind = record.key(key).kind
             data[key] = [draw(good(kind.item))] if isinstance(kind, ListOf) else draw(good(kind))
@@ -197,10 +200,17 @@ def plans(draw: st.DrawFn, *, depth: int = 2) -> dict[str, Any]:
     for number, name in enumerate(names.pipelines):
         _resolve_steps(draw, plan["pipelines"][name], names, names.pipelines[:number])
     plan["agent"] = draw(st.sampled_from(names.agents))
+    plan["hosts"] = {name: _host(name, host) for name, host in plan.get("hosts", {}).items()}
     plan.setdefault("model", "some")  # there are agents that have none of their own
     _resolve_settings(draw, plan, names)
     _resolve_subplans(draw, plan["subplans"], names)
     return plan
+
+
+def _host(name: str, host: dict[str, Any]) -> dict[str, Any]:
+    if name == "local":
+        return {key: value for key, value in host.items() if key in {"slots", "labels"}}
+    return host if host.get("use", "local") != "local" else {"use": "ssh", "machine": "big"}
 
 
 class _Names:
@@ -217,6 +227,8 @@ _NEED_MORE = {"command", "acp", "scripted"}
 def _resolve_settings(draw: st.DrawFn, data: dict[str, Any], names: _Names) -> None:
     if "agent" in data:
         data["agent"] = draw(st.sampled_from(names.agents))
+    if "host" in data:  # work without a branch, or in a sandbox, stays on this machine
+        data["host"] = draw(st.sampled_from(["local", ["local"]]))
     if data.get("isolation") == "none":  # is refused wherever agents may work side by side
         data["isolation"] = "dir"
 

@@ -11,6 +11,9 @@ PAIRS = [
     ("budget", "budget: 5", "budget: 6"),
     ("budget.tokens", "budget: {tokens: 1M}", "budget: {tokens: 2M}"),
     ("on_budget", "on_budget: stop", "on_budget: drain"),
+    ("host", "host: local", "host: near"),
+    ("host", "host: [near, far]", "host: [near, big]"),
+    ("host", "host: near", "host: {labels: [gpu]}"),
     ("isolated_home", "isolated_home: true", "isolated_home: false"),
     ("isolation", "isolation: worktree", "isolation: dir"),
     ("isolation", "isolation: dir", "isolation: none"),
@@ -52,8 +55,8 @@ def test_a_looser_setting_is_reported_and_a_stricter_one_is_not(
 
 @pytest.mark.parametrize(("name", "stricter", "looser"), PAIRS)
 def test_to_tighten_is_free(name: str, stricter: str, looser: str) -> None:
-    """Where one of two is the stricter one: with places, and other remotes, neither is."""
-    if name not in {"sandbox.write", "merge.push"}:
+    """Where one of two is the stricter one: with places, hosts, and other remotes, neither is."""
+    if name not in {"sandbox.write", "merge.push", "host"}:
         assert paths(looser, stricter) == []
 
 
@@ -102,3 +105,17 @@ def test_prices_decide_what_a_budget_is_worth() -> None:
     prices = "prices: {m: {input: 0, output: 0}}"
     assert paths("budget: 5", prices) == ["prices"]
     assert paths("budget: {tokens: 5M}", prices) == []
+
+
+def test_more_slots_of_this_machine_than_the_user_has_set_need_approval() -> None:
+    users = "hosts: {local: {slots: 2}}"
+    assert paths(users, "hosts: {local: {slots: 3}}") == ["hosts.local.slots"]
+    assert paths(users, "hosts: {local: {labels: [big]}}") == ["hosts.local.slots"]
+    assert paths(users, "hosts: {local: {slots: 2}}") == []
+    assert paths(users, "max_parallel: 3") == []
+    assert paths("max_parallel: 3", "hosts: {local: {slots: 9}}") == []
+
+
+def test_this_machine_needs_no_approval() -> None:
+    assert paths("host: [near, far]", "host: local") == []
+    assert paths("host: near", "host: [local, near]") == []

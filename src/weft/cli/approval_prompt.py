@@ -4,7 +4,13 @@ import os
 
 import click
 
-from weft.app.project.approval import NotApprovedError, approve, change_lines, describe_request
+from weft.app.project.approval import (
+    ApprovalRequest,
+    NotApprovedError,
+    approve,
+    change_lines,
+    describe_request,
+)
 from weft.cli.output import note_lines
 from weft.errors import InputError
 
@@ -17,12 +23,13 @@ def is_approved_now(error: InputError) -> bool:
     if not isinstance(error, NotApprovedError):
         return False
     note_lines([f"{describe_request(error.request)}:", *change_lines(error.request)])
-    if not agrees(loosens=bool(error.request.users)):
+    if not agrees(error.request):
         raise InputError("not approved, and nothing has been run") from None
     approve(error.request, os.environ)
     return True
 
 
-def agrees(*, loosens: bool) -> bool:
-    subject = "these commands and settings" if loosens else "these commands"
+def agrees(request: ApprovalRequest) -> bool:
+    subject = "these commands and settings" if request.users else "these commands"
+    subject = "these hosts" if request.plan else subject
     return click.confirm(f"Approve {subject}?", default=False, prompt_suffix=" ", err=True)

@@ -98,15 +98,15 @@ def when_free(do: Callable[[], Result], directory: Path) -> Result:
 
 
 def when_approved(do: Callable[[], Result], *, asks: bool) -> Result:
-    """Calls `do`; if only the user's approval is missing and `asks` is set, asks for it and calls `do` again.
+    """Calls `do`; while only approvals of the user are missing and `asks` is set, asks for one and calls it again.
 
     `do` must start a run: without approval it has not changed anything when it fails.
     """
-    try:
-        return do()
-    except InputError as error:
-        from weft.cli.approval_prompt import is_approved_now
+    while True:
+        try:
+            return do()
+        except InputError as error:
+            from weft.cli.approval_prompt import is_approved_now
 
-        if not asks or not is_approved_now(error):
-            raise
-    return do()
+            if not asks or not is_approved_now(error):
+                raise

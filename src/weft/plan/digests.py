@@ -19,6 +19,7 @@ from weft.plan.loader.slices_check import agent_of
 from weft.plan.model import Agent, AgentWork, Ask, Nested, Pipeline, Plan, RunCommand, Step
 from weft.plan.order.points import Points
 from weft.plan.pipelines.hierarchy import inner_first
+from weft.plan.placement import used_hosts
 from weft.plan.settings import Scope, Settings
 from weft.plan.text.document import Table
 
@@ -52,7 +53,9 @@ def plan_digest(plan: Plan) -> str:
     """Returns the digest of everything that decides how a run goes."""
     head = (FORMAT, NET, plan.id, plan.goal, plan.base, plan.target, sorted(plan.env_allow))
     # The order of agents and pools numbers the places of the net, so it is part of the digest.
-    shared = (list(plan.agents.items()), list(plan.pools.items()))
+    shared: tuple[object, ...] = (list(plan.agents.items()), list(plan.pools.items()))
+    if used := used_hosts(plan):
+        shared = (*shared, used)
     numbers: dict[int, int] = {}
     settings: list[Settings] = []
     for scope in plan.scopes:

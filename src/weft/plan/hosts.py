@@ -1,8 +1,10 @@
 """Hosts: the machines on which the steps of a plan may run, and where a slice or step may be placed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from msgspec import Struct, field
+
+from weft.plan.language.records import Values
 
 LOCAL = "local"
 """The name of this machine."""
@@ -53,8 +55,15 @@ class HostChoice(Struct, frozen=True):
     names: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
 
-    def candidates(self, hosts: Mapping[str, HostSpec]) -> Sequence[str]:
+    def candidates(self, hosts: Mapping[str, HostSpec]) -> tuple[str, ...]:
         """Returns the names of the hosts that are allowed, in the order in which they are preferred."""
         if self.names:
-            return [name for name in self.names if name in hosts or name == LOCAL]
-        return [name for name, host in hosts.items() if set(self.labels) <= set(host.labels)]
+            return tuple(name for name in self.names if name in hosts or name == LOCAL)
+        return tuple(name for name, host in hosts.items() if set(self.labels) <= set(host.labels))
+
+
+def host_choice(value: str | tuple[str, ...] | Values) -> HostChoice:
+    """Returns the choice for a value of `host` as it was read: a name, a list of names, or labels."""
+    if isinstance(value, Values):
+        return HostChoice(labels=value.get("labels", ()))
+    return HostChoice(names=(value,) if isinstance(value, str) else tuple(dict.fromkeys(value)))

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from weft.plan.hosts import HostChoice, HostSpec
 from weft.plan.notify import Notify
 from weft.plan.order.outline import Outline
 from weft.plan.prices import Price
@@ -138,6 +139,8 @@ class Step(Struct, frozen=True, kw_only=True):
     idle_timeout: float | None = None
     grace: float | None = None
     env: Mapping[str, str] = field(default_factory=dict[str, str])
+    host: HostChoice | None = None
+    """Where its process may run; None for the host of the slice."""
     sandbox: SandboxParts | None = None
     """What the step sets itself; the rest follows its agent, then the settings."""
     estimate: Estimate | None = None
@@ -205,6 +208,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     """Prices by patterns for the names of models and agents; the first match counts."""
     notify: tuple[Notify, ...] = ()
     """Whom to notify of what happens in a run."""
+    hosts: Mapping[str, HostSpec] = field(default_factory=dict[str, HostSpec])
+    """The machines on which steps may run, in the order in which they are preferred."""
     warnings: tuple[Problem, ...] = ()
 
     def pipeline_of(self, row: int) -> Pipeline:

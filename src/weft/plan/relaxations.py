@@ -11,9 +11,10 @@ from typing import Any
 from msgspec import Struct
 
 from weft.plan.display import notation
+from weft.plan.hosts import LOCAL, HostChoice
 from weft.plan.language.commands import ConfiguredCommand, plain
 from weft.plan.settings import DEFAULTS, Layer
-from weft.plan.text.document import Node, Table
+from weft.plan.text.document import Node, Scalar, Table
 from weft.plan.text.emit import Plain
 
 Rule = Callable[[Any, Any], bool]
@@ -43,10 +44,16 @@ def _has_more(users: tuple[str, ...], projects: tuple[str, ...]) -> bool:
     return not set(projects) <= set(users)
 
 
+def _is_elsewhere(users: HostChoice, projects: HostChoice) -> bool:
+    """Returns whether the project's work may run where the user does not let it run; `local` is always allowed."""
+    return projects != users and not set(projects.names or ("",)) <= {LOCAL, *users.names}
+
+
 RULES: Mapping[str, Rule] = {
     "budget": _is_higher,
     "budget.tokens": _is_higher,
     "on_budget": _order("stop", "drain"),
+    "host": _is_elsewhere,
     "isolated_home": lambda users, projects: users and not projects,
     "isolation": _order("clone", "worktree", "dir", "none"),
     "merge.allow_red_base": lambda users, projects: projects and not users,
@@ -74,6 +81,7 @@ def find_relaxations(project: Layer, user: Layer | None) -> tuple[Relaxation, ..
     if project.document is not None and isinstance(project.document.root, Table):
         loosened += _of_agents(project.document.root, users)
         loosened += _of_prices(project.document.root, users)
+        loosened += _of_slots(project.document.root, user)
     return tuple(loosened)
 
 
@@ -116,6 +124,30 @@ def _of_prices(root: Table, users: Mapping[str, Any]) -> Iterator[Relaxation]:
     prices = root.get("prices")
     if prices is not None and users.get("budget") is not None:
         yield _relaxation("prices", plain(prices), f"budget: {_show_value('budget', users['budget'])}")
+
+
+def _of_slots(root: Table, user: Layer) -> Iterator[Relaxation]:
+    """Yields more slots for this machine than the user has set. All else about a host counts as a command."""
+    if user.document is None:
+        return
+    projects, users = (_local_slots(node) for node in (root, user.document.root))
+    if (
+        users is not None
+        and _local_host(root) is not None
+        and (projects is None or int(projects) > int(users))
+    ):
+        yield _relaxation(f"hosts.{LOCAL}.slots", projects or "no limit", users)
+
+
+def _local_host(root: Node) -> Node | None:
+    hosts = root.get("hosts") if isinstance(root, Table) else None
+    return hosts.get(LOCAL) if isinstance(hosts, Table) else None
+
+
+def _local_slots(root: Node) -> str | None:
+    entry = _local_host(root)
+    slots = entry.get("slots") if isinstance(entry, Table) else None
+    return slots.text if isinstance(slots, Scalar) else None
 
 
 def _relaxation(path: str, value: Plain, users: Plain) -> Relaxation:

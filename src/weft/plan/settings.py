@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import fields
 
+from weft.plan.hosts import LOCAL, HostChoice, host_choice
 from weft.plan.language.isolation import SANDBOX, SANDBOX_KEY
 from weft.plan.language.kinds_of_many import Either
 from weft.plan.language.merge import MERGE
@@ -35,6 +36,8 @@ def _names(key: Key) -> list[str]:
 
 
 SETTING_NAMES = tuple(name for key in SETTINGS for name in _names(key))
+VARIABLE_SETTINGS = tuple(name for name in SETTING_NAMES if name != "host")
+"""The settings that an environment variable can set. WEFT_HOST belongs to the processes that Weft starts."""
 VARIABLE_PREFIX = "WEFT_"
 """The prefix of Weft's environment variables."""
 
@@ -83,6 +86,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     copy: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
     sparse: tuple[str, ...] = ()
+    host: HostChoice = HostChoice((LOCAL,))
     isolated_home: bool = False
     sandbox_use: str = "none"
     sandbox_network: bool = True
@@ -181,6 +185,8 @@ def own_settings(values: Values) -> dict[str, Any]:
         own.update((f"merge.{name}", value) for name, value in merge.by_key.items())
     if "sandbox" in by_key:
         own.update((f"sandbox.{name}", value) for name, value in sandbox_parts(by_key["sandbox"]).items())
+    if isinstance(own.get("host"), str | tuple | Values):
+        own["host"] = host_choice(own["host"])
     for name in AMOUNTS:
         # `budget: {usd: 20, tokens: 5M}` sets two settings.
         if isinstance(own.get(name), Values):

@@ -14,11 +14,12 @@ from weft.app.project.approval import (
     change_lines,
     commands_hash,
     request_of,
+    request_of_hosts,
     require,
     revoke,
 )
 from weft.plan.language.commands import ConfiguredCommand
-from weft.plan.loader.load import read_config
+from weft.plan.loader.load import load_plan, read_config
 from weft.plan.settings import Layer
 from weft.plan.text.emit import Plain
 
@@ -273,3 +274,63 @@ def test_worktrees_in_the_project_or_in_the_user_s_cache_need_none(
     text = f"worktrees: '{place.replace('HOME', environ['HOME'])}'\n"
     require(layer(text), project, environ)
     assert request_of(layer(text), project, environ) is None
+
+
+# Hosts of a plan.
+
+HOSTS = "hosts: {local: {slots: 2}, near: {use: ssh, machine: big3, slots: 4}}"
+
+
+def hosts_request(
+    project: Path, environ: dict[str, str], *, hosts: str = HOSTS, user: str = ""
+) -> ApprovalRequest | None:
+    text = f"weft: 1\nplan: p\n{hosts}\nsubplans: [{{id: a, steps: [{{id: x, run: ls}}]}}]\n"
+    configs = [read_config(user, "c.yaml", "user")] if user else []
+    return request_of_hosts(load_plan(text, configs=configs), project / "weft.yaml", project, environ)
+
+
+def test_the_machines_that_a_plan_names_need_approval(project: Path, environ: dict[str, str]) -> None:
+    request = hosts_request(project, environ)
+    assert request is not None
+    assert list(change_lines(request)) == ["  + hosts.near.use: ssh", "  + hosts.near.machine: big3"]
+    lines = list(NotApprovedError(request).lines())
+    assert lines[0] == "error: weft.yaml sends work to hosts that you have not approved:"
+    assert f"type: weft -C {project} config approve --plan weft.yaml (" in lines[-1]
+    approve(request, environ, at=AT)
+    again = hosts_request(project, environ)
+    assert again is not None
+    assert again.is_approved
+
+
+def test_this_machine_and_the_users_own_hosts_need_none(project: Path, environ: dict[str, str]) -> None:
+    assert hosts_request(project, environ, hosts="hosts: {local: {slots: 2}}") is None
+    assert hosts_request(project, environ, user="hosts: {near: {use: ssh, machine: big3}}") is None
+    other = hosts_request(project, environ, user="hosts: {near: {use: ssh, machine: big4}}")
+    assert other is not None
+    assert not other.is_approved
+
+
+def test_slots_and_labels_may_change_freely_and_machines_may_not(
+    project: Path, environ: dict[str, str]
+) -> None:
+    first = hosts_request(project, environ)
+    assert first is not None
+    approve(first, environ, at=AT)
+    more = hosts_request(project, environ, hosts=HOSTS.replace("slots: 4", "slots: 9, labels: [gpu]"))
+    assert more is not None
+    assert more.is_approved
+    moved = hosts_request(project, environ, hosts=HOSTS.replace("big3", "evil"))
+    assert moved is not None
+    assert not moved.is_approved
+    assert list(change_lines(moved)) == [
+        "    hosts.near.use: ssh",
+        "  - hosts.near.machine: big3",
+        "  + hosts.near.machine: evil",
+    ]
+
+
+def test_an_approval_of_commands_is_no_approval_of_hosts(project: Path, environ: dict[str, str]) -> None:
+    approved(project, environ)
+    request = hosts_request(project, environ)
+    assert request is not None
+    assert (request.is_approved, request.before) == (False, None)

@@ -63,7 +63,8 @@ subplans:
       - {id: both, action: join, depends_on: [two, one], on_error: wait_for_all}
       - {id: asked, action: ask, question: Well?, on_result: [{when: attempt == 1, action: continue}]}
       - {id: inner, pipeline: direct}
-      - {id: tried, run: make, on_error: retry, max_retries: 2, sandbox: {network: false, read: [tests]}}
+      - {id: tried, run: make, on_error: retry, max_retries: 2, host: local,
+         sandbox: {network: false, read: [tests]}}
       - {id: last, action: verify, on_error: continue, on_fail: {retry_from: asked, max: 0}, pools: [db]}
 """
 FLAGS = {
@@ -172,7 +173,9 @@ def test_the_text_alone_gives_the_same_plan_whatever_configuration_and_flags_it_
 ANY_SETTINGS: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {},
     optional={
-        key.name: good(key.kind) for key in language.SETTINGS if key.name not in {"agent", "isolation"}
+        key.name: good(key.kind)
+        for key in language.SETTINGS
+        if key.name not in {"agent", "isolation", "host"}
     },
 )
 AGENTS = st.dictionaries(st.sampled_from(["coder", "tester", "0"]), records(language.AGENT), min_size=1)
@@ -245,6 +248,7 @@ branch_prefix: weft/  # default
 copy: []  # default
 link: []  # default
 sparse: []  # default
+host: local  # default
 isolated_home: false  # default
 sandbox:
   use: none  # default

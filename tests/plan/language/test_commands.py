@@ -27,6 +27,8 @@ agents:
   coder: {use: claude, model: sonnet, pool: 3, max_cost: 1}
 notify: {on: [failed], desktop: true}
 prices: {sonnet: {input: 3, output: 15}}
+host: near
+hosts: {local: {slots: 3, labels: [small]}}
 """
 
 
@@ -46,6 +48,27 @@ def test_settings_and_agents_that_are_only_named_need_no_approval() -> None:
     ("text", "expected"),
     [
         ("setup: make", [("setup", "make")]),
+        (
+            "hosts: {near: {use: ssh, machine: big3, slots: 4, lost_after: 5m}}",
+            [("hosts.near.use", "ssh"), ("hosts.near.machine", "big3")],
+        ),
+        (
+            "hosts: {box: {use: command, command: docker exec -i box, python: python3.12, directory: /srv/weft}}",
+            [
+                ("hosts.box.use", "command"),
+                ("hosts.box.command", "docker exec -i box"),
+                ("hosts.box.python", "python3.12"),
+                ("hosts.box.directory", "/srv/weft"),
+            ],
+        ),
+        (
+            "hosts: {hpc: {use: dask, cluster: a.B, options: {cores: 4}, scale: 3}}",
+            [
+                ("hosts.hpc.use", "dask"),
+                ("hosts.hpc.cluster", "a.B"),
+                ("hosts.hpc.options", {"cores": "4"}),
+            ],
+        ),
         ("setup: [make, [ls, -l]]", [("setup", ["make", ["ls", "-l"]])]),
         (
             "agents: {a: {use: command, command: run me, model: m}}",

@@ -36,7 +36,7 @@ def test_the_document_is_what_the_tables_say():
 def test_there_is_a_section_for_every_record_and_the_settings_come_after_the_plan():
     assert titles() == [
         "Plan", "Settings", "Subplan", "Step", "on_fail", "on_result", "Agent", "Pool", "merge", "Sandbox",
-        "Estimate", "Budget", "Price", "notify", "Configuration", "Adapters", "Templates",
+        "Estimate", "Budget", "Price", "notify", "Host", "tls", "labels", "Configuration", "Adapters", "Templates",
     ]  # fmt: skip
     assert len(RECORDS) == len(titles()) - 3
 
@@ -59,7 +59,7 @@ def test_settings_are_reported_once_with_those_that_a_step_has_too():
     assert len(settings) == len(SETTINGS) - 1 + len(of_merge)
     on_a_step = [name for name, cells in settings.items() if cells[-1] == "yes"]
     assert on_a_step == [key.name for key in SETTINGS if key.name in {own.name for own in STEP.keys}]
-    assert on_a_step == ["agent", "model", "timeout", "idle_timeout", "grace", "sandbox"]
+    assert on_a_step == ["agent", "model", "timeout", "idle_timeout", "grace", "host", "sandbox"]
 
 
 def test_a_key_reports_what_is_allowed_what_holds_without_it_and_what_it_means():
@@ -81,6 +81,7 @@ def test_every_link_leads_to_a_section():
     assert set(re.findall(r"\]\(#([^)]+)\)", TEXT)) <= anchors
     assert set(re.findall(r"\]\(#([^)]+)\)", section("Configuration"))) == {
         "agent",
+        "host",
         "notify",
         "price",
         "settings",

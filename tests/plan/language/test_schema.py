@@ -209,7 +209,9 @@ def test_defaults_and_examples_are_values_that_are_allowed(title, name):
 
 def test_the_parts_of_a_plan_are_defined_once():
     assert list(plan_schema()["$defs"]) == [r.title for r in RECORDS if r not in {PLAN, CONFIG}]
-    assert list(config_schema()["$defs"]) == ["agent", "merge", "sandbox", "budget", "price", "notify"]
+    assert list(config_schema()["$defs"]) == [
+        "agent", "merge", "sandbox", "budget", "price", "notify", "host", "tls", "labels",
+    ]  # fmt: skip
 
 
 def test_the_schemas_have_names_of_their_own():

@@ -12,7 +12,7 @@ from weft.plan.display.origins import origin
 from weft.plan.language.kinds import Glob
 from weft.plan.loader.load import Config, load_plan, read_config
 from weft.plan.loader.variables import VariablesError, read_variables
-from weft.plan.settings import SETTING_NAMES, Scope, setting_key, variable_name
+from weft.plan.settings import SETTING_NAMES, VARIABLE_SETTINGS, Scope, setting_key, variable_name
 
 COMMANDS = "setup"
 """Its text is a command, whatever it begins with."""
@@ -124,7 +124,7 @@ def test_any_sandbox_key_turns_the_sandbox_on_unless_it_says_otherwise() -> None
 
 
 @given(data=st.data())
-@pytest.mark.parametrize("setting", [name for name in SETTING_NAMES if name != COMMANDS])
+@pytest.mark.parametrize("setting", [name for name in VARIABLE_SETTINGS if name != COMMANDS])
 def test_what_a_file_may_say_a_variable_may_say(setting: str, data: st.DataObject) -> None:
     value = data.draw(good(setting_key(setting).kind))
     written: Any = value

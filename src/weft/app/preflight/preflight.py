@@ -168,15 +168,20 @@ def _of_variables(
 def _of_approval(plan: Plan, folder: Path, environ: Mapping[str, str]) -> Iterator[PreflightFinding]:
     """Yields missing approvals. A run asks for them on a terminal, and is refused elsewhere."""
     layer, project = project_layer(plan), project_of(folder).project
-    if layer is None:
+    if layer is None and not plan.hosts:
         return
-    from weft.app.project import approval  # noqa: PLC0415 - most projects have no configuration
+    from weft.app.project import approval  # noqa: PLC0415 - most projects have neither
 
-    request = approval.request_of(layer, project, environ, user=user_layer(plan))
-    if request is not None and not request.is_approved:
-        yield warning(
-            "approval", f"{approval.describe_request(request)}; `weft config approve` shows and approves them"
-        )
+    path = folder / os.path.basename(plan.document.file)  # noqa: PTH119 - as written
+    requests = [approval.request_of_hosts(plan, path, project, environ)]
+    if layer is not None:
+        requests.insert(0, approval.request_of(layer, project, environ, user=user_layer(plan)))
+    for request in requests:
+        if request is not None and not request.is_approved:
+            command = approval.approve_command(project, request.plan)
+            how = command if request.plan else "weft config approve"
+            message = f"{approval.describe_request(request)}; `{how}` shows and approves them"
+            yield warning("approval", message)
 
 
 def _of_sandboxes(plan: Plan, environ: Mapping[str, str]) -> Iterator[PreflightFinding]:

@@ -32,6 +32,8 @@ class Approval(Struct, frozen=True, kw_only=True):
     at: str
     commands: tuple[tuple[str, Any], ...]
     """The key and the value of each command, so that a later request can show the changes."""
+    plan: str = ""
+    """The plan whose hosts were approved, from the top of the project; empty for the project's configuration."""
 
 
 class _Content(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

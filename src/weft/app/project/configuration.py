@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from weft.app.project import plans
-from weft.app.project.approval import ApprovalRequest, request_of
+from weft.app.project.approval import ApprovalRequest, request_of, request_of_hosts
 from weft.app.project.files import InputSource
 from weft.app.project.places import FOLDER, PLAN_NAMES, absolute, project_of
 from weft.errors import InputError
@@ -19,7 +19,15 @@ from weft.plan.language.kinds_of_many import MapOf
 from weft.plan.language.records import Key
 from weft.plan.language.tables import CONFIG, SETTINGS
 from weft.plan.order.outline import ROOT
-from weft.plan.settings import DEFAULTS, SETTING_NAMES, Layer, Scope, setting_key, variable_name
+from weft.plan.settings import (
+    DEFAULTS,
+    SETTING_NAMES,
+    VARIABLE_SETTINGS,
+    Layer,
+    Scope,
+    setting_key,
+    variable_name,
+)
 from weft.plan.text.document import Document, Node, Table
 from weft.plan.text.emit import Plain
 from weft.plan.text.problems import suggestion
@@ -113,7 +121,7 @@ def explain_key(directory: Path, name: str, environ: Mapping[str, str]) -> KeyEx
     return KeyExplanation(
         name=name,
         key=setting_key(name),
-        variable=variable_name(name),
+        variable=variable_name(name) if name in VARIABLE_SETTINGS else None,
         places=tuple(_places(name, configuration.scope)),
     )
 
@@ -153,6 +161,27 @@ def files(directory: Path, environ: Mapping[str, str]) -> Iterator[ReadFile]:
 
 
 # --- commands to approve ---
+
+
+def approval_requests(
+    directory: Path, environ: Mapping[str, str], plan: str | None = None
+) -> tuple[ApprovalRequest, ...]:
+    """Returns what the user has to approve: for the project's configuration, and for the hosts of a plan.
+
+    `plan` is the plan's file; None for the one with a usual name, if there is one.
+    """
+    requests = (approval_request(directory, environ), _hosts_request(directory, environ, plan))
+    return tuple(request for request in requests if request is not None)
+
+
+def _hosts_request(directory: Path, environ: Mapping[str, str], name: str | None) -> ApprovalRequest | None:
+    name = plans.usual_name(directory) if name is None else name
+    if name is None:
+        return None
+    source = plans.find_plan(name, directory, command="config approve --plan")
+    folder = plans.folder_of(source)
+    loaded = plans.load(source, environ=environ)
+    return request_of_hosts(loaded, source.path, project_of(folder).project, environ)
 
 
 def approval_request(directory: Path, environ: Mapping[str, str]) -> ApprovalRequest | None:

@@ -14,6 +14,7 @@ import anyio
 from weft.app.history.completed_work import kept_of
 from weft.app.history.earlier_runs import earlier_runs
 from weft.app.project import plans
+from weft.app.project.files import InputSource
 from weft.app.project.places import Places, project_of
 from weft.app.project.step_limits import refuse_inside_step
 from weft.app.run.selection import SubplanChoice, choose
@@ -46,7 +47,7 @@ def run_plan(
     places = project_of(plans.folder_of(request.source))
     # Before `make` and before the journal: a project that the user does not trust must not even leave a directory
     # behind.
-    _require_approval(whole, places, environ)
+    _require_approval(whole, request.source, places, environ)
     places.make()
     close_memory()  # its environment holds all keys of the user, and steps run as the same user
     journal = open_journal(places.journal, now=time.time(), command="weft run")
@@ -99,10 +100,11 @@ def _select(request: RunRequest, whole: Plan, journal: SqliteJournal) -> tuple[P
     return choose(whole, names, completed)
 
 
-def _require_approval(plan: Plan, places: Places, environ: Mapping[str, str]) -> None:
-    """Raises `NotApprovedError` if the project's configuration has something that the user has to approve."""
+def _require_approval(plan: Plan, source: InputSource, places: Places, environ: Mapping[str, str]) -> None:
+    """Raises `NotApprovedError` if the project's configuration or the plan needs an approval of the user."""
     layer = plans.project_layer(plan)
-    if layer is not None:
-        from weft.app.project import approval  # noqa: PLC0415 - most projects have no configuration
+    if layer is not None or plan.hosts:
+        from weft.app.project import approval  # noqa: PLC0415 - most projects have neither
 
         approval.require(layer, places.project, environ, user=plans.user_layer(plan))
+        approval.require_hosts(plan, source.path, places.project, environ)

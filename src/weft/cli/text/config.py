@@ -87,27 +87,33 @@ def here_lines(request: ApprovalRequest | None) -> Iterator[str]:
     else:
         yield f"{request.file} is not approved: {request.hash}"
         yield from change_lines(request)
-        yield f"to approve this, type: {approve_command(request.project)}"
+        yield f"to approve this, type: {approve_command(request.project, request.plan)}"
 
 
-def approvals_data(request: ApprovalRequest | None, approvals: Sequence[Approval]) -> dict[str, Any]:
+def approvals_data(
+    request: ApprovalRequest | None, hosts: ApprovalRequest | None, approvals: Sequence[Approval]
+) -> dict[str, Any]:
     return {
-        "here": None
-        if request is None
-        else {
-            "project": str(request.project),
-            "file": request.file,
-            "hash": request.hash,
-            "approved": request.is_approved,
-            "commands": [command.to_json() for command in request.commands],
-        },
+        "here": None if request is None else _request_data(request),
+        **({} if hosts is None else {"hosts": _request_data(hosts)}),
         "approvals": [
             {
                 "project": approval.project,
                 "hash": approval.hash,
                 "at": approval.at,
                 "commands": [{"path": path, "value": value} for path, value in approval.commands],
+                **({"plan": approval.plan} if approval.plan else {}),
             }
             for approval in approvals
         ],
+    }
+
+
+def _request_data(request: ApprovalRequest) -> dict[str, Any]:
+    return {
+        "project": str(request.project),
+        "file": request.file,
+        "hash": request.hash,
+        "approved": request.is_approved,
+        "commands": [command.to_json() for command in request.commands],
     }

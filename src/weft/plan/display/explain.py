@@ -158,6 +158,10 @@ def _on_step(plan: Plan, row: int, located: _LocatedStep) -> Iterator[EffectiveV
     for name, seconds in limits:
         if seconds is not None:
             yield EffectiveValue(name=name, value=notation.duration(seconds), origin=located.origin(name))
+    if step.host is not None:
+        yield EffectiveValue(
+            name="host", value=notation.host_choice(step.host), origin=located.origin("host")
+        )
     for part, value in notation.sandbox(step.sandbox or {}).items():
         yield EffectiveValue(name=f"sandbox.{part}", value=value, origin=located.origin("sandbox"))
     if step.on_fail is not None and step.on_fail.max is not None:

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Decimal
-from typing import Any
+from typing import Any, cast
 
+from weft.plan.hosts import HostChoice, HostSpec
 from weft.plan.language.kinds import SECONDS, TOKENS
 from weft.plan.model import Command, Estimate
 from weft.plan.notify import Notify
@@ -33,6 +34,8 @@ def setting(name: str, value: Any) -> Plain:  # noqa: ANN401 - as the setting's 
         return tokens(value)
     if name == "setup":
         return commands(value)
+    if name == "host":
+        return host_choice(value)
     return value if isinstance(value, bool | int | str) else [*value]
 
 
@@ -99,6 +102,40 @@ def estimate(guess: Estimate) -> dict[str, Plain]:
 def notify(target: Notify) -> dict[str, Plain]:
     optional = {"run": None if target.run is None else command(target.run), "webhook": target.webhook}
     return {"on": list(target.on), "desktop": target.desktop, **without_empty(optional)}
+
+
+def host_choice(choice: HostChoice) -> Plain:
+    if choice.labels:
+        return {"labels": list(choice.labels)}
+    return choice.names[0] if len(choice.names) == 1 else list(choice.names)
+
+
+def host(spec: HostSpec) -> Plain:
+    """Returns an entry of `hosts`, with the keys that its carrier has."""
+    far: dict[str, Plain] = {}
+    if not spec.is_local:
+        far = {
+            "use": spec.use,
+            "lost_after": duration(spec.lost_after),
+            "directory": spec.directory,
+            "python": spec.python,
+            "fetch": spec.fetch,
+        }
+    return without_empty(
+        {
+            **far,
+            "slots": spec.slots,
+            "labels": list(spec.labels),
+            "machine": spec.machine,
+            "command": list(spec.command),
+            "address": spec.address,
+            "ssh": list(spec.ssh),
+            "cluster": spec.cluster,
+            "scale": spec.scale,
+            "options": cast("Plain", dict(spec.options)),
+            "tls": dict(spec.tls),
+        }
+    )
 
 
 def sandbox(parts: SandboxParts) -> dict[str, Plain]:

@@ -61,6 +61,18 @@ def agent_origin(plan: Plan, agent: Agent) -> Origin:
     )
 
 
+def host_origin(plan: Plan, name: str) -> Origin:
+    """Returns the nearest file that defines a host."""
+    documents = (layer.document for layer in plan.scopes[ROOT].layers if layer.document is not None)
+    return next(
+        Origin(at=document.position(hosts.key(name)))
+        for document in documents
+        if isinstance(document.root, Table)
+        and isinstance(hosts := document.root.get("hosts"), Table)
+        and name in hosts.entries
+    )
+
+
 def notify_origin(plan: Plan) -> Origin:
     """Returns the nearest file with `notify`."""
     documents = (layer.document for layer in plan.scopes[ROOT].layers if layer.document is not None)

@@ -12,7 +12,7 @@ from typing import assert_never
 from msgspec import Struct, field
 
 from weft.plan.display import notation
-from weft.plan.display.origins import agent_origin, notify_origin, origin
+from weft.plan.display.origins import agent_origin, host_origin, notify_origin, origin
 from weft.plan.language.tables import VERSION
 from weft.plan.model import (
     Agent,
@@ -88,6 +88,7 @@ class _PlanWriter(Struct):
                     "env_allow": sorted(plan.env_allow),
                     "prices": {name: notation.price(price) for name, price in plan.prices.items()},
                     "notify": self.notify(),
+                    "hosts": self.hosts(),
                 }
             ),
             "subplans": self.subplans(ROOT, ("subplans",)),
@@ -121,6 +122,11 @@ class _PlanWriter(Struct):
         for name, agent in self.plan.agents.items():
             self.comments["agents", name] = str(agent_origin(self.plan, agent))
         return {name: _agent(agent) for name, agent in self.plan.agents.items()}
+
+    def hosts(self) -> Entries:
+        for name in self.plan.hosts:
+            self.comments["hosts", name] = str(host_origin(self.plan, name))
+        return {name: notation.host(host) for name, host in self.plan.hosts.items()}
 
     def notify(self) -> list[Plain]:
         if self.plan.notify:
@@ -221,6 +227,7 @@ def step_entries(step: Step) -> Iterator[tuple[str, Plain]]:
             "idle_timeout": None if step.idle_timeout is None else notation.duration(step.idle_timeout),
             "grace": None if step.grace is None else notation.duration(step.grace),
             "env": dict(step.env),
+            "host": None if step.host is None else notation.host_choice(step.host),
             "sandbox": None if step.sandbox is None else notation.sandbox(step.sandbox),
             "on_result": [dict(_rule(rule)) for rule in step.on_result],
         }

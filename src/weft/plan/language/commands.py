@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from weft.plan.language.hosts import HOSTS_KEY
 from weft.plan.language.kinds_of_many import Either, ListOf, MapOf
 from weft.plan.language.reader import Kind
 from weft.plan.language.records import Record
@@ -20,9 +21,23 @@ DANGEROUS = {
     "the configuration": frozenset({"setup"}),
     "an agent": frozenset({"command", "script", "args", "env"}),
     "notify": frozenset({"run", "webhook"}),
+    "a host": frozenset(
+        {
+            "machine",
+            "command",
+            "address",
+            "ssh",
+            "cluster",
+            "options",
+            "tls",
+            "directory",
+            "python",
+            "fetch",
+        }
+    ),
 }
 """The dangerous keys, by the record that contains them."""
-BESIDE = {"an agent": frozenset({"use"})}
+BESIDE = {"an agent": frozenset({"use"}), "a host": frozenset({"use"})}
 """Keys that give a dangerous key its meaning. Alone, they only name what the user has installed."""
 
 
@@ -36,6 +51,12 @@ class ConfiguredCommand(Struct, frozen=True):
 
     def to_json(self) -> dict[str, Plain]:
         return {"path": self.path, "value": self.value}
+
+
+def configured_hosts(root: Node) -> tuple[ConfiguredCommand, ...]:
+    """Returns where the hosts of a valid plan or configuration are and how they are reached."""
+    hosts = root.get("hosts") if isinstance(root, Table) else None
+    return () if hosts is None else tuple(_within(hosts, HOSTS_KEY.kind, "hosts"))
 
 
 def configured_commands(root: Node) -> tuple[ConfiguredCommand, ...]:

@@ -4,6 +4,7 @@ The loader, the JSON Schema and the reference are generated from these tables.
 """
 
 from weft.plan.language.agent_programs import AGENT_PROGRAMS
+from weft.plan.language.hosts import HOST, HOST_KEY, HOST_LABELS, HOSTS_KEY, STEP_HOST_KEY, TLS
 from weft.plan.language.isolation import AGENT_ISOLATION_KEYS, ISOLATION_KEYS, SANDBOX, STEP_SANDBOX_KEY
 from weft.plan.language.kinds import (
     Boolean,
@@ -158,7 +159,7 @@ SETTINGS = (
         doc="The only directories that are checked out, with the files in their parent directories; for large "
             "repositories.",
     ),
-    *ISOLATION_KEYS,
+    HOST_KEY, *ISOLATION_KEYS,
 )  # fmt: skip
 
 ON_FAIL = Record(
@@ -248,7 +249,7 @@ STEP = Record(
         Key(name="grace", kind=Duration(), doc="How long its process has between SIGTERM and SIGKILL.",
             default=Words("the setting `grace`")),
         Key(name="env", kind=ENVIRONMENT, default="{}", doc="Environment variables of its process."),
-        STEP_SANDBOX_KEY, Key(name="estimate", kind=ESTIMATE, doc=ESTIMATE.doc),
+        STEP_HOST_KEY, STEP_SANDBOX_KEY, Key(name="estimate", kind=ESTIMATE, doc=ESTIMATE.doc),
     ),
     (
         ExactlyOne(BODIES),
@@ -257,7 +258,7 @@ STEP = Record(
             Has("prompt"),
         ),
         OnlyWith(("question",), Is("action", "ask")),
-        OnlyWith(("env", "pool", "pools", "timeout", "grace", "sandbox"), PROCESS),
+        OnlyWith(("env", "pool", "pools", "timeout", "grace", "host", "sandbox"), PROCESS),
         OnlyWith(("max_retries",), Is("on_error", "retry")),
         AtMostOne(("pool", "pools")),
         Needs(Is("action", "join"), "depends_on"),
@@ -364,6 +365,7 @@ PLAN = Record(
             doc="Environment variables that templates may read as `env.NAME`."),
         PRICES_KEY,
         NOTIFY_KEY,
+        HOSTS_KEY,
         Key(name="subplans", kind=ListOf(SUBPLAN, least=1), required=True, doc="The parts of the plan."),
         *SETTINGS,
     ),
@@ -377,9 +379,11 @@ CONFIG = Record(
         *SETTINGS,
         PRICES_KEY,
         NOTIFY_KEY,
+        HOSTS_KEY,
     ),
 )
 
 RECORDS = (
-    PLAN, SUBPLAN, STEP, ON_FAIL, ON_RESULT, AGENT, POOL, MERGE, SANDBOX, ESTIMATE, BUDGET, PRICE, NOTIFY, CONFIG,
+    PLAN, SUBPLAN, STEP, ON_FAIL, ON_RESULT, AGENT, POOL, MERGE, SANDBOX, ESTIMATE, BUDGET, PRICE, NOTIFY,
+    HOST, TLS, HOST_LABELS, CONFIG,
 )  # fmt: skip

@@ -8,6 +8,7 @@ loader, so the stand-ins never run.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from weft.plan.hosts import LOCAL, HostSpec, host_choice
 from weft.plan.language.kinds import MOST
 from weft.plan.language.notify import EVENTS
 from weft.plan.language.reader import Reader
@@ -72,6 +73,30 @@ def _as_tuple(entries: tuple[Values, ...] | Values) -> tuple[Values, ...]:
 def prices(values: Values) -> dict[str, Price]:
     values_by_name: dict[str, Values] = values.get("prices", {})
     return {name: Price(**{"input": 0, "output": 0} | price.by_key) for name, price in values_by_name.items()}
+
+
+def hosts(values: Values) -> dict[str, HostSpec]:
+    """Returns the hosts of a plan or a configuration."""
+    values_by_name: dict[str, Values] = values.get("hosts", {})
+    return {name: _host(name, values_by_name.get(name)) for name, _ in _definitions(values, "hosts")}
+
+
+_SLOTS = 4
+"""The slots of a machine if its entry does not set them."""
+
+
+def _host(name: str, values: Values | None) -> HostSpec:
+    if values is None:
+        # A stand-in for an entry that could not be read, which is reported.
+        return HostSpec(name=name, use=LOCAL if name == LOCAL else "ssh")
+    machines = len(values.get("ssh", ())) or values.get("scale", 1)
+    slots = None if values.get("use", LOCAL) == LOCAL else _SLOTS * machines
+    fields: dict[str, Any] = {"slots": slots, **values.by_key}
+    if isinstance(fields.get("command"), str):
+        fields["command"] = tuple(fields["command"].split())
+    if "tls" in fields:
+        fields["tls"] = fields["tls"].by_key
+    return HostSpec(name=name, **fields)
 
 
 def pools(values: Values) -> dict[str, Pool]:
@@ -157,6 +182,7 @@ def step(values: Values) -> Step:
         idle_timeout=fields.get("idle_timeout"),
         grace=fields.get("grace"),
         env=fields.get("env", {}),
+        host=host_choice(fields["host"]) if "host" in fields else None,
         **_sandbox(fields),
         estimate=estimate(fields.get("estimate")),
         source=values.table,

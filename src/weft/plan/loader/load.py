@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from weft.plan.hosts import HostSpec
 from weft.plan.language.agent_programs import AGENT_PROGRAMS
 from weft.plan.language.reader import BAD, Reader
 from weft.plan.language.records import Values
@@ -17,6 +18,7 @@ from weft.plan.language.tables import CONFIG, PLAN
 from weft.plan.loader import build
 from weft.plan.loader.braces_check import check_braces
 from weft.plan.loader.built_in import built_in_pipelines
+from weft.plan.loader.hosts_check import HostsCheck, check_entries
 from weft.plan.loader.rows import read_rows
 from weft.plan.loader.slices_check import FIRST_AGENT, Names, SlicesCheck
 from weft.plan.loader.steps_check import Catalog, check_steps, place
@@ -40,6 +42,7 @@ class Config(Struct, frozen=True, kw_only=True):
     notify: tuple[Notify, ...] | None = None
     """Whom to notify of what happens in runs; None if the file does not say."""
     prices: Mapping[str, Price] = {}
+    hosts: Mapping[str, HostSpec] = {}
 
 
 class Surroundings(Struct, frozen=True, kw_only=True):
@@ -62,12 +65,15 @@ def read_config(text: str, file: str, where: str) -> Config:
     values = CONFIG.read(document.root, reader, "the configuration")
     if values is not BAD and "worktrees" in values.by_key:
         check_worktrees(place(values.table, "worktrees"), values.by_key["worktrees"], reader)
+    if values is not BAD:
+        check_entries(values, reader)
     _raise_errors(reader)
     return Config(
         layer=layer(where, document, values),
         agents=build.agents(values),
         notify=build.notify(values),
         prices=build.prices(values),
+        hosts=build.hosts(values),
     )
 
 
@@ -181,6 +187,7 @@ class _Loader:
             document=self.document,
             notify=self.notify(),
             prices=self.prices(),
+            hosts=self.hosts(),
         )
 
     def prices(self) -> dict[str, Price]:
@@ -189,6 +196,13 @@ class _Loader:
         for config in self.configs:
             prices |= {name: price for name, price in config.prices.items() if name not in prices}
         return prices
+
+    def hosts(self) -> dict[str, HostSpec]:
+        """Returns the hosts of the plan and of the configurations; the nearest of a name counts."""
+        hosts = build.hosts(self.values)
+        for config in self.configs:
+            hosts |= {name: host for name, host in config.hosts.items() if name not in hosts}
+        return hosts
 
     def notify(self) -> tuple[Notify, ...]:
         """Returns the nearest `notify`; lists are not merged."""
@@ -246,6 +260,8 @@ class _Loader:
         self.variables(plan)
         names = self.check_pipelines(plan, catalog)
         SlicesCheck(plan, catalog, self.reader, names, self.surroundings.programs).check()
+        check_entries(self.values, self.reader)
+        HostsCheck(plan, self.reader, knows_hosts="hosts" not in self.unread).check()
         check_braces(plan, self.reader)
 
     def variables(self, plan: Plan) -> None:

@@ -18,8 +18,8 @@ from weft.plan.language.records import Values
 from weft.plan.loader.load import Config, check_worktrees
 from weft.plan.settings import (
     AMOUNTS,
-    SETTING_NAMES,
     VARIABLE_PREFIX,
+    VARIABLE_SETTINGS,
     Layer,
     own_settings,
     setting_key,
@@ -52,7 +52,7 @@ class VariablesError(InputError):
 def read_variables(environment: Mapping[str, str]) -> list[Config]:
     """Returns what each variable with Weft's prefix sets; raises `VariablesError`."""
     # By the names of variables, since `merge.when` and `merge_when` become the same one.
-    settings = {variable_name(setting): setting for setting in SETTING_NAMES}
+    settings = {variable_name(setting): setting for setting in VARIABLE_SETTINGS}
     configs: list[Config] = []
     errors: list[str] = []
     # `sandbox.use` comes last here and, after the reversal below, first.

@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +12,9 @@ from weft.cli.effects import CommandEffect, WeftGroup
 from weft.cli.output import examples, note, note_lines, show_json, show_lines
 from weft.cli.plan_options import at_work_on_a_plan, directory, json_option
 from weft.errors import InputError
+
+if TYPE_CHECKING:
+    from weft.app.project.approval import ApprovalRequest
 
 _USUAL = "settings"
 
@@ -111,7 +116,10 @@ def _show_files(*, as_json: bool) -> None:
 @config.command(
     effect=CommandEffect.CHANGES,
     epilog=examples("weft config approve", "weft config approve --hash 0f3c…"),
-    short_help="Approve the commands that .weft/config.yaml names.",
+    short_help="Approve the commands that .weft/config.yaml names, and the hosts of a plan.",
+)
+@click.option(
+    "--plan", metavar="PLAN", type=click.Path(), help="The plan whose hosts are approved; default: weft.yaml."
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option(
@@ -120,41 +128,62 @@ def _show_files(*, as_json: bool) -> None:
     metavar="HASH",
     help="Do not ask; approve only if this is the hash of the commands.",
 )
-def approve(*, yes: bool, expected_hash: str | None) -> int:
+def approve(*, plan: str | None, yes: bool, expected_hash: str | None) -> int:
     """Show the commands that this project's .weft/config.yaml names and what it loosens, ask, and approve them.
 
     That file comes with the repository. Before a run, you must have approved in this directory everything that it
     would run: commands, arguments and variables of agents, setup, and notifications; and each setting that is
     looser than in your own configuration. If one of them changes, approve it again; other settings may change
-    freely.
+    freely. The hosts of a plan need an approval of their own, since the repository is sent to them.
 
     The hash is the same on each machine: in CI, use the hash of the commands that you have read.
 
     Exit code: 0 if all is approved; 2 if not.
     """
-    from weft.app.project import approval
-    from weft.app.project.configuration import approval_request
+    from weft.app.project.configuration import approval_requests
 
-    request = approval_request(directory(), os.environ)
-    if request is None:
+    requests = approval_requests(directory(), os.environ, plan)
+    if not requests:
         note("there is nothing to approve: the project's configuration names no commands and loosens nothing")
         return 0
-    if request.is_approved and expected_hash is None:
-        note(f"approved already: {request.hash}")
+    if expected_hash is not None:
+        _approve_hash(requests, expected_hash)
         return 0
-    if expected_hash is not None and expected_hash != request.hash:
-        raise InputError(
-            f"the commands of {request.file} have the hash {request.hash}, and not {expected_hash}"
-        )
-    note_lines([f"{request.file}, hash {request.hash}:", *approval.change_lines(request)])
-    if expected_hash is None and not yes:
-        _ask(loosens=bool(request.users))
-    approval.approve(request, os.environ)
-    note("approved")
+    for request in requests:
+        if request.is_approved:
+            note(f"approved already: {request.hash}")
+        else:
+            _approve(request, asks=not yes)
     return 0
 
 
-def _ask(*, loosens: bool) -> None:
+def _approve_hash(requests: "Sequence[ApprovalRequest]", expected_hash: str) -> None:
+    """Approves the request with this hash; raises `InputError` if there is none."""
+    for request in requests:
+        if request.hash == expected_hash:
+            _approve(request, asks=False)
+            return
+    hashes = "; ".join(
+        f"the {_noun(request)} of {request.file} have the hash {request.hash}" for request in requests
+    )
+    raise InputError(f"{hashes}, and not {expected_hash}")
+
+
+def _noun(request: "ApprovalRequest") -> str:
+    return "hosts" if request.plan else "commands"
+
+
+def _approve(request: "ApprovalRequest", *, asks: bool) -> None:
+    from weft.app.project import approval
+
+    note_lines([f"{request.file}, hash {request.hash}:", *approval.change_lines(request)])
+    if asks:
+        _ask(request)
+    approval.approve(request, os.environ)
+    note("approved")
+
+
+def _ask(request: "ApprovalRequest") -> None:
     from weft.cli.approval_prompt import agrees
 
     if sys.stdin is None or not sys.stdin.isatty():
@@ -162,7 +191,7 @@ def _ask(*, loosens: bool) -> None:
             "cannot ask without a terminal; after you have read them, type: weft config approve --yes (or --hash "
             "HASH)"
         )
-    if not agrees(loosens=loosens):
+    if not agrees(request):
         raise InputError("not approved")
 
 
@@ -195,14 +224,18 @@ def revoke(*, project: str | None) -> int:
 def approvals(*, as_json: bool) -> int:
     """List all approved projects, and show whether this project is approved."""
     from weft.app.project import approval
-    from weft.app.project.configuration import approval_request
+    from weft.app.project.configuration import approval_requests
     from weft.cli.text import config as config_text
 
-    request = approval_request(directory(), os.environ)
+    requests = approval_requests(directory(), os.environ)
+    request = next((request for request in requests if not request.plan), None)
+    hosts = next((request for request in requests if request.plan), None)
     recorded = approval.approvals(os.environ)
     if as_json:
-        show_json(config_text.approvals_data(request, recorded))
+        show_json(config_text.approvals_data(request, hosts, recorded))
         return 0
     show_lines(config_text.approval_lines(recorded))
     note_lines(config_text.here_lines(request))
+    if hosts is not None:
+        note_lines(config_text.here_lines(hosts))
     return 0

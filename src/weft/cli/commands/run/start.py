@@ -56,7 +56,7 @@ def start(
     if not as_json:
         # Also the first load of the plan: its errors appear on this terminal and not in the coordinator's log.
         note_lines(_eligibility(plan, ids, flags, fresh=fresh))
-    _ask_for_approval(directory())
+    _ask_for_approval(directory(), plan)
     arguments = [f"--{name.replace('_', '-')}={value}" for name, value in flags.items() if value is not None]
     arguments += ["--fresh"] if fresh else []
     arguments += ["--fresh-budget"] if fresh_budget else []
@@ -137,18 +137,18 @@ def _eligibility(plan: str | None, ids: tuple[str, ...], flags: Flags, *, fresh:
         return [*eligibility_lines(eligibility_of(compiled, folder, fresh=fresh)), *section("Overlap", lines)]
 
 
-def _ask_for_approval(folder: Path) -> None:
-    """Asks the user to approve the project's commands. The coordinator has no terminal and cannot ask."""
+def _ask_for_approval(folder: Path, plan: str | None) -> None:
+    """Asks the user to approve what needs it. The coordinator has no terminal and cannot ask."""
     # Without a terminal, the coordinator itself refuses, with the command that approves.
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
     from weft.app.project.approval import NotApprovedError
-    from weft.app.project.configuration import approval_request
+    from weft.app.project.configuration import approval_requests
     from weft.cli.approval_prompt import is_approved_now
 
-    request = approval_request(folder, os.environ)
-    if request is not None and not request.is_approved:
-        is_approved_now(NotApprovedError(request))
+    for request in approval_requests(folder, os.environ, plan):
+        if not request.is_approved:
+            is_approved_now(NotApprovedError(request))
 
 
 def _show_run(data: dict[str, object], message: str, as_json: bool, paused: "PausedSubplans") -> None:  # noqa: FBT001 - as the option is
