@@ -6,10 +6,11 @@ from math import log
 from typing import Any
 
 from weft.forecast.history import History, WorkSample
-from weft.forecast.replications import Rehearsal, Start, play_all
+from weft.forecast.replications import Rehearsal, play_all
+from weft.forecast.run_outcome import RunOutcome
 from weft.forecast.spread import LogSample
+from weft.forecast.start import Start
 from weft.forecast.tally import Tally
-from weft.forecast.virtual_run import RunOutcome
 from weft.plan.loader.load import Surroundings, load_plan
 from weft.plan.model import Plan
 

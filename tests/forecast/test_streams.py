@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.forecast import streams
-from weft.forecast.streams import Luck, key_of
+from weft.forecast.streams import Luck, Streams, key_of
 
 SEED = 20261118
 """Fixed, so that a test of chance has always the same answer."""
@@ -131,3 +131,18 @@ def test_normal_numbers_have_the_mean_and_the_deviation_of_the_standard() -> Non
     numbers = [Luck(SEED, number).normal(key_of("a", "b")) for number in range(_DRAWS)]
     assert abs(fmean(numbers)) < 5 / sqrt(_DRAWS)
     assert abs(stdev(numbers) - 1) < 5 / sqrt(2 * _DRAWS)
+
+
+@given(st.integers(0, 2**70), st.lists(st.integers(0, 2**64 - 1)), st.sampled_from([0, 7, 3 << 32]))
+def test_many_streams_at_once_give_the_numbers_that_each_gives_alone(
+    seed: int, keys: list[int], count: int
+) -> None:
+    luck = Luck(seed, 3)
+    alone = [luck.uniform(key, count) for key in keys]
+    assert luck.uniforms(Streams(keys, use_numpy=True), count) == alone
+    assert luck.uniforms(Streams(keys, use_numpy=False), count) == alone
+
+
+def test_few_streams_do_not_need_numpy_and_many_use_it() -> None:
+    assert Streams([1, 2]).draw is None
+    assert Streams(range(1_000)).draw is not None

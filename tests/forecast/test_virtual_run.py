@@ -12,7 +12,8 @@ from weft.engine.messages.facts import Ended, RunStarted
 from weft.engine.messages.orders import Ordered
 from weft.engine.simulate import SimulatedEnd, SimulatedReply, Simulator
 from weft.forecast.replications import Rehearsal
-from weft.forecast.virtual_run import RunOutcome, VirtualRun
+from weft.forecast.run_outcome import RunOutcome
+from weft.forecast.virtual_run import VirtualRun
 from weft.forecast.world import World, WorldSettings
 from weft.plan.loader.load import Surroundings, load_plan
 from weft.plan.model import Plan

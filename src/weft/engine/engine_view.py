@@ -1,10 +1,11 @@
 """The questions that a driver can ask an engine. None of them changes anything."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from weft.engine.messages.facts import ControlState
 from weft.engine.messages.orders import Ordered
+from weft.engine.pools.lanes import PoolState
 from weft.engine.positions import (
     HeldRoom,
     NetPosition,
@@ -83,9 +84,9 @@ class EngineView:
         """Whether a subplan has failed because of a ceiling."""
         return any(failure.reason is FailureReason.BUDGET for failure in self._state.failures.values())
 
-    def pool_uses(self, numbers: Iterable[int]) -> list[tuple[int, int]]:
-        """Returns, for each of the pools, how much of it is in use, and how many requests wait for it."""
-        return self._state.allocator.uses(numbers)
+    def pool(self, number: int) -> PoolState:
+        """Returns the state of a pool, for reading."""
+        return self._state.allocator.pool(number)
 
     def waiting_work(self) -> list[WaitingWork]:
         """Returns all work that waits to start: first slices, then the steps of slices that have started."""

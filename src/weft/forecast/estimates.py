@@ -66,6 +66,16 @@ class WorkEstimate(Struct, frozen=True, kw_only=True):
     branch: str = ""
     """The step itself if it runs beside others of its slice; empty if it runs after them."""
 
+    @property
+    def has_cost(self) -> bool:
+        """Whether its executions cost something that is known."""
+        return self.cost is not None and not self.is_free
+
+    @property
+    def is_guessed(self) -> bool:
+        """Whether nothing is known about its duration."""
+        return self.basis is Basis.DEFAULT or self.basis is Basis.INTERNAL
+
 
 class StepEstimate(Struct, frozen=True, kw_only=True):
     """The estimate of a step of a slice, for people."""
@@ -107,7 +117,7 @@ class Estimates:
             if isinstance(order, Launch) and order.kind is LaunchKind.STEP:
                 estimate = self.of_step(order.row, order.step)
             else:
-                estimate = self._internal(order.row, order.path, _step_of(order))
+                estimate = self.of_internal(order.row, _step_of(order))
             self._works[key] = estimate
         return estimate
 
@@ -217,7 +227,9 @@ class Estimates:
 
     # The work of Weft itself
 
-    def _internal(self, row: int, path: str, step: str) -> WorkEstimate:
+    def of_internal(self, row: int, step: str) -> WorkEstimate:
+        """Returns the estimate of an internal step of a row."""
+        path = self._plan.outline.paths[row]
         own = self._history.steps.get((path, step), WorkSample())
         group = self._history.kinds.get(step, WorkSample())
         noise = self._history.noises.get(step, Noise()).variance(INTERNAL_NOISE)

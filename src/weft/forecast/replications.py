@@ -1,24 +1,32 @@
 """Replications of a plan: as many runs in virtual time as wanted, each with its own luck."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from msgspec import Struct
 
 from weft.engine.engine import Engine
-from weft.engine.messages.facts import EarlierSlice, EarlierSpending, RunStarted
+from weft.engine.messages.facts import RunStarted
 from weft.engine.state.engine_state import engine_tables
 from weft.forecast.bounds import LowerBounds
 from weft.forecast.caps import watched_caps
 from weft.forecast.chains import Chains
 from weft.forecast.estimates import Estimates
 from weft.forecast.history import NO_HISTORY, History
+from weft.forecast.quick.quick_run import QuickRun
+from weft.forecast.quick.quick_tables import quick_tables
 from weft.forecast.rehearsal import rehearsed, with_pool, with_width
+from weft.forecast.run_outcome import RunOutcome
+from weft.forecast.start import Start
 from weft.forecast.tally import Tally
-from weft.forecast.virtual_run import RunOutcome, VirtualRun
+from weft.forecast.virtual_run import VirtualRun
 from weft.forecast.world import World, WorldSettings
 from weft.plan.compile.compile import compile_plan
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
+
+_FEW = 8
+_MOST_TROUBLES = 0.75
+"""Quick runs are tried until more than a few, and more than this share of them, were given up."""
 
 
 class Change(Struct, frozen=True):
@@ -37,21 +45,6 @@ class Change(Struct, frozen=True):
         return with_pool(plan, self.name, self.size)
 
 
-class Start(Struct, frozen=True, kw_only=True):
-    """Where replications start."""
-
-    carried: tuple[str, ...] = ()
-    """The subplans that earlier runs have completed."""
-    landed: tuple[str, ...] = ()
-    """Those of them that have landed."""
-    earlier: tuple[EarlierSpending, ...] = ()
-    """The spending of earlier runs that counts against the ceilings."""
-    continued: tuple[EarlierSlice, ...] = ()
-    """The slices that have completed some of their steps."""
-    running: Mapping[tuple[str, str], float] = {}
-    """By path and step of a run that is under way: the seconds for which its executions have run."""
-
-
 class Rehearsal:
     """A plan that is ready to be played many times."""
 
@@ -62,7 +55,9 @@ class Rehearsal:
         *,
         seed: int = 1,
         start: Start = Start(),  # noqa: B008 - frozen
+        is_quick: bool = True,
     ) -> None:
+        """`is_quick`: false if the engine plays all replications, which changes nothing but the time."""
         self._plan = rehearsed(plan)
         self._history = history
         self._start = start
@@ -80,6 +75,10 @@ class Rehearsal:
         # The tables depend only on the plan. To build them takes as long as many steps.
         self._tables = engine_tables(self.compiled)
         limits = self._tables.limits
+        self._is_quick = is_quick
+        may_be_quick = is_quick and start.is_between_slices
+        self._quick = quick_tables(self.compiled, self._tables, self.estimates) if may_be_quick else None
+        self._tries = self._troubles = 0
         caps = watched_caps(plan.outline, limits)
         self._watched = {name: number for name, number in limits.caps.items() if name in caps} | limits.named
 
@@ -94,7 +93,7 @@ class Rehearsal:
         plan = self._plan
         for change in changes:
             plan = change.applied(plan)
-        return Rehearsal(plan, self._history, seed=self.seed, start=self._start)
+        return Rehearsal(plan, self._history, seed=self.seed, start=self._start, is_quick=self._is_quick)
 
     def add_to(self, tally: Tally, replication: int, *, watches_pools: bool = True) -> None:
         """Plays a replication and adds it to a tally."""
@@ -103,9 +102,29 @@ class Rehearsal:
 
     def play(self, replication: int, *, watches_pools: bool = True) -> RunOutcome:
         """Returns the outcome of a replication."""
-        start = self._start
+        if self._quick is not None and self._quick_runs_pay:
+            self._tries += 1
+            outcome = self.play_quickly(replication, watches_pools=watches_pools)
+            if outcome is not None:
+                return outcome
+            self._troubles += 1
+        return self._play_on_engine(replication, watches_pools=watches_pools)
+
+    def play_quickly(self, replication: int, *, watches_pools: bool = True) -> RunOutcome | None:
+        """Returns the outcome of a replication; None if only the engine can play it."""
+        if self._quick is None:
+            return None
+        world, watched = World(self._settings, replication), self._watched if watches_pools else {}
+        return QuickRun(self._quick, world, self._start, watched).play()
+
+    @property
+    def _quick_runs_pay(self) -> bool:
+        """Whether quick runs have mostly come to their end so far. A run that is given up is lost time."""
+        return self._troubles <= max(_FEW, self._tries * _MOST_TROUBLES)
+
+    def _play_on_engine(self, replication: int, *, watches_pools: bool) -> RunOutcome:
+        start, watched = self._start, self._watched if watches_pools else {}
         engine = Engine(self.compiled, writes_events=False, tables=self._tables)
-        watched = self._watched if watches_pools else {}
         run = VirtualRun(engine, World(self._settings, replication), watched=watched)
         return run.play(
             RunStarted(

@@ -6,13 +6,18 @@ pool. A generator with a state, such as `random.Random`, would give its numbers 
 differs between the two.
 """
 
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
+from importlib.util import find_spec
 from statistics import NormalDist
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _STEPS = 1 << 52
-_quantile = NormalDist().inv_cdf
+_MANY = 200
+"""The number of streams from which numpy, which takes a while to import, pays off."""
+
+normal_quantile = NormalDist().inv_cdf
 
 
 def key_of(*names: str) -> int:
@@ -53,4 +58,29 @@ class Luck:
 
     def normal(self, key: int, count: int = 0) -> float:
         """Returns a number from the standard normal distribution."""
-        return _quantile(self.uniform(key, count))
+        return normal_quantile(self.uniform(key, count))
+
+    def uniforms(self, streams: "Streams", count: int = 0) -> list[float]:
+        """Returns a number from each stream, the same as `uniform`."""
+        return (
+            streams.draw(self._start, count)
+            if streams.draw
+            else [self.uniform(key, count) for key in streams.keys]
+        )
+
+
+class Streams:
+    """Streams from which numbers are drawn together; on numpy, if it is there and they are many."""
+
+    __slots__ = ("draw", "keys")
+
+    def __init__(self, keys: Sequence[int], *, use_numpy: bool | None = None) -> None:
+        """`use_numpy`: None lets the number of streams decide."""
+        self.keys = keys
+        self.draw: Callable[[int, int], list[float]] | None = None
+        if use_numpy is None:
+            use_numpy = len(keys) >= _MANY and find_spec("numpy") is not None
+        if use_numpy:
+            from weft.forecast.streams_numpy import NumpyStreams  # noqa: PLC0415 - optional, and slow to import
+
+            self.draw = NumpyStreams(keys).uniforms

@@ -4,7 +4,7 @@ from collections import Counter
 
 from msgspec import Struct, field
 
-from weft.forecast.virtual_run import RunOutcome
+from weft.forecast.run_outcome import RunOutcome
 
 _UNIT = 1_000_000_000
 """Sums are whole numbers of such parts, so that they do not depend on the order in which pieces arrive."""

@@ -7,48 +7,17 @@ orders, and the coordinator does not die. People answer at once, and agree.
 from collections.abc import Mapping
 from heapq import heappop, heappush
 
-from msgspec import Struct
-
 from weft.engine.engine import Engine
 from weft.engine.messages.facts import Answered, AnyFact, Ended, MergeAsked, StepOutcome, Woke
 from weft.engine.messages.orders import AnyOrder, Halt, Launch, Order, Ordered, WakeAt
 from weft.engine.messages.step_refs import ExecutionKey
+from weft.forecast.run_outcome import PoolUse, RunOutcome, longest
 from weft.forecast.world import World
 from weft.terms import AT_REST
 
 _LAST = 1 << 60
 _TERMINATED = 15
 """SIGTERM, by which an execution ends that was ordered to."""
-
-
-class PoolUse(Struct):
-    """The use of a pool in a replication, in seconds times tokens."""
-
-    busy: float = 0.0
-    waiting: float = 0.0
-    """The same for the requests that waited for it."""
-
-
-class RunOutcome(Struct, frozen=True, kw_only=True):
-    """The result of a replication."""
-
-    seconds: float
-    """From its start, or from now if the run is under way."""
-    cost: int
-    """In micro-dollars, as far as it is known."""
-    unpriced: int
-    """Agent calls with an unknown cost."""
-    is_completed: bool
-    meets_ceiling: bool
-    pools: Mapping[str, PoolUse]
-    ends: Mapping[int, float]
-    """By row of a slice: when its last step ended."""
-    works: Mapping[str, float]
-    """The seconds of all executions of each slice, from now."""
-    chains: Mapping[int, float]
-    """By row of a slice: the seconds of its executions that followed each other, from now."""
-    night: float = 1.0
-    """The factor of all durations."""
 
 
 class VirtualRun:
@@ -64,8 +33,7 @@ class VirtualRun:
         self._ends: dict[int, Ended] = {}
         """By firing: the end of its execution under way."""
         self._pools = {name: PoolUse() for name in watched}
-        self._meters = tuple(self._pools.values())
-        self._numbers = tuple(watched.values())
+        self._meters = [(self._pools[name], engine.pool(number)) for name, number in watched.items()]
         self._rows: dict[int, float] = {}
         """By row of a slice: when its last step ended."""
         self._works: dict[str, float] = {}
@@ -97,7 +65,7 @@ class VirtualRun:
             pools=self._pools,
             ends=self._rows,
             works=self._works,
-            chains=_longest(self._branches),
+            chains=longest(self._branches),
             night=self._world.night,
         )
 
@@ -105,10 +73,10 @@ class VirtualRun:
         """Lets time pass, and adds it to the use of the pools."""
         seconds = at - self._now
         self._now = at
-        if seconds and self._meters:
-            for use, (used, waiting) in zip(self._meters, self._engine.pool_uses(self._numbers), strict=True):
-                use.busy += used * seconds
-                use.waiting += waiting * seconds
+        if seconds:
+            for use, pool in self._meters:
+                use.busy += pool.used * seconds
+                use.waiting += pool.waiting * seconds
 
     def _apply(self, fact: AnyFact) -> None:
         engine = self._engine
@@ -186,11 +154,3 @@ class VirtualRun:
             if key not in self._asked:
                 self._asked.add(key)
                 self._at(self._now, MergeAsked(at=self._now, subplan=firing.subplan.path), _LAST - 1)
-
-
-def _longest(branches: Mapping[tuple[int, str], float]) -> dict[int, float]:
-    """Returns, by row, the longest of its branches, which run beside each other."""
-    longest: dict[int, float] = {}
-    for (row, _), seconds in branches.items():
-        longest[row] = max(longest.get(row, 0.0), seconds)
-    return longest

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from math import exp
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Land, Launch, Ordered, Prepare
-from weft.forecast.estimates import Basis, Estimates, WorkEstimate
+from weft.forecast.estimates import Estimates, WorkEstimate
 from weft.forecast.landings import LandingLine
 from weft.forecast.spread import Spread
 from weft.forecast.streams import Luck, key_of
@@ -15,9 +16,8 @@ from weft.forecast.streams import Luck, key_of
 SIGMA = 0.2
 """How much whole runs differ if history does not say: nights on which everything is slower, or dearer."""
 _NIGHT, _PRICES = key_of("@night"), key_of("@prices")
-_FAILS, _LIMITS, _COSTS, _WAITS = 1 << 32, 2 << 32, 3 << 32, 4 << 32
+FAILS, LIMITS, COSTS, _WAITS = 1 << 32, 2 << 32, 3 << 32, 4 << 32
 """Offsets that give the draws of one execution different numbers in the stream of its step."""
-_GUESSED = frozenset({Basis.DEFAULT, Basis.INTERNAL})
 
 
 class WorldSettings(Struct, frozen=True, kw_only=True):
@@ -31,24 +31,33 @@ class WorldSettings(Struct, frozen=True, kw_only=True):
     """By path and step: the seconds for which executions of a run that is under way have run."""
 
 
+class Execution(NamedTuple):
+    """The result of an execution."""
+
+    seconds: float
+    """From its start; of one that is under way, from before now."""
+    how: StepOutcome
+    cost: int | None
+    """In micro-dollars; None if it is unknown, or if it is no agent."""
+    wait: float | None = None
+    """Seconds from the end of its work until the usage limit ends that it met; None without one."""
+
+
 class World:
     """The durations and ends of one replication."""
 
     def __init__(self, settings: WorldSettings, replication: int) -> None:
         sigma = settings.estimates.sigma
         factor = Spread(1.0, SIGMA if sigma is None else sigma)
-        self._luck = Luck(settings.seed, replication)
+        self.luck = Luck(settings.seed, replication)
         self._estimates = settings.estimates
-        self._night = factor.at(self._luck.normal(_NIGHT))
-        self._prices = factor.at(self._luck.normal(_PRICES))
+        self.night = factor.at(self.luck.normal(_NIGHT))
+        """The factor of all durations of the replication."""
+        self.prices = factor.at(self.luck.normal(_PRICES))
+        """The factor of all costs."""
         self._landings = LandingLine(settings.batch)
         self._draws: dict[int, int] = {}
         self._running = dict(settings.running)
-
-    @property
-    def night(self) -> float:
-        """The factor of all durations of the replication."""
-        return self._night
 
     def branch(self, order: Ordered) -> str:
         """Returns the name of the branch that an execution is; empty for the steps that follow each other."""
@@ -78,32 +87,48 @@ class World:
         if elapsed is None:
             elapsed, seconds = 0.0, self._seconds(estimate, count)
         else:
-            luck = self._luck.uniform(estimate.shared or estimate.stream, count)
-            seconds = estimate.seconds.scaled(self._night).after(elapsed, luck)
-        how, until = self._outcome(estimate, count, now + seconds - elapsed)
-        if seconds > order.timeout:
-            seconds = max(order.timeout, elapsed)
-            # A default is no reason to expect that the plan's own limits are too short.
-            if estimate.basis not in _GUESSED:
-                how, until = StepOutcome.TIMEOUT, None
+            luck = self.luck.uniform(estimate.shared or estimate.stream, count)
+            seconds = estimate.seconds.scaled(self.night).after(elapsed, luck)
+        execution = self._execution(estimate, count, (elapsed, seconds), order.timeout)
         return Ended(
-            at=now + seconds - elapsed,
+            at=now + execution.seconds - elapsed,
             firing=order.firing,
             execution=order.execution,
-            how=how,
-            exit_code=1 if how is StepOutcome.FAILED else None,
-            cost=self._cost(estimate, count),
-            until=until,
-            seconds=seconds,
+            how=execution.how,
+            exit_code=1 if execution.how is StepOutcome.FAILED else None,
+            cost=execution.cost,
+            until=None if execution.wait is None else now + seconds - elapsed + execution.wait,
+            seconds=execution.seconds,
         )
+
+    def execution(self, estimate: WorkEstimate, timeout: float, count: int) -> Execution:
+        """Returns the result of an execution that starts now; `count` such executions were before it."""
+        return self._execution(estimate, count, (0.0, self._seconds(estimate, count)), timeout)
+
+    def lands(self, now: float, seconds: float) -> float:
+        """Returns the seconds until a result has landed that joins the landing queue now."""
+        return self._landings.joins(now, seconds)
+
+    def _execution(
+        self, estimate: WorkEstimate, count: int, spans: tuple[float, float], timeout: float
+    ) -> Execution:
+        """`spans`: the seconds for which it has run, and those that it takes altogether."""
+        elapsed, seconds = spans
+        how, wait = self._outcome(estimate, count)
+        if seconds > timeout:
+            seconds = max(timeout, elapsed)
+            # A default is no reason to expect that the plan's own limits are too short.
+            if not estimate.is_guessed:
+                how, wait = StepOutcome.TIMEOUT, None
+        return Execution(seconds, how, self._cost(estimate, count), wait)
 
     def _cost(self, estimate: WorkEstimate, count: int) -> int | None:
         """Returns the micro-dollars of an execution; None if they are unknown, or if it is no agent."""
         cost = estimate.cost
         if cost is None or estimate.is_free:
             return None
-        luck = self._normal(estimate, count + _COSTS) if cost.sigma else 0.0
-        return round(cost.at(luck) * self._prices)
+        luck = self._normal(estimate, count + COSTS) if cost.sigma else 0.0
+        return round(cost.at(luck) * self.prices)
 
     def _count(self, stream: int) -> int:
         """Returns how often the work of a stream was executed before in the replication."""
@@ -112,19 +137,19 @@ class World:
         return count
 
     def _normal(self, estimate: WorkEstimate, count: int) -> float:
-        return self._luck.normal(estimate.stream, count)
+        return self.luck.normal(estimate.stream, count)
 
     def _seconds(self, estimate: WorkEstimate, count: int) -> float:
         spread = estimate.seconds
-        median = spread.median * self._night
+        median = spread.median * self.night
         if not spread.sigma:
             return median
-        return median * exp(spread.sigma * self._luck.normal(estimate.shared or estimate.stream, count))
+        return median * exp(spread.sigma * self.luck.normal(estimate.shared or estimate.stream, count))
 
-    def _outcome(self, estimate: WorkEstimate, count: int, end: float) -> tuple[StepOutcome, float | None]:
+    def _outcome(self, estimate: WorkEstimate, count: int) -> tuple[StepOutcome, float | None]:
         limit = estimate.limit
-        if limit.share and self._luck.uniform(estimate.stream, count + _LIMITS) < limit.share:
-            return StepOutcome.LIMITED, end + limit.wait.at(self._normal(estimate, count + _WAITS))
-        if estimate.fail and self._luck.uniform(estimate.stream, count + _FAILS) < estimate.fail:
+        if limit.share and self.luck.uniform(estimate.stream, count + LIMITS) < limit.share:
+            return StepOutcome.LIMITED, limit.wait.at(self._normal(estimate, count + _WAITS))
+        if estimate.fail and self.luck.uniform(estimate.stream, count + FAILS) < estimate.fail:
             return StepOutcome.FAILED, None
         return StepOutcome.DONE, None

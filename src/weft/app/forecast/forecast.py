@@ -22,7 +22,8 @@ from weft.errors import InputError
 from weft.forecast.advice import WIDTHS, Saving, WidthReport, enough, savings, widths
 from weft.forecast.history import NO_HISTORY, History
 from weft.forecast.quantiles import Interval
-from weft.forecast.replications import Change, Rehearsal, Start
+from weft.forecast.replications import Change, Rehearsal
+from weft.forecast.start import Start
 from weft.forecast.summary import ForecastSummary, share_before, summarize
 from weft.forecast.tally import Tally
 from weft.garbage import without_gc

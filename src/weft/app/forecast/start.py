@@ -9,7 +9,7 @@ from weft.app.history.earlier_runs import earlier_runs
 from weft.app.history.ledger import spent_by
 from weft.engine.messages.events import StepFinishedEvent, StepStartedEvent
 from weft.engine.messages.facts import EarlierSlice, RunStarted
-from weft.forecast.replications import Start
+from weft.forecast.start import Start
 from weft.plan.model import Plan
 from weft.ports.journal import JournalReader
 from weft.terms import UNFINISHED

@@ -111,17 +111,9 @@ class Allocator:
         """Returns the amount that no firing holds, including room kept for impatient lanes."""
         return self._pools[pool].free
 
-    def uses(self, numbers: Iterable[int]) -> list[tuple[int, int]]:
-        """Returns for each pool the amount that is in use, and the number of requests in lanes parked at it."""
-        uses: list[tuple[int, int]] = []
-        for number in numbers:
-            pool, waiting = self._pools[number], 0
-            if pool.parked:
-                for queue in pool.queues.values():
-                    for request in queue:
-                        waiting += request[3].size
-            uses.append((pool.size - pool.free, waiting))
-        return uses
+    def pool(self, number: int) -> PoolState:
+        """Returns the state of a pool, for reading."""
+        return self._pools[number]
 
     def grants_of(self, pool: int) -> int:
         """Returns the number of granted requests that claimed the pool."""

@@ -28,6 +28,21 @@ class PoolState:
         self.due: list[tuple[int, int, Lane]] = []  # a heap: after which grant to look at a lane
         self.lanes: set[Lane] = set()  # all that claim it
 
+    @property
+    def used(self) -> int:
+        """The amount in use."""
+        return self.size - self.free
+
+    @property
+    def waiting(self) -> int:
+        """The number of requests in the lanes that are parked at it."""
+        waiting = 0
+        if self.parked:
+            for queue in self.queues.values():
+                for request in queue:
+                    waiting += request[3].size
+        return waiting
+
     def room_for(self, lane: "Lane") -> int:
         """Returns the free amount that is not kept for others. An impatient lane yields only to earlier ones."""
         if not self.kept:
