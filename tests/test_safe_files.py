@@ -481,7 +481,7 @@ ELSEWHERE = {
     "cli/main.py": "standard streams",
     "cli/output.py": "/dev/null",
     "hosts/carriers/bootstrap.py": "files of the package",
-    "hosts/carriers/loader.py": "a directory that only the user can write to, which it checks; run alone elsewhere",
+    "hosts/carriers/loader.py": "a directory that only the user can write to, as it checks; it runs elsewhere",
     "hosts/far/serve.py": "/dev/null",
     "hosts/far_program.py": "files of the package",
     "hosts/machines/session.py": "a file that its caller has just made",
