@@ -1,5 +1,7 @@
 """What is read of a plan from the record of its run is what is in the plan."""
 
+import json
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +11,7 @@ from weft.plan.display.show import record_plan, show_plan
 from weft.plan.loader.load import load_plan
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
+from weft.plan.text.document import LIMITS
 from weft.plan.text.problems import PlanError
 from weft.ports.journal import RunRecord
 
@@ -51,10 +54,11 @@ def test_it_is_what_the_plan_says(text, written) -> None:
     assert result.landing(result.paths) == [way.path for way in ways if way.lands and way.has_branch]
 
 
-def test_a_plan_may_be_deep() -> None:
+def test_a_plan_may_be_as_deep_as_a_file() -> None:
+    levels = LIMITS.depth
     data: dict[str, object] = {"id": "s", "steps": []}
-    for _ in range(3_000):
+    for _ in range(levels):
         data = {"id": "s", "subplans": [data]}
-    result = RecordedPlan("deep", {"subplans": [data]})
-    assert len(result.paths) == 3_001
-    assert result.subplan("/".join(["s"] * 3_001)).is_leaf
+    result = RecordedPlan("deep", json.dumps({"subplans": [data]}).encode())
+    assert len(result.paths) == levels + 1
+    assert result.subplan("/".join(["s"] * (levels + 1))).is_leaf

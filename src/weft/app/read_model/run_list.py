@@ -9,7 +9,6 @@ from weft.app.project.places import absolute, find_used_project, project_of
 from weft.app.read_model.run_forecast import run_forecast
 from weft.app.read_model.run_shapes import RunForecast, RunList, RunRow
 from weft.app.record.journal import RecordedRun, open_book
-from weft.app.record.run_record import recorded_plan
 from weft.app.record.subplan_journal import SubplanJournal
 from weft.engine.messages.event_codec import kinds_of
 from weft.engine.messages.events import RunFinishedEvent
@@ -70,7 +69,6 @@ def run_row(recorded_run: RecordedRun, forecast: RunForecast | None = None) -> R
     record = recorded_run.run
     now = overview(recorded_run)
     ended_at = _ended_at(recorded_run) if record.state in AT_REST else None
-    slices = recorded_plan(record).slices(recorded_plan(record).paths)
     return RunRow(
         run=record.run,
         plan=record.plan,
@@ -82,7 +80,7 @@ def run_row(recorded_run: RecordedRun, forecast: RunForecast | None = None) -> R
         created_at=record.created_at,
         ended_at=ended_at,
         seconds=None if ended_at is None else ended_at - record.created_at,
-        slices=len(slices),
+        slices=sum(now.counts.values()),
         counts=now.counts,
         cost=now.cost,
         unknown_costs=now.unknown,

@@ -4,15 +4,14 @@ Loading a plan checks all of it, which is slow. This module reads only the few f
 for the subplans in it. The record is JSON, except for plans that JSON cannot hold; those are loaded completely.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from weft.ports.journal import RunRecord
 
-_Data = Mapping[str, Any]
 _WITH_BRANCH = frozenset({"worktree", "clone"})
 """Values of `isolation` with which a subplan has a branch."""
 
@@ -30,19 +29,45 @@ class RecordedSubplan(Struct, frozen=True, kw_only=True):
     branch_prefix: str = "weft/"
 
 
+# Of a record, only these fields are decoded: the prompts of ten thousand slices are most of it.
+
+
+class _Merge(Struct, frozen=True):
+    when: str | None = None
+
+
+class _Scope(Struct, frozen=True):
+    """The plan, or a subplan of it."""
+
+    id: str = ""
+    isolation: str | None = None
+    branch_prefix: str | None = None
+    merge: _Merge = _Merge()
+    subplans: tuple["_Scope", ...] | None = None
+    depends_on: tuple[str, ...] = ()
+    steps: tuple[Raw, ...] | None = None
+    pipeline: str = ""
+
+
+class _Plan(_Scope, frozen=True):
+    budget: Any = None
+    pipelines: dict[str, tuple[Raw, ...]] = {}
+
+
 class RecordedPlan:
-    def __init__(self, name: str, data: _Data) -> None:
+    def __init__(self, name: str, record: bytes) -> None:
+        """`record` is JSON."""
         self.id = name
-        self.budget: object = data.get("budget")
+        self._plan = msgspec.json.decode(record, type=_Plan)
+        self.budget: object = self._plan.budget
         """The ceiling of the whole plan, as the plan file states it."""
-        self._data = data
-        self._subplans = dict(_walk(data))
-        self._landing_settings: dict[str, tuple[str, object]] = {}
+        self._subplans = dict(_walk(self._plan))
+        self._landing_settings: dict[str, tuple[str, str | None]] = {}
         """`merge.when` and `isolation` of each group that was asked for."""
 
     @property
-    def paths(self) -> Mapping[str, _Data]:
-        """Subplans by path, in plan order: a group comes before its contents."""
+    def paths(self) -> Collection[str]:
+        """The paths of all subplans in plan order: a group comes before its contents."""
         return self._subplans
 
     # These two may go through ten thousand slices, and call no function for each.
@@ -50,30 +75,30 @@ class RecordedPlan:
     def slices(self, paths: Iterable[str]) -> list[str]:
         """Returns those of the subplans that have no subplans of their own."""
         subplans = self._subplans
-        return [path for path in paths if "subplans" not in subplans[path]]
+        return [path for path in paths if subplans[path].subplans is None]
 
     def landing(self, paths: Iterable[str]) -> list[str]:
         """Returns those of the subplans that have a branch whose result lands by itself."""
         subplans, settings = self._subplans, self._landing_settings
         landing: list[str] = []
-        if not any(scope.get("isolation") in _WITH_BRANCH for scope in (self._data, *subplans.values())):
+        if not any(scope.isolation in _WITH_BRANCH for scope in (self._plan, *subplans.values())):
             return landing
         for path in paths:
             own, group = subplans[path], path.rpartition("/")[0]
-            if group not in settings or "merge" in own or "isolation" in own:
+            if group not in settings or own.merge.when is not None or own.isolation is not None:
                 when, isolation = self._settings_of(path)
             else:
                 when, isolation = settings[group]
-            if isolation in _WITH_BRANCH and ("subplans" not in own if when == "slice" else not group):
+            if isolation in _WITH_BRANCH and (own.subplans is None if when == "slice" else not group):
                 landing.append(path)
         return landing
 
     def subplan(self, path: str) -> RecordedSubplan:
         own = self._subplans[path]
         groups = [self._subplans[group] for group in _around(path)]
-        scopes = [own, *groups, self._data]
-        is_leaf = "subplans" not in own
-        depends_on = (name for subplan in (own, *groups) for name in subplan.get("depends_on", ()))
+        scopes = [own, *groups, self._plan]
+        is_leaf = own.subplans is None
+        depends_on = (name for subplan in (own, *groups) for name in subplan.depends_on)
         when, isolation = self._settings_of(path)
         return RecordedSubplan(
             path=path,
@@ -84,50 +109,52 @@ class RecordedPlan:
             # do, with all that was merged into them.
             lands=is_leaf if when == "slice" else not groups,
             has_branch=isolation in _WITH_BRANCH,
-            branch_prefix=str(_first(scopes, "branch_prefix") or "weft/"),
+            branch_prefix=next((scope.branch_prefix for scope in scopes if scope.branch_prefix), "weft/"),
         )
 
-    def _settings_of(self, path: str) -> tuple[str, object]:
+    def _settings_of(self, path: str) -> tuple[str, str | None]:
         """Returns `merge.when` and `isolation`. As in the plan language, the innermost scope decides."""
         own, group = self._subplans[path], path.rpartition("/")[0]
         # Remembered by group, as a group can have thousands of slices that inherit the same two values.
         if group not in self._landing_settings:
-            scopes = [*(self._subplans[name] for name in (group, *_around(group)) if name), self._data]
-            whens = (scope["merge"]["when"] for scope in scopes if "when" in scope.get("merge", {}))
-            self._landing_settings[group] = next(whens, "milestone"), _first(scopes, "isolation")
+            scopes = [*(self._subplans[name] for name in (group, *_around(group)) if name), self._plan]
+            when = next((scope.merge.when for scope in scopes if scope.merge.when is not None), "milestone")
+            isolation = next((scope.isolation for scope in scopes if scope.isolation is not None), None)
+            self._landing_settings[group] = when, isolation
         when, isolation = self._landing_settings[group]
-        return own.get("merge", {}).get("when", when), own.get("isolation", isolation)
+        return own.merge.when or when, own.isolation or isolation
 
-    def _length(self, subplan: _Data) -> int:
-        pipelines: _Data = self._data.get("pipelines", {})
-        return len(subplan["steps"] if "steps" in subplan else pipelines.get(subplan.get("pipeline", ""), ()))
+    def _length(self, subplan: _Scope) -> int:
+        if subplan.steps is not None:
+            return len(subplan.steps)
+        return len(self._plan.pipelines.get(subplan.pipeline, ()))
 
 
 def recorded_plan(record: RunRecord) -> RecordedPlan:
-    return RecordedPlan(record.plan, _data(record))
+    return RecordedPlan(record.plan, _json(record))
 
 
-def _data(record: RunRecord) -> _Data:
+def _json(record: RunRecord) -> bytes:
     # JSON with a key of more than 1,024 characters is not valid YAML; such a plan is recorded as YAML proper.
     if record.text.startswith("{"):
-        data: _Data = msgspec.json.decode(record.text, type=dict[str, Any])
-        return data
+        return record.text.encode(errors="surrogatepass")
     from weft.plan.display.show import plan_entries  # noqa: PLC0415
     from weft.plan.loader.load import Surroundings, load_plan  # noqa: PLC0415 - rarely needed, and slow to load
 
-    return plan_entries(load_plan(record.text, record.file, surroundings=Surroundings(git=False)))
+    plan = load_plan(record.text, record.file, surroundings=Surroundings(git=False))
+    return msgspec.json.encode(plan_entries(plan))
 
 
-def _walk(plan: _Data) -> Iterator[tuple[str, _Data]]:
+def _walk(plan: _Scope) -> Iterator[tuple[str, _Scope]]:
     """Yields each subplan with its path. There is no recursion, so a plan may be nested to any depth."""
-    stack = [("", iter(plan.get("subplans", ())))]
+    stack = [("", iter(plan.subplans or ()))]
     while stack:
         prefix, children = stack[-1]
         for subplan in children:
-            path = f"{prefix}{subplan['id']}"
+            path = f"{prefix}{subplan.id}"
             yield path, subplan
-            if "subplans" in subplan:
-                stack.append((f"{path}/", iter(subplan["subplans"])))
+            if subplan.subplans is not None:
+                stack.append((f"{path}/", iter(subplan.subplans)))
                 break
         else:
             stack.pop()
@@ -137,10 +164,6 @@ def _around(path: str) -> Iterator[str]:
     """Yields the paths of the groups around a subplan, the innermost first."""
     while path := path.rpartition("/")[0]:
         yield path
-
-
-def _first(scopes: list[_Data], name: str) -> object:
-    return next((scope[name] for scope in scopes if name in scope), None)
 
 
 def dollars_of(budget: object) -> float | None:
