@@ -1,8 +1,8 @@
-"""A switch for Python's cyclic garbage collector."""
+"""Switches for Python's cyclic garbage collector, and for the memory that the C library holds back."""
 
 import gc
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 _OBJECTS_PER_SEARCH = 100_000
 """How many new objects start a search. Most objects of a command live until it ends."""
@@ -28,3 +28,11 @@ def without_gc() -> Generator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+def return_memory() -> None:
+    """Returns freed memory to the system. The C library keeps it, and each thread has a store of its own."""
+    import ctypes  # noqa: PLC0415 - needed by servers alone
+
+    with suppress(OSError, AttributeError):  # only glibc has it
+        ctypes.CDLL(None).malloc_trim(0)

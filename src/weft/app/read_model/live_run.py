@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from weft.app.project.hosts import records_of
-from weft.app.read_model.engine_copy import EngineCopy
 from weft.app.read_model.history import RunHistory
 from weft.app.record.journal import RecordedRun, open_book
 from weft.app.record.run_plan import plan_of
@@ -24,15 +26,18 @@ from weft.app.views.run_view import RunView
 from weft.app.views.running_activities import RunningActivities
 from weft.app.views.snapshot import RunContext, changed_rows, changes_of, strip_of, take_snapshot
 from weft.app.views.snapshot_model import Activity, Increment, Snapshot
-from weft.engine.engine_view import EngineView
 from weft.engine.messages.step_refs import ExecutionKey, StepRef
 from weft.garbage import without_gc
-from weft.plan.compile.compile import compile_plan
-from weft.plan.compile.plan_net import CompiledPlan
 from weft.ports.host import JobRecords, OutputPart
 from weft.runtime.jobs import output_name
 from weft.store.lease import is_alive
 from weft.terms import AT_REST
+
+# Most servers are never asked for what waits, and the engine is 3 MB of memory.
+if TYPE_CHECKING:
+    from weft.app.read_model.engine_copy import EngineCopy
+    from weft.engine.engine_view import EngineView
+    from weft.plan.compile.plan_net import CompiledPlan
 
 TOO_MANY = 5_000
 """A reader that lacks more rows than this reads a snapshot instead."""
@@ -75,18 +80,26 @@ class LiveRun:
         return self._state
 
     @cached_property
-    def compiled(self) -> CompiledPlan:
+    def compiled(self) -> "CompiledPlan":
         """The net of the plan."""
+        from weft.plan.compile.compile import compile_plan  # noqa: PLC0415
+
         return compile_plan(self.view.plan)
 
-    def engine(self) -> EngineView | None:
+    def engine(self) -> "EngineView | None":
         """Returns the engine in its present state; None if this version cannot derive it from the journal.
 
         It decides as the coordinator's does, so that it knows what waits. It exists once somebody asks for it.
         """
+        from weft.app.read_model.engine_copy import EngineCopy  # noqa: PLC0415
+
         if self._engine is None:
             self._engine = EngineCopy(self.compiled)
         return self._engine.at(self.recorded.journal.events(self.id, after=self._engine.seq))
+
+    def drop_text(self) -> None:
+        """Drops the text of the plan, which can be megabytes. Its plan cannot be read again from `recorded`."""
+        self.recorded = replace(self.recorded, run=replace(self.recorded.run, text=""))
 
     def close(self) -> None:
         self._resources.close()

@@ -5,12 +5,9 @@ from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
-from weft.app.read_model.change_set import change_set
 from weft.app.read_model.charts import chrome_trace, timeline
-from weft.app.read_model.graph import plan_graph, siblings
 from weft.app.read_model.live_run import LiveRun
 from weft.app.read_model.log_page import LogReader
-from weft.app.read_model.net_graph import net_graph
 from weft.app.read_model.run_shapes import EventPage
 from weft.app.read_model.stored_stream import Stream
 from weft.app.read_model.subplan_detail import subplan_detail
@@ -85,7 +82,12 @@ def _timeline(live: LiveRun, query: Query) -> object:
     return timeline(live, by_pool=query.text("by") == "pool")
 
 
+# The modules of pictures and of git are 6 MB of memory, and most servers are never asked for a graph or a diff.
+
+
 def _graph(live: LiveRun, query: Query) -> object:
+    from weft.app.read_model.graph import plan_graph, siblings  # noqa: PLC0415
+
     row, first, last = row_of(live, query.text("path")), query.number("first"), query.number("last")
     if live.view.outline.leaves[row]:
         raise RefusedError(400, f"{query.text('path')!r} is a slice; a graph shows the parts of a group")
@@ -93,6 +95,12 @@ def _graph(live: LiveRun, query: Query) -> object:
     if first is not None and last is not None:
         part = siblings(live.compiled, row, first, last)
     return plan_graph(live.compiled, row, part)
+
+
+def _net(live: LiveRun, query: Query) -> object:
+    from weft.app.read_model.net_graph import net_graph  # noqa: PLC0415
+
+    return net_graph(live, row_of(live, query.text("path")))
 
 
 def _reader(live: LiveRun, query: Query) -> LogReader:
@@ -119,7 +127,7 @@ RUN_QUESTIONS: Mapping[str, Callable[[LiveRun, Query], object]] = {
     "timeline": _timeline,
     "trace": lambda live, _query: chrome_trace(live),
     "graph": _graph,
-    "net": lambda live, query: net_graph(live, row_of(live, query.text("path"))),
+    "net": _net,
     "cost": lambda live, _query: cost_tables(live),
     "pools": lambda live, _query: pool_tables(live),
     "log": _log,
@@ -156,6 +164,8 @@ def _raw(directory: Path, run: str, query: Query) -> object:
 
 
 def _diff(directory: Path, run: str, query: Query) -> object:
+    from weft.app.read_model.change_set import change_set  # noqa: PLC0415
+
     with open_book(directory, run) as recorded_run:
         return change_set(
             recorded_run,

@@ -16,6 +16,7 @@ from anyio import CapacityLimiter
 from weft.app.project.places import find_used_project
 from weft.app.read_model.live_run import LiveRun
 from weft.errors import InputError
+from weft.garbage import return_memory
 from weft.store.sqlite import open_reader
 from weft.threads import run_sync
 from weft.web.api.envelope import RefusedError
@@ -49,6 +50,8 @@ class LiveRuns:
                 _, oldest = self._open.popitem(last=False)
                 oldest.close()
             live = self._open[run] = LiveRun(self.directory, run)
+            live.drop_text()
+            return_memory()
         self._open.move_to_end(run)
         return live
 
