@@ -81,7 +81,7 @@ def megabytes_of(pid: int) -> float:
 def is_there(pid: int) -> bool:
     try:
         return _stat(pid)[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the latter if it goes between open and read
         return False
 
 

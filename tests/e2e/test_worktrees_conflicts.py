@@ -1,9 +1,14 @@
 """What does not go together: a conflict, or tests that pass alone and fail together. It can be settled."""
 
 import re
+from contextlib import closing
 
 from e2e.repositories import Repository, merge_of, merges
 from stored_events import StoredEvent
+from weft.app.control.control import refuse_to_retry
+from weft.app.project.places import Places
+from weft.app.record.journal import RecordedRun
+from weft.store.sqlite import open_reader
 
 WAITS = "until test -e OUTSIDE/{}; do sleep 0.02; done"
 
@@ -168,3 +173,29 @@ subplans:
     assert repository.run().state == "completed"
     assert repository.files() == {"README": "hello", "a": "a", "fixed": "m"}
     assert not repository.worktree("_check.a").exists()
+
+
+FAILURE_BESIDE_A_CONFLICT = f"""
+failure_mode: continue_on_error
+merge: {{mode: auto}}
+subplans:
+  - {{id: a, steps: [{{id: x, run: echo a > same}}]}}
+  - {{id: b, steps: [{{id: x, run: '{WAITS.format("a")}; echo b > same'}}]}}
+  - {{id: c, depends_on: [a], steps: [{{id: x, run: touch OUTSIDE/a}}]}}
+  - id: g
+    subplans:
+      - {{id: red, steps: [{{id: x, run: "false"}}]}}
+      - {{id: after, depends_on: [red], steps: [{{id: x, run: "true"}}]}}
+      - {{id: green, steps: [{{id: x, run: "true"}}]}}
+"""
+
+
+def test_a_retry_without_names_is_for_what_failed_even_if_the_run_waits_for_a_person(
+    repository: Repository,
+) -> None:
+    assert repository.plan(FAILURE_BESIDE_A_CONFLICT).weft("run").returncode == 1
+    assert repository.story().state == "waiting"
+    places = Places(repository.root)
+    with closing(open_reader(places.journal)) as journal:
+        recorded_run = RecordedRun(places, journal, journal.runs()[0])
+        assert sorted(refuse_to_retry(recorded_run, ())) == ["g/after", "g/red"]

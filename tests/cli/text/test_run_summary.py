@@ -314,7 +314,7 @@ Held       a: main is checked out; then type: weft merge a
            b: main is checked out; then type: weft merge b
 Next       weft merge a b  tries to land again
            weft logs c     shows all output of its steps
-           weft run        resumes; completed work is kept\
+           weft retry      retries what failed, in the background\
 """)
 
 

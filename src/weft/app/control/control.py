@@ -224,7 +224,15 @@ def refuse_to_retry(
         raise InputError(
             f"nothing has failed in run {recorded_run.run.run}; {_instead_of_retry(recorded_run, states)}"
         )
+    if not subplans and recorded_run.state() in UNFINISHED:
+        # Without names, the run would be resumed, and in a run what has failed stays failed.
+        return _failed_slices(states)
     return subplans
+
+
+def _failed_slices(states: Mapping[str, str]) -> tuple[str, ...]:
+    groups = {path.rpartition("/")[0] for path in states}
+    return tuple(path for path, state in states.items() if state == "failed" and path not in groups)
 
 
 def _instead_of_retry(recorded_run: RecordedRun, states: Mapping[str, str]) -> str:

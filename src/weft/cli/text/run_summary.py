@@ -30,6 +30,7 @@ from weft.engine.messages.internal_steps import is_internal
 from weft.engine.states import SubplanExecutionState as State
 from weft.plan.order.outline import ROOT
 from weft.plan.prices import dollars
+from weft.terms import RunState
 
 LABEL = 10
 """Columns for the word at the left."""
@@ -237,6 +238,9 @@ def _commands(view: RunView, plan: str) -> Iterator[tuple[str, str]]:
         yield f"weft logs {paths[failed[0]]}", "shows all output of its steps"
     if view.state != "completed" and any(view.rows[row].reason == "budget" for row in _failures(view)):
         yield f"weft run {plan}".rstrip() + " --fresh-budget", "resumes, and counts budgets from zero"
+    elif view.state == RunState.WAITING and failed and not view.row_index.asking:
+        # `weft run` would resume the run, and in a run what has failed stays failed.
+        yield "weft retry", "retries what failed, in the background"
     elif view.state != "completed" and not _only_merges_are_left(view):
         repeats = "repeats what was left out; other completed work is kept"
         resumes = "resumes; completed work is kept"
