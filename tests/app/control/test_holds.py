@@ -205,6 +205,16 @@ def test_what_lands_after_another_is_waited_for_again_when_that_has_landed() -> 
     assert waiting(*both, first, ends("store", "@land", "done"), ends("cli", "@land", "done")) == []
 
 
+def test_a_result_is_waited_for_while_the_one_before_it_lands_and_no_longer() -> None:
+    one = (("cli", "@land"),)
+    behind = (asked("cli"), ends("cli", "@land", waits_for=["store"]))
+    assert waits(one, *behind).is_over
+    assert not waits(one, tries("store", "@land"), *behind).is_over
+    assert not waits(one, tries("store", "@land"), *behind, ends("store", "@land", "done")).is_over
+    assert waits(one, tries("store", "@land"), *behind, ends("store", "@land", "held")).is_over
+    assert waits(one, tries("store", "@land"), *behind, make_event(kind="recovered")).is_over
+
+
 def says(subplan: str, wanted: str) -> AnyEvent:
     return make_event(kind="resumed" if wanted == "go" else "paused", subplan=subplan, outcome=wanted)
 

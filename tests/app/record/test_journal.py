@@ -116,6 +116,15 @@ def test_following_yields_each_event_once_until_the_run_is_over(
     assert got == ["run_started", "ask", "answered", "run_finished"]
 
 
+def test_following_ends_when_the_coordinator_leaves_a_run_that_waits(
+    one: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one.tell(make_event(kind="run_started"))
+    asks = partial(one.tell, make_event(kind="ask"), state="waiting")
+    leaves = partial(one.tell, make_event(kind="coordinator_left"))
+    assert followed(one, monkeypatch, asks, nothing, leaves) == ["run_started", "ask", "coordinator_left"]
+
+
 def test_a_run_that_is_over_is_not_waited_for(one: Written, monkeypatch: pytest.MonkeyPatch) -> None:
     one.tell(make_event(kind="run_finished"), state="abandoned")
     assert followed(one, monkeypatch) == ["run_finished"]

@@ -20,6 +20,7 @@ from weft.app.views.snapshot import (
     take_snapshot,
 )
 from weft.app.views.snapshot_model import RowChange
+from weft.app.views.wording.row_words import row_words
 from weft.engine.messages.events import AnyEvent
 from weft.engine.simulate import Simulator
 
@@ -96,10 +97,23 @@ def test_a_slice_that_is_retried_is_no_longer_counted_as_blocked() -> None:
 def test_what_a_person_is_needed_for_hides_the_state() -> None:
     story = Story(*slices("a"))
     story.begin("a")
-    assert shown_state(story.view.row("a")) == "running"
+    assert shown_state(story.view, story.view.row("a")) == "running"
     story.step("a", "@merge")
     story.end("a", "@merge", "held", message="a cannot be merged", conflict=True, files=["x.py"])
-    assert shown_state(story.view.row("a")) == "conflict"
+    assert shown_state(story.view, story.view.row("a")) == "conflict"
+
+
+def test_a_group_in_which_nothing_is_under_way_shows_what_a_person_is_needed_for() -> None:
+    story = Story(group("g", *slices("a", "b")))
+    story.begin("g")
+    for path in ("g/a", "g/b"):
+        story.begin(path)
+        story.step(path, "@merge")
+    story.end("g/a", "@merge", "held", message="g/a cannot be merged", conflict=True, files=["x.py"])
+    assert shown_state(story.view, story.view.row("g")) == "running"
+    story.end("g/b", "@merge", "held", message="g/b cannot be merged", conflict=True, files=["x.py"])
+    assert shown_state(story.view, story.view.row("g")) == "conflict"
+    assert row_words(story.view, story.view.row("g").number, 0.0, is_tree=True).sign == "conflict"
 
 
 def test_time_does_not_pass_for_a_run_without_a_coordinator() -> None:

@@ -470,3 +470,17 @@ def test_of_many_workspaces_only_some_are_named() -> None:
     text = [str(line) for line in lines(view(*rows), 100.0, PLAIN, worktrees=places)]
     assert sum(" is kept in " in line for line in text) == 5
     assert any(line.startswith("… and 2 more workspaces") for line in text)
+
+
+def test_a_group_waits_as_its_parts_do_unless_one_of_them_is_under_way() -> None:
+    group = row("g", is_leaf=False)
+    inside = (row("g/a", question="Sure?"), row("g/b", "completed"), row("g/c", "pending"))
+    assert shown(view(group, *inside), everything=True)[3] == "? g    needs an answer"
+    assert shown(view(group, *inside, row("g/d", step="code")), everything=True)[3].split() == [
+        "▶",
+        "g",
+        "running",
+    ]
+    assert shown(view(group, *inside, row("g/d")), everything=True)[3].split() == ["▶", "g", "running"]
+    verified = row("g", is_leaf=False, step="@verify")
+    assert shown(view(verified, *inside), everything=True)[3].split()[:3] == ["▶", "g", "running"]

@@ -35,7 +35,7 @@ def subplan_detail(live: LiveRun, number: int) -> SubplanDetail:
         row=number,
         title=subplan.title,
         leaf=view.outline.leaves[number],
-        state=shown_state(row),
+        state=shown_state(view, row),
         reason=row.reason,
         message=row.message,
         cause=row.cause,
@@ -174,7 +174,7 @@ def _chain(view: RunView, number: int) -> Iterator[ChainLink]:
                     following.append(other)
                     yield ChainLink(
                         path=path,
-                        state=shown_state(view.rows[other]),
+                        state=shown_state(view, view.rows[other]),
                         why=_reason(view, view.rows[other]),
                         depth=depth,
                     )

@@ -31,7 +31,7 @@ from weft.plan.text.problems import nearest
 from weft.ports.journal import JournalReader, RunRecord
 from weft.store.lease import is_alive
 from weft.store.sqlite import open_reader
-from weft.terms import AT_REST
+from weft.terms import AT_REST, RunState
 
 _BEGINS = kinds_of(RunStartedEvent, RecoveredEvent)
 _LEAVES = kinds_of(RunFinishedEvent, CoordinatorLeftEvent)
@@ -76,11 +76,14 @@ class RecordedRun(Struct, frozen=True):
                 yield recorded
 
     def poll(self, *, follow: bool, alone: Alone = ignore_absence) -> Iterator[bool]:
-        """Yields whether there may be new events: once or, with `follow`, for each poll until the run is over."""
+        """Yields whether there may be new events: once or, with `follow`, for each poll until no more come.
+
+        That is when the run is over, or waits for a person without a coordinator.
+        """
         is_news, was_alone = True, False
         while True:
             # Read the state before the caller reads events, so that it misses none that came with the end.
-            is_last = not follow or (is_news and self.state() in AT_REST)
+            is_last = not follow or (is_news and self._is_inactive())
             yield is_news
             if is_last:
                 return
@@ -91,6 +94,10 @@ class RecordedRun(Struct, frozen=True):
             if is_alone and not is_news and not was_alone:
                 alone()
             was_alone = is_alone and (was_alone or not is_news)
+
+    def _is_inactive(self) -> bool:
+        state = self.state()
+        return state in AT_REST or (state == RunState.WAITING and self.has_left())
 
     def state(self) -> str:
         record = self.journal.record(self.run.run)

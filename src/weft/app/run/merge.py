@@ -198,6 +198,10 @@ class PendingMerges:
     @property
     def is_over(self) -> bool:
         holds, control_requests = self._fold.holds, self._fold.control_requests
+        # A result that lands at this moment may be the only one that a requested result still waits for. Without
+        # waiting for it here, the answer would depend on which of the two events comes first.
+        if any(not holds.landing.isdisjoint(waits_for) for waits_for in self._later.values()):
+            return False
         return not self._now and all(holds.is_paused(key, control_requests) for key in self.keys)
 
     def apply(self, recorded: Recorded) -> None:  # noqa: C901 - one case for each class
@@ -213,6 +217,8 @@ class PendingMerges:
             case kinds.StepFinishedEvent():
                 if key in self.keys:
                     self._apply_end(key, event)
+                if event.step == InternalStep.LAND and event.outcome is StepEnd.DONE:
+                    self._unblock(event.subplan)
             case kinds.StepStartedEvent():
                 # The queue lands entries that contain each other's work as a unit, so a hold that waited can be
                 # retried unasked.
@@ -242,11 +248,13 @@ class PendingMerges:
         self.keys.discard(key)
         if event.outcome is StepEnd.HELD:
             self._later[key] = event.waits_for
-        elif event.step == InternalStep.LAND and event.outcome is StepEnd.DONE:
-            unblocked = [key for key, waits_for in self._later.items() if event.subplan in waits_for]
-            for unblocked_key in unblocked:
-                del self._later[unblocked_key]
-            self.keys.update(unblocked)
+
+    def _unblock(self, landed: str) -> None:
+        """The engine retries what waits for a result that has landed, even if that was not requested here."""
+        unblocked = [key for key, waits_for in self._later.items() if landed in waits_for]
+        for unblocked_key in unblocked:
+            del self._later[unblocked_key]
+        self.keys.update(unblocked)
 
 
 # In this process

@@ -56,15 +56,20 @@ class Holds(Struct):
     """The merges and landings that are done."""
     frozen: set[Key] = field(default_factory=set[Key])
     """The retries in flight that are frozen."""
+    landing: set[str] = field(default_factory=set[str])
+    """The subplans whose landing is under way."""
 
     def step_started(self, event: StepStartedEvent) -> None:
         key = (event.subplan, event.step)
+        if event.step == InternalStep.LAND:
+            self.landing.add(event.subplan)
         if key in self.known:
             self.trying.add(key)
             self._close(key)
 
     def step_finished(self, event: StepFinishedEvent) -> None:
         key = (event.subplan, event.step)
+        self._end_landing(event)
         if self.known:
             # Removed before it is added again, so that a hold which was held once more is the newest.
             self._forget(key)
@@ -74,7 +79,12 @@ class Holds(Struct):
             self.merged.add(key)
 
     def step_cancelled(self, event: StepCancelledEvent) -> None:
+        self._end_landing(event)
         self._forget((event.subplan, event.step))
+
+    def _end_landing(self, event: StepFinishedEvent | StepCancelledEvent) -> None:
+        if event.step == InternalStep.LAND:
+            self.landing.discard(event.subplan)
 
     def subplan_changed(self, event: SubplanStateEvent) -> None:
         if self.known and event.outcome.terminal:

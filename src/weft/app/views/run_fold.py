@@ -221,6 +221,7 @@ class RunFold:
     def _recovered(self, event: RecoveredEvent, at: float) -> None:  # noqa: ARG002 - a view has a clock
         self.control_requests.forget_stops()  # a stop was for the coordinator that has left; pauses stay in force
         self.holds.apply_control(self.control_requests)
+        self.holds.landing.clear()  # the coordinator orders them again
 
     def _budget(self, event: BudgetEvent) -> None:
         """Resets the budget. Running steps count in full, including the amounts they spent before the reset."""

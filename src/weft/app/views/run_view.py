@@ -91,6 +91,15 @@ class RunView(RunFold):
         """All slices by state."""
         return self.tallies[ROOT]
 
+    def needed_in(self, group: int) -> RowView | None:
+        """Returns a part of a running group that needs a person, if no part of it is under way."""
+        if self.rows[group].state is not State.RUNNING or self.outline.leaves[group]:
+            return None
+        index, inside = self.row_index, range(group, group + self.outline.sizes[group])
+        if any(row in inside for row in index.running):
+            return None
+        return next((self.rows[row] for row in (*index.held, *index.asking) if row in inside), None)
+
     def held_slices(self, group: int = ROOT) -> int:
         """Returns the number of slices in a group that wait for a person to help with their merge."""
         rows, outline = self.row_index.held, self.outline

@@ -79,8 +79,12 @@ class RunContext:
         self.forecast = forecast
 
 
-def shown_state(row: RowView) -> ShownState:
-    """Returns the sign of a subplan: what a person is needed for, or else its state."""
+def shown_state(view: RunView, row: RowView) -> ShownState:
+    """Returns the sign of a subplan: what a person is needed for, or else its state.
+
+    A group in which nothing is under way has the sign of a part that needs a person.
+    """
+    row = view.needed_in(row.number) or row
     if row.questions:
         return "asking"
     if row.held is not None and row.held.needs_help:
@@ -150,7 +154,7 @@ def _counts(view: RunView) -> dict[str, int]:
     counts |= {"asking": 0, "held": 0, "conflict": 0}
     index = view.row_index
     for row in (*index.asking, *index.held):
-        shown = shown_state(view.rows[row])
+        shown = shown_state(view, view.rows[row])
         if view.outline.leaves[row] and shown not in _STATES.values():
             counts[_STATES[view.rows[row].state]] -= 1
             counts[shown] += 1
@@ -201,7 +205,7 @@ def change_of(view: RunView, row: RowView) -> RowChange:
     step = _shown_step(row)
     return RowChange(
         row=number,
-        state=shown_state(row),
+        state=shown_state(view, row),
         reason=row.reason,
         step="" if step is None else step.step,
         step_number=_step_number(view, row),
@@ -275,8 +279,7 @@ def _near(view: RunView, event: AnyEvent) -> Iterator[int]:
     row = view.find_row(event.subplan)
     if row is not None:
         yield row
-        if event.cost or event.tokens or event.cost is None:
-            yield from view.groups_around(row)
+        yield from view.groups_around(row)
     yield from _rows_of(view, _others(event))
 
 

@@ -1,5 +1,6 @@
 """Output of `weft status`, as lines for people and as JSON."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -47,10 +48,11 @@ def lines(
     yield _head(overview, style)
     yield _progress(overview)
     listed = [row for row in overview.subplans if everything or _matters(row)]
-    rows = [_cells(row, now, overview.state) for row in listed[: None if everything else MOST_ROWS]]
+    waits = _all_waits(overview.subplans)
+    rows = [_cells(row, now, overview.state, waits) for row in listed[: None if everything else MOST_ROWS]]
     if rows:
         yield ""
-        yield from _table(rows, [_sign(row) for row in listed], style)
+        yield from _table(rows, [_sign(row, waits) for row in listed], style)
     unlisted = len(listed) - len(rows)
     if unlisted:
         yield f"… and {unlisted:,} more; all of them: weft status --all"
@@ -113,10 +115,30 @@ def _waits_as(row: SubplanNow) -> str:
     return "asking" if row.question and row.pid is None else ""
 
 
-def _sign(row: SubplanNow) -> Sign:
+def _all_waits(rows: Sequence[SubplanNow]) -> dict[str, str]:
+    """Returns as what each subplan waits for a person; a group does if nothing in it is under way."""
+    waits = {row.path: state for row in rows if (state := _waits_as(row))}
+    inside: defaultdict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        if row.state == _RUNNING and (row.is_leaf or row.step is not None or row.path in waits):
+            for group in _groups_around(row.path):
+                inside[group].append(waits.get(row.path, ""))
+    return {group: states[0] for group, states in inside.items() if all(states)} | waits
+
+
+def _groups_around(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
+def _sign(row: SubplanNow, waits: Mapping[str, str]) -> Sign:
     # Completed work that is held needs a person, and that is the news about it.
     landing = row.landing if row.landing in {"held", "conflict"} else ""
-    return SIGNS[_waits_as(row) or landing or row.state]
+    return SIGNS[_running_as(row, waits) or landing or row.state]
+
+
+def _running_as(row: SubplanNow, waits: Mapping[str, str]) -> str:
+    return waits.get(row.path, "") if row.state == _RUNNING and row.step is None else _waits_as(row)
 
 
 def _money(overview: Overview) -> str:
@@ -149,7 +171,7 @@ def _counted_tokens(overview: Overview) -> int:
     return overview.tokens - overview.uncounted[1] + overview.earlier.tokens
 
 
-def _cells(row: SubplanNow, now: float, run: str) -> tuple[str, ...]:
+def _cells(row: SubplanNow, now: float, run: str, waits: Mapping[str, str]) -> tuple[str, ...]:
     step = "" if row.step is None else row.step + (f" ({row.attempt})" if (row.attempt or 0) > 1 else "")
     if row.question:
         step = f"asks: {row.question.partition(chr(10))[0]}"
@@ -158,12 +180,12 @@ def _cells(row: SubplanNow, now: float, run: str) -> tuple[str, ...]:
     progress = f"{row.steps_done}/{row.steps_total}" if row.steps_total and row.is_leaf else ""
     since = clock(max(0.0, now - row.since)) if row.since is not None and row.state == "running" else ""
     cost = dollars(row.cost) if row.cost else ""
-    return (row.path, _state(row, run), step, progress, since, cost, _why(row))
+    return (row.path, _state(row, run, waits), step, progress, since, cost, _why(row))
 
 
-def _state(row: SubplanNow, run: str) -> str:
-    if _waits_as(row):
-        return SIGNS[_waits_as(row)].word
+def _state(row: SubplanNow, run: str, waits: Mapping[str, str]) -> str:
+    if waits_as := _running_as(row, waits):
+        return SIGNS[waits_as].word
     if run == RunState.STOPPED and row.state == "running":
         return "stopped"
     if row.wanted != "go" and row.state in {"running", "pending"}:

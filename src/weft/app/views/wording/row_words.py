@@ -221,8 +221,10 @@ def _group(view: RunView, row: int, name: str, now: float) -> RowWords:
     detail = ", ".join(words) or _landing(view, row)
     if row_view.failure is not None:
         detail = why_not(row_view)
+    needed = view.needed_in(row)
+    waits_as = "running" if needed is None else "asking" if needed.questions else needed.landing
     return RowWords(
-        sign=row_view.state if row_view.state.terminal else "running",
+        sign=row_view.state if row_view.state.terminal else waits_as,
         name=name,
         is_group=True,
         step=f"{tally[State.COMPLETED]:,}/{slices:,}",
