@@ -83,7 +83,7 @@ class CopiedWorld(World):
 
     def copy(self, path: str) -> Path:
         """The directory of a slice on the other machine."""
-        return self.calls.directory / "runs" / "r" / "work" / path.replace("/", ".")
+        return self.calls.directory / "runs" / "r" / "files" / path.replace("/", ".")
 
     def send(self, path: str) -> bool:
         return self.copies.send(self.placed(path))

@@ -189,7 +189,7 @@ def test_the_work_of_an_earlier_placement_is_kept_and_not_used(world: CopiedWorl
     world.send("a")
     assert files(world.copy("a")) == files(world.place("a"))
     assert [world.files(commit)["stale"] for commit in world.kept("a")] == ["1"]
-    assert sorted(place.name for place in (world.calls.directory / "runs/r/work").iterdir()) == ["a"]
+    assert sorted(place.name for place in (world.calls.directory / "runs/r/files").iterdir()) == ["a"]
 
 
 def test_a_result_with_a_stale_token_is_refused(world: CopiedWorld) -> None:

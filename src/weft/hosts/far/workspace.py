@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from weft.safe_files import locate, read_file, remove_file, replace_file
+
 from .errors import FarProblemError
 from .git import configuration, has_commit, ignore_pattern, run_git
 
@@ -35,7 +37,8 @@ _OPERATIONS = {
 _LEFTOVERS = (*_OPERATIONS, "MERGE_MSG", "MERGE_MODE", "AUTO_MERGE", "sequencer")
 _LOCKS = ("index.lock", "HEAD.lock", "packed-refs.lock", "config.lock", "shallow.lock", f"{_INDEX}.lock")
 _SUBMODULE = "160000"
-_LARGEST_LOG = 1 << 20
+_LARGEST = 1 << 28
+"""Bytes of a file that is read as a whole, such as an index."""
 _ID_LENGTHS = (40, 64)
 _IDENTITY = {
     f"GIT_{role}_{part}": value
@@ -53,7 +56,7 @@ class FarWorkspace:
         self._path = path
         self._name = name
         self._token = token
-        self.place = run / "work" / name
+        self.place = run / "files" / name
         self._git_dir = run / "git" / name
         self._state = read_state(self._git_dir)
 
@@ -90,7 +93,7 @@ class FarWorkspace:
                 self._wipe()
             return None
         stale = f"{self._name}@{token}"
-        for folder in (self._run / "work", self._run / "git"):
+        for folder in (self._run / "files", self._run / "git"):
             with suppress(FileNotFoundError):
                 (folder / self._name).rename(folder / stale)
         self._state = None
@@ -140,7 +143,7 @@ class FarWorkspace:
             self.git("read-tree", "--reset", "-u", state, index=_INDEX)
         self.git("update-ref", "--no-deref", "-m", "weft: exchanged", ref, head)
         self.git("symbolic-ref", "HEAD", ref)
-        shutil.copyfile(self._git_dir / _INDEX, self._git_dir / "index")
+        replace_file(self._git_dir / "index", read_file(self._git_dir / _INDEX, most=_LARGEST))
         if head != state:
             self.git("read-tree", "--reset", head, index="index")
         self.note(ref=ref, head=head, state=state, log=self._log_size())
@@ -148,11 +151,9 @@ class FarWorkspace:
     def _remove_leftovers(self) -> None:
         """Ends unfinished merges and removes locks. No process works here any more."""
         for name in (*_LEFTOVERS, *_LOCKS):
-            place = self._git_dir / name
-            if place.is_dir():
-                shutil.rmtree(place)
-            else:
-                place.unlink(missing_ok=True)
+            tree, place = locate(self._git_dir / name)
+            with suppress(FileNotFoundError):
+                tree.remove_tree(place)
 
     def exclude(self, kind: str, names: Sequence[str]) -> None:
         """Lists files that are no work of the slice; a new list replaces the last one of its kind."""
@@ -180,7 +181,7 @@ class FarWorkspace:
         """Returns the present head and state, and what is unfinished; changes neither files nor branches."""
         assert self._state is not None
         for lock in _LOCKS:  # of processes of the step, which have ended
-            (self._git_dir / lock).unlink(missing_ok=True)
+            remove_file(self._git_dir / lock)
         head = self._ask("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
         parent = head or str(self._state["head"])
         state = self._commit_state(parent)
@@ -238,12 +239,7 @@ class FarWorkspace:
     def _undone(self, head: str) -> list[str]:
         """Returns the commits that the step has made and taken back, the last of each line."""
         assert self._state is not None
-        try:
-            with (self._git_dir / "logs/HEAD").open("rb") as log:
-                log.seek(int(self._state["log"]))
-                lines = log.read(_LARGEST_LOG).splitlines()
-        except FileNotFoundError:
-            return []
+        lines = _read_bytes(self._git_dir / "logs/HEAD")[int(self._state["log"]) :].splitlines()
         logged = {line.split(b" ")[1].decode("ascii", "replace") for line in lines if line.count(b" ") > 1}
         commits = sorted(commit for commit in logged if len(commit) in _ID_LENGTHS and commit.strip("0"))
         if not commits:
@@ -253,10 +249,7 @@ class FarWorkspace:
         return [line for line in listing.splitlines() if " " not in line]
 
     def _log_size(self) -> int:
-        try:
-            return (self._git_dir / "logs/HEAD").stat().st_size
-        except FileNotFoundError:
-            return 0
+        return len(_read_bytes(self._git_dir / "logs/HEAD"))
 
     def pack(self, commits: Sequence[str], have: Sequence[str]) -> Path:
         """Returns a file with a pack of what these commits lead to and those in `have` do not."""
@@ -295,13 +288,17 @@ def read_state(git_dir: Path) -> dict[str, Any] | None:
 
 
 def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="surrogateescape")
+    return read_file(path, most=_LARGEST).decode("utf-8", "surrogateescape")
+
+
+def _read_bytes(path: Path) -> bytes:
+    """Returns the contents of a file that the step can write; nothing if there is no such file."""
+    try:
+        return read_file(path, most=_LARGEST)
+    except FileNotFoundError:
+        return b""
 
 
 def write(path: Path, text: str) -> None:
     """Replaces a file, readable for its owner alone."""
-    aside = path.with_name(f"{path.name}.new")
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as target:
-        target.write(text)
-    aside.replace(path)
+    replace_file(path, text.encode("utf-8", "surrogateescape"))

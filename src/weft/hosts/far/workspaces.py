@@ -4,7 +4,7 @@ A workspace has a git directory of its own, which borrows the objects of one rep
 registered anywhere, so removing a workspace removes two directories.
 
     repositories/PROJECT.git    objects that have arrived, and a ref for each commit that is complete
-    runs/RUN/work/NAME          the files of a slice
+    runs/RUN/files/NAME         the files of a slice
     runs/RUN/git/NAME           its git directory
 
 An exchange is about two commits. The *head* is the commit that the branch is at. The *state* holds all files that
@@ -158,7 +158,7 @@ class FarWorkspaces:
         if "path" in arguments:
             self._workspace(arguments).remove()
         else:
-            for part in ("work", "git"):
+            for part in ("files", "git"):
                 shutil.rmtree(self._run(arguments) / part, ignore_errors=True)
         return {}, None
 
