@@ -7,7 +7,7 @@ from stored_events import StoredEvent, all_stored
 from weft.app.history.ledger import Ledger
 from weft.engine.engine import Engine
 from weft.engine.messages.orders import Land, Launch, LaunchKind, Merge, Ordered, Prepare
-from weft.engine.positions import WaitReason
+from weft.engine.positions import PoolNames, WaitReason, held_room, net_position, waiting_work
 from weft.engine.simulate import SimulatedRun
 from weft.engine.state.budget import ALERTS, Budget
 from weft.engine.state.ceilings import budgets_of, carry
@@ -131,7 +131,7 @@ class Laws:
     def positions_are_those_of_the_net(self, engine: Engine) -> None:
         """The tokens and firings that a view shows of a subplan are those in its part of the one net."""
         for row, path in enumerate(self.plan.outline.paths):
-            position = engine.position(row)
+            position = net_position(engine._state, row)
             if position is None:
                 continue
             shape, copy = self.compiled.shapes[position.shape], path or "the plan"
@@ -147,13 +147,13 @@ class Laws:
     def holders_hold_what_is_in_use(self, engine: Engine) -> None:
         """The parts of a pool that a view shows as held are together what is not free of it."""
         held = Counter[str]()
-        for part in engine.held_room():
+        for part in held_room(engine._state, PoolNames(engine._state)):
             held[part.pool] += part.amount
         limits, allocator = engine._state.limits, engine._state.allocator
         named = {**limits.caps, **limits.named}
         in_use = {name: allocator.size(pool) - allocator.free(pool) for name, pool in named.items()}
         assert {name: held[name] for name in named} == in_use
-        waiting = engine.waiting_work()
+        waiting = [*waiting_work(engine._state, PoolNames(engine._state))]
         assert len(waiting) == len(engine._state.candidates) + len(engine._state.requests)
         assert not any(work.pools for work in waiting if work.reason is not WaitReason.ROOM)
 

@@ -6,15 +6,6 @@ from collections.abc import Set as AbstractSet
 from weft.engine.messages.facts import ControlState
 from weft.engine.messages.orders import Ordered
 from weft.engine.pools.lanes import PoolState
-from weft.engine.positions import (
-    HeldRoom,
-    NetPosition,
-    PoolNames,
-    WaitingWork,
-    held_room,
-    net_position,
-    waiting_work,
-)
 from weft.engine.state.engine_state import EngineState
 from weft.engine.state.slice_state import Amounts, StepFiring
 from weft.engine.states import FailureReason, SubplanTracker
@@ -87,18 +78,6 @@ class EngineView:
     def pool(self, number: int) -> PoolState:
         """Returns the state of a pool, for reading."""
         return self._state.allocator.pool(number)
-
-    def waiting_work(self) -> list[WaitingWork]:
-        """Returns all work that waits to start: first slices, then the steps of slices that have started."""
-        return list(waiting_work(self._state, PoolNames(self._state)))
-
-    def held_room(self) -> list[HeldRoom]:
-        """Returns what slices and steps hold of pools."""
-        return list(held_room(self._state, PoolNames(self._state)))
-
-    def position(self, row: int) -> NetPosition | None:
-        """Returns where a subplan is in its net; None for a group that does nothing of its own."""
-        return net_position(self._state, row)
 
     @property
     def on_target(self) -> AbstractSet[int]:

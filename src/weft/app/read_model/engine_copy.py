@@ -5,9 +5,8 @@ The journal has what was granted; what waits, and for which pools, is known to t
 
 from collections.abc import Iterable
 
-from weft.engine.engine import Engine
-from weft.engine.engine_view import EngineView
 from weft.engine.messages.events import Recorded
+from weft.engine.positions import ReadableEngine
 from weft.errors import WeftError
 from weft.garbage import without_gc
 from weft.plan.compile.plan_net import CompiledPlan
@@ -15,11 +14,11 @@ from weft.plan.compile.plan_net import CompiledPlan
 
 class EngineCopy:
     def __init__(self, compiled: CompiledPlan) -> None:
-        self._engine: Engine | None = Engine(compiled, quiet=True)
+        self._engine: ReadableEngine | None = ReadableEngine(compiled, quiet=True)
         self.seq = 0
         """The last event whose fact was applied."""
 
-    def at(self, events: Iterable[Recorded]) -> EngineView | None:
+    def at(self, events: Iterable[Recorded]) -> ReadableEngine | None:
         """Returns the engine after these events, which follow `seq`.
 
         None if a fact is impossible for it: another version of Weft, which decides differently, has written it.

@@ -36,7 +36,7 @@ from weft.terms import AT_REST
 # Most servers are never asked for what waits, and the engine is 3 MB of memory.
 if TYPE_CHECKING:
     from weft.app.read_model.engine_copy import EngineCopy
-    from weft.engine.engine_view import EngineView
+    from weft.engine.positions import ReadableEngine
     from weft.plan.compile.plan_net import CompiledPlan
 
 TOO_MANY = 5_000
@@ -86,7 +86,7 @@ class LiveRun:
 
         return compile_plan(self.view.plan)
 
-    def engine(self) -> "EngineView | None":
+    def engine(self) -> "ReadableEngine | None":
         """Returns the engine in its present state; None if this version cannot derive it from the journal.
 
         It decides as the coordinator's does, so that it knows what waits. It exists once somebody asks for it.

@@ -7,9 +7,8 @@ from weft.app.read_model.live_run import LiveRun
 from weft.app.read_model.run_shapes import PoolHolder, PoolWaiter
 from weft.app.read_model.subplan_shapes import LackedPool
 from weft.app.views.wording.limits import limit_name
-from weft.engine.engine_view import EngineView
 from weft.engine.messages.step_refs import ExecutionKey
-from weft.engine.positions import HeldRoom, WaitingWork, WaitReason
+from weft.engine.positions import HeldRoom, ReadableEngine, WaitingWork, WaitReason
 from weft.terms import AT_REST
 
 MOST_LISTED = 100
@@ -27,7 +26,7 @@ class PoolUses:
         if engine is not None:
             self._read(engine)
 
-    def _read(self, engine: EngineView) -> None:
+    def _read(self, engine: ReadableEngine) -> None:
         for held in engine.held_room():
             self._held.setdefault(limit_name(held.pool), []).append(held)
         for work in engine.waiting_work():
