@@ -8,7 +8,6 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from weft.engine.engine import Engine
 from weft.engine.pools.lanes import Claims
 from weft.engine.state.engine_state import EngineState
 from weft.engine.state.slice_state import PoolRequest, StepFiring, SubplanState
@@ -62,22 +61,6 @@ class NetPosition(Struct, frozen=True, kw_only=True):
     """The tokens at each marked place; of a pool, those that are free."""
     firing: Sequence[int]
     """The transitions that have started and not finished."""
-
-
-class ReadableEngine(Engine):
-    """An engine that also says what waits, what holds room, and where subplans are; for views of a run."""
-
-    def waiting_work(self) -> list[WaitingWork]:
-        """Returns all work that waits to start: first slices, then the steps of slices that have started."""
-        return list(waiting_work(self._state, PoolNames(self._state)))
-
-    def held_room(self) -> list[HeldRoom]:
-        """Returns what slices and steps hold of pools."""
-        return list(held_room(self._state, PoolNames(self._state)))
-
-    def position(self, row: int) -> NetPosition | None:
-        """Returns where a subplan is in its net; None for a group that does nothing of its own."""
-        return net_position(self._state, row)
 
 
 class PoolNames:

@@ -5,11 +5,36 @@ The journal has what was granted; what waits, and for which pools, is known to t
 
 from collections.abc import Iterable
 
+from weft.engine.engine import Engine
 from weft.engine.messages.events import Recorded
-from weft.engine.positions import ReadableEngine
+from weft.engine.positions import (
+    HeldRoom,
+    NetPosition,
+    PoolNames,
+    WaitingWork,
+    held_room,
+    net_position,
+    waiting_work,
+)
 from weft.errors import WeftError
 from weft.garbage import without_gc
 from weft.plan.compile.plan_net import CompiledPlan
+
+
+class ReadableEngine(Engine):
+    """An engine that also says what waits, what holds room, and where subplans are; for views of a run."""
+
+    def waiting_work(self) -> list[WaitingWork]:
+        """Returns all work that waits to start: first slices, then the steps of slices that have started."""
+        return list(waiting_work(self._state, PoolNames(self._state)))
+
+    def held_room(self) -> list[HeldRoom]:
+        """Returns what slices and steps hold of pools."""
+        return list(held_room(self._state, PoolNames(self._state)))
+
+    def position(self, row: int) -> NetPosition | None:
+        """Returns where a subplan is in its net; None for a group that does nothing of its own."""
+        return net_position(self._state, row)
 
 
 class EngineCopy:

@@ -35,8 +35,7 @@ from weft.terms import AT_REST
 
 # Most servers are never asked for what waits, and the engine is 3 MB of memory.
 if TYPE_CHECKING:
-    from weft.app.read_model.engine_copy import EngineCopy
-    from weft.engine.positions import ReadableEngine
+    from weft.app.read_model.engine_copy import EngineCopy, ReadableEngine
     from weft.plan.compile.plan_net import CompiledPlan
 
 TOO_MANY = 5_000

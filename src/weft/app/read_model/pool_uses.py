@@ -1,6 +1,7 @@
 """The present use of pools: what holds them, and what waits for them."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from weft.app.read_model.history import ready_at
 from weft.app.read_model.live_run import LiveRun
@@ -8,8 +9,11 @@ from weft.app.read_model.run_shapes import PoolHolder, PoolWaiter
 from weft.app.read_model.subplan_shapes import LackedPool
 from weft.app.views.wording.limits import limit_name
 from weft.engine.messages.step_refs import ExecutionKey
-from weft.engine.positions import HeldRoom, ReadableEngine, WaitingWork, WaitReason
+from weft.engine.positions import HeldRoom, WaitingWork, WaitReason
 from weft.terms import AT_REST
+
+if TYPE_CHECKING:
+    from weft.app.read_model.engine_copy import ReadableEngine
 
 MOST_LISTED = 100
 _MOST_HOLDERS = 20
@@ -26,7 +30,7 @@ class PoolUses:
         if engine is not None:
             self._read(engine)
 
-    def _read(self, engine: ReadableEngine) -> None:
+    def _read(self, engine: "ReadableEngine") -> None:
         for held in engine.held_room():
             self._held.setdefault(limit_name(held.pool), []).append(held)
         for work in engine.waiting_work():
