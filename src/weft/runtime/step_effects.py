@@ -100,6 +100,12 @@ class StepEffects(MergeEffects, ABC):
     # After it
 
     async def _record(self, launch: Launch, fact: Ended, job: str) -> None:
+        if launch.host and fact.how is StepOutcome.LOST:
+            # Its processes may still run there. The next attempt has another token and therefore another copy, and
+            # what is in this one becomes kept work then.
+            self._far.abandon(launch, job)
+            self._report_end(fact, job)
+            return
         try:
             await self._far.fetch(launch, job)
         except MachineLostError as error:
