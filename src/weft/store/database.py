@@ -9,10 +9,10 @@ open: `rows` reads everything at once, and a reader of many rows asks page by pa
 
 import os
 import sqlite3
-import stat
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from weft.errors import InputError, WeftError
@@ -97,10 +97,7 @@ def _create(path: Path) -> None:
     try:
         os.close(tree.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL))
     except FileExistsError:
-        if stat.S_ISLNK(tree.status(name).st_mode):
-            raise InputError(
-                f"{path} is a symbolic link, not a journal; to remove it, type: rm {path}"
-            ) from None
+        return
     except UnsafeFileError as error:
         raise InputError(f"cannot open the journal: {error}") from None
     except OSError:  # SQLite reports the problem when it opens the file
@@ -108,6 +105,7 @@ def _create(path: Path) -> None:
 
 
 def open_to_read(path: Path) -> Database:
+    _refuse_link(path)
     if not _is_there(path):
         raise InputError(NOTHING_YET)
     return _open(path, "rw", _prepare_to_read)
@@ -135,6 +133,10 @@ def _open(path: Path, mode: str, prepare: Callable[[Database], None]) -> Databas
     if sqlite3.sqlite_version_info < _LEAST_SQLITE:
         raise WeftError(
             f"this Python has SQLite {sqlite3.sqlite_version}, and Weft needs 3.37 or later; use a newer Python"
+        )
+    if path.is_symlink():
+        raise InputError(
+            f"{path} is a symbolic link, not a journal; to remove it, type: rm {quote(str(path))}"
         )
     if _is_there(path) and not path.is_file():
         raise InputError(f"the journal {path}: it is not a regular file; move it away or name another")
@@ -171,6 +173,13 @@ def _refuse_damaged_log(path: Path) -> None:
         raise explained_system_error(f"cannot read {path}-wal", error) from None
     if dropped:
         raise DamagedError(path, f"SQLite would drop {dropped:,} of the transactions in {path.name}-wal")
+
+
+def _refuse_link(path: Path) -> None:
+    if os.path.islink(path):  # noqa: PTH114 - pathlib raises where a directory may not be entered
+        raise InputError(
+            f"{path} is a symbolic link, not a journal; to remove it, type: rm {quote(str(path))}"
+        )
 
 
 def _is_there(path: Path) -> bool:

@@ -21,6 +21,29 @@ def journal_of(patient: Patient) -> Path:
     return patient.root / ".weft" / "weft.db"
 
 
+# Links
+
+
+@pytest.mark.parametrize("name", ["weft.db", "weft.db-wal", "coordinator.log", "runs", "worktrees/tried"])
+def test_a_link_where_weft_writes_is_a_problem_and_is_not_followed(patient: Patient, name: str) -> None:
+    target = patient.root / "target"
+    link = patient.root / ".weft" / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(target)
+    report = patient.doctor(fix=True)
+    (finding,) = (result.finding for result in report.results if result.check.id == "links")
+    assert (finding.state, finding.command) == (FindingState.PROBLEM, f"rm {link}")
+    assert report.of(FindingState.PROBLEM)[-1].finding is finding
+    assert not target.exists()
+    assert link.is_symlink()
+
+
+def test_a_link_for_the_whole_directory_is_a_problem(patient: Patient) -> None:
+    (patient.root / "elsewhere").mkdir()
+    (patient.root / ".weft").symlink_to(patient.root / "elsewhere")
+    assert f"rm {patient.root}/.weft" in [result.finding.command for result in patient.doctor().results]
+
+
 # The journal
 
 

@@ -1,4 +1,4 @@
-"""Checks of the journal and the coordinator."""
+"""Checks of the files that Weft keeps: links, the journal; and of the coordinator."""
 
 import os
 import time
@@ -21,6 +21,16 @@ from weft.store.salvage import rebuild, salvage
 from weft.store.sqlite import open_journal
 from weft.terms import NEEDS_COORDINATOR, RunState
 
+# --- links ---
+
+
+def links(context: DoctorContext) -> Iterator[Finding]:
+    for link in context.places.links():
+        yield problem(
+            f"{link} is a symbolic link", command=suggest("rm", str(link)).command, subject=str(link)
+        )
+
+
 # --- the journal ---
 
 
@@ -28,6 +38,8 @@ def journal(context: DoctorContext) -> Iterator[Finding]:
     path = context.places.journal
     if not context.is_used:
         yield fine("nothing has been run here yet")
+        return
+    if path.is_symlink():  # the check of links reports it
         return
     try:
         # SQLite's own check reads the whole file, which can take minutes for a large journal.
@@ -164,6 +176,12 @@ def coordinator_hangs(context: DoctorContext) -> Iterator[Finding]:
 
 
 CHECKS = (
+    Check(
+        id="links",
+        covers="`.weft`, and what Weft writes in it, are no symbolic links",
+        why="Weft does not follow a link there, because it could lead to any file of yours, so `weft run` stops",
+        examine=links,
+    ),
     Check(
         id="journal",
         covers="`.weft/weft.db` can be opened, has a known version and passes SQLite's integrity check; each "

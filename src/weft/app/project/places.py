@@ -109,16 +109,27 @@ class Places(Struct, frozen=True):
         tree = Tree(self.project)
         try:
             tree.make(FOLDER)
-            # Two levels are enough: everything below them is opened with `safe_files`, which follows no links at
-            # all.
-            for folder in _WITHOUT_LINKS:
-                for name in tree.names(folder):
-                    if f"{folder}/{name}" not in _MAY_BE_LINKS:
-                        refuse_link(self.project / folder / name)
+            for link in self.links():
+                refuse_link(link)
             if self.ignores_too_much or not os.path.lexists(self.ignore):
                 tree.replace(f"{FOLDER}/.gitignore", IGNORED.encode())
         except OSError as error:
             raise failure(f"cannot make {self.weft}", error) from None
+
+    def links(self) -> Iterator[Path]:
+        """Yields the symbolic links where Weft writes; no command that writes follows them."""
+        if self.weft.is_symlink():
+            yield self.weft
+            return
+        tree = Tree(self.project)
+        # Two levels are enough: everything below them is opened with `safe_files`, which follows no links at all.
+        for folder in _WITHOUT_LINKS:
+            if not (self.project / folder).is_symlink():
+                paths = (f"{folder}/{name}" for name in tree.names(folder))
+                yield from (self.project / path for path in paths if self._is_unwanted_link(path))
+
+    def _is_unwanted_link(self, path: str) -> bool:
+        return path not in _MAY_BE_LINKS and (self.project / path).is_symlink()
 
 
 def refuse_link(path: Path) -> None:
