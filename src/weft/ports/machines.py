@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from weft.errors import WeftError
+from weft.ports.host import KnownJobs
 
 
 class UnreachableError(WeftError):
@@ -101,6 +102,18 @@ class MachineStatus(Struct, frozen=True, kw_only=True):
     running: int = 0
     facts: Mapping[str, Any] = {}
     """What the far program has reported: versions, agents, free space, the offset of the clock."""
+
+
+class MachineJobs(Struct, frozen=True, kw_only=True):
+    """A machine has answered for the first time: these jobs of the run it knows."""
+
+    host: str
+    machine: str
+    jobs: KnownJobs
+    """Running ones, which are taken over, and ended ones, whose ends are not repeated."""
+
+
+MachineNews = MachineStatus | MachineJobs
 
 
 class Reply(Struct, frozen=True):

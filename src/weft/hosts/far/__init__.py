@@ -4,10 +4,11 @@
 `N` are numbers:
 
   {"ping": N}                                      answered by {"pong": N, "at": the far clock}
-  {"open": K, "limits": […], "names": […]}         connects to the supervisor of the run, or starts it; answered by
+  {"open": K, "limits": […]}                       connects to the supervisor of the run, or starts it; answered by
                                                    {"opened": K}, or {"gone": K, "message": …}
   {"lines": K} + payload                           what the supervisor sends or is sent, both ways, unchanged
   {"gone": K, "message": …}                        the supervisor has died or hung up
+  {"share": K, "names": […]}                       gives the supervisor the variables with these names
   {"folders": […]}                                 directories of the run to create
   {"call": NAME, "id": I, "arguments": {…}, "size": bytes}
                                                    answered by {"reply": I, "data": {…}, "size": bytes},

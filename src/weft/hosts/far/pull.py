@@ -5,7 +5,6 @@ answer names the parts that have changed, and its payload holds their new bytes 
 only grows is sent from the size that the coordinator has. A part that was replaced is sent as a whole.
 """
 
-import hashlib
 import os
 import stat
 from pathlib import Path
@@ -29,7 +28,7 @@ Part = dict[str, Any]
 def pull(context: FarContext, arguments: dict[str, Any], payload: Path | None) -> tuple[Part, Path | None]:  # noqa: ARG001
     """Arguments: `outputs` maps the name of an output to its parts, and these to [size, state].
 
-    `final` requests checksums of reports, which tell whether the coordinator's copies are complete.
+    A size of 0 without a state requests the part as a whole.
     """
     file = context.new_file()
     answer: list[Part] = []
@@ -38,7 +37,7 @@ def pull(context: FarContext, arguments: dict[str, Any], payload: Path | None) -
         room = MOST
         for output, parts in arguments["outputs"].items():
             for part, (size, state) in parts.items():
-                news = _news(context, output, part, size, state, is_final=arguments["final"])
+                news = _news(context, output, part, size, state)
                 if news is not None:
                     room -= _copy(news, stream, room)
                     answer.append(news | {"output": output, "part": part})
@@ -49,14 +48,12 @@ def _plain(news: Part) -> Part:
     return {name: value for name, value in news.items() if name != "descriptor"}
 
 
-def _news(
-    context: FarContext, output: str, part: str, size: int, state: str, *, is_final: bool
-) -> Part | None:  # fmt: skip
+def _news(context: FarContext, output: str, part: str, size: int, state: str) -> Part | None:
     """Returns what has changed in a part, with an open descriptor; None if nothing has."""
     if ".." in output.split("/"):
         return None
     try:
-        descriptor = open_file(f"{context.outputs}/{output}.{part}")
+        descriptor = open_file(f"{context.outputs}/{output}.{part}")  # below `.weft`, so no link is followed
     except OSError:
         return None
     status = os.fstat(descriptor)
@@ -64,21 +61,11 @@ def _news(
     if not stat.S_ISREG(status.st_mode) or current == state:
         os.close(descriptor)
         return None
-    # A report usually grows, too; if it was replaced by a longer one instead, the checksum at the end shows it.
+    # A report usually grows, too. Whether it was replaced instead does not show, so the coordinator requests it as
+    # a whole in the end.
     grows = part in _STREAMS or (status.st_size >= size and state.startswith(f"{status.st_ino}-"))
     offset = max(size if grows else 0, status.st_size - KEPT if part not in _STREAMS else 0)
-    news = {"descriptor": descriptor, "offset": offset, "size": status.st_size, "state": current}
-    if is_final and part not in _STREAMS:
-        news["sha256"] = _checksum(descriptor, max(0, status.st_size - KEPT))
-    return news
-
-
-def _checksum(descriptor: int, offset: int) -> str:
-    digest = hashlib.sha256()
-    while block := os.pread(descriptor, _BLOCK, offset):
-        digest.update(block)
-        offset += len(block)
-    return digest.hexdigest()
+    return {"descriptor": descriptor, "offset": offset, "size": status.st_size, "state": current}
 
 
 def _copy(news: Part, stream: BinaryIO, room: int) -> int:

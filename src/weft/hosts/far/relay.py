@@ -39,11 +39,15 @@ class SupervisorRelay:
         """To the supervisor; None closes the connection. A supervisor that hangs must not hold up other frames."""
 
     def open(self, request: Mapping[str, Any]) -> None:
-        """Connects in the background. Names of variables come in the groups that `Job` can refer to."""
+        """Connects in the background."""
         start_thread(Thread(target=self._work, args=(request,), daemon=True))
 
     def send(self, lines: bytes) -> None:
         self._lines.put(lines)
+
+    def share(self, names: Sequence[str]) -> None:
+        """Gives the supervisor the variables of this machine with these names, which later jobs refer to."""
+        self.send(json.dumps({"share": inherited(os.environ, names)}).encode() + b"\n")
 
     def close(self) -> None:
         self._lines.put(None)
@@ -56,9 +60,6 @@ class SupervisorRelay:
             self._end(describe(error) if isinstance(error, OSError) else str(error))
             return
         connection.settimeout(None)
-        # The variables of this machine come first, so that jobs can refer to them by their index.
-        shares = [inherited(os.environ, names) for names in request["names"]]
-        self.send(b"".join(json.dumps({"share": share}).encode() + b"\n" for share in shares))
         self._output.send({"opened": self._number})
         try:
             start_thread(Thread(target=self._write, args=(connection,), daemon=True))

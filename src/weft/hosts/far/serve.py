@@ -94,6 +94,10 @@ class FarServer:
                 self._open_supervisor(number, header)
             case {"lines": number} if self._relay is not None and number == self._relay_number:
                 self._relay.send(payload)
+            case {"share": number, "names": names} if (
+                self._relay is not None and number == self._relay_number
+            ):
+                self._relay.share(names)
             case _:  # for a supervisor that has gone
                 pass
 

@@ -7,11 +7,10 @@ gone, it counts as lost; the session still tries, because a machine that comes b
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from msgspec import Struct
 
@@ -27,6 +26,8 @@ from weft.ports.machines import (
     Reply,
     UnreachableError,
 )
+
+_Result = TypeVar("_Result")
 
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
@@ -109,6 +110,11 @@ class MachineSession:
     def hurry(self) -> None:
         """Tries to connect now, and not after the pause."""
         self._retry.set()
+
+    def note(self, message: str) -> None:
+        """Notes what is wrong there although it can be reached; empty if nothing is."""
+        if self.is_reachable and message != self.message:
+            self._set(self.state, message)
 
     def interrupt(self) -> None:
         """Breaks the connection; the session connects again."""
@@ -265,16 +271,22 @@ class MachineSession:
     ) -> Reply:
         if self._loop is None or self._closed:
             raise UnreachableError(f"the connection to {self.machine} has been closed")
-        call = self.call(operation, arguments, payload, sink=sink)
+        return wait_for(self.call(operation, arguments, payload, sink=sink), self._loop, self._is_closed)
+
+
+def wait_for(
+    work: Coroutine[Any, Any, _Result], loop: asyncio.AbstractEventLoop, is_closed: Callable[[], bool]
+) -> _Result:
+    """Blocks a thread until the event loop has done the work; raises `UnreachableError` if it has ended."""
+    try:
+        future = asyncio.run_coroutine_threadsafe(work, loop)
+    except RuntimeError:  # the event loop has ended
+        work.close()
+        raise UnreachableError("the connection has been closed") from None
+    while True:
         try:
-            future: Future[Reply] = asyncio.run_coroutine_threadsafe(call, self._loop)
-        except RuntimeError:  # the event loop has ended
-            call.close()
-            raise UnreachableError(f"the connection to {self.machine} has been closed") from None
-        while True:
-            try:
-                return future.result(_WAKE)
-            except TimeoutError:
-                if self._is_closed():
-                    future.cancel()
-                    raise UnreachableError(f"the connection to {self.machine} has been closed") from None
+            return future.result(_WAKE)
+        except TimeoutError:
+            if is_closed():
+                future.cancel()
+                raise UnreachableError("the connection has been closed") from None
