@@ -84,6 +84,14 @@ def test_the_widths_end_with_the_first_after_which_nothing_is_gained(
     assert len(shown_to_programs) == 5
 
 
+def test_widths_that_a_person_has_asked_for_are_all_shown() -> None:
+    reports = [report(width, 40) for width in (1, 2, 4)]
+    shown = forecast_lines(
+        forecast_of(rehearsal(leaf("a")), reports), EVENING, verbose=False, every_width=True
+    )
+    assert "Width       1: 40 min   2: 40 min   4: 40 min" in map(str, shown)
+
+
 def test_the_slices_whose_estimates_matter_are_named_with_what_to_do() -> None:
     forecast = forecast_of(rehearsal(leaf("wide", work(minutes="5..100"))))
     assert of_section("Estimates", forecast) == (

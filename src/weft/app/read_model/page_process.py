@@ -1,8 +1,8 @@
 """Answers that are made in a process of their own: forecasts, and the graph of a plan that has not started.
 
 They keep a processor busy for seconds. So `weft ui` starts this module as a process with a low priority, which
-prints the answer as JSON: `python -m weft.app.read_model.page_process outlook|run DIRECTORY RUN`,
-`… plan DIRECTORY` and `… graph DIRECTORY [GROUP [FIRST LAST]]`.
+prints the answer as JSON: `python -m weft.app.read_model.page_process run DIRECTORY RUN`, `… plan DIRECTORY` and
+`… graph DIRECTORY [GROUP [FIRST LAST]]`.
 """
 
 import os
@@ -13,13 +13,10 @@ from pathlib import Path
 import msgspec
 
 from weft.app.forecast.forecast import ForecastRequest, PlanForecast, forecast
-from weft.app.forecast.outlook import outlook_of
 from weft.app.project.plans import find_plan, load
 from weft.app.read_model.chart_shapes import Graph
 from weft.app.read_model.graph import plan_graph, siblings
 from weft.app.read_model.run_shapes import Forecast, PoolAnswer, WidthAnswer
-from weft.app.record.journal import open_book
-from weft.app.views.finish_forecast import FinishForecast
 from weft.app.views.wording.limits import limit_name
 from weft.errors import InputError
 from weft.garbage import without_gc
@@ -72,16 +69,6 @@ def _basis(answer: PlanForecast) -> str:
     return f"{known}; {defaults:,} steps by default" if defaults else known
 
 
-def _outlook(directory: Path, run: str) -> FinishForecast | None:
-    with open_book(directory, run) as recorded_run:
-        now = time.time()
-        outlook = outlook_of(recorded_run)
-    if outlook is None:
-        return None
-    (p50, p90), (cost_p50, cost_p90) = outlook.seconds, outlook.cost
-    return FinishForecast(at=now, finish=(now + p50, now + p90), cost=(cost_p50, cost_p90))
-
-
 def _forecast(directory: Path, run: str | None) -> Forecast:
     source = find_plan(None, directory, command="simulate") if run is None else None
     request = ForecastRequest(source=source, directory=directory, run=run)
@@ -107,8 +94,6 @@ def main(arguments: list[str]) -> None:
     with without_gc():
         answer: object
         match kind:
-            case "outlook":
-                answer = {"outlook": _outlook(directory, more[0])}
             case "graph":
                 answer = _graph(directory, *more)
             case _:

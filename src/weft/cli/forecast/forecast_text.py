@@ -29,15 +29,20 @@ _PATHS = 1
 _WARNINGS = 3
 
 
-def forecast_lines(forecast: PlanForecast, now: datetime, *, verbose: bool) -> Iterator[str]:
-    """Yields the forecast for people; `now` is in the user's time zone."""
+def forecast_lines(
+    forecast: PlanForecast, now: datetime, *, verbose: bool, every_width: bool = False
+) -> Iterator[str]:
+    """Yields the forecast for people; `now` is in the user's time zone.
+
+    `every_width`: also the widths that gain nothing, as a person has asked for them.
+    """
     if not forecast.slices:
         yield from _section("Finish", ["every slice is done; for a forecast of the whole plan, add --fresh"])
         return
     sections = (
         ("Finish", _finish(forecast, now)),
         ("Cost", _cost(forecast)),
-        ("Width", _widths(forecast.widths, forecast.enough)),
+        ("Width", _widths(forecast, every_width=every_width)),
         ("Bottleneck", _bottlenecks(forecast)),
         ("Path", _path(forecast, verbose=verbose)),
         ("Estimates", _influences(forecast)),
@@ -119,10 +124,12 @@ def _cost(forecast: PlanForecast) -> Iterator[str]:
     yield sentence
 
 
-def _widths(reports: Sequence[WidthReport], enough: int | None) -> Iterator[str]:
-    if not reports:
+def _widths(forecast: PlanForecast, *, every_width: bool) -> Iterator[str]:
+    if not forecast.widths:
         return
-    times = "   ".join(f"{report.width}: {span(report.p50.value)}" for report in _gaining(reports))
+    reports = forecast.widths if every_width else _gaining(forecast.widths)
+    times = "   ".join(f"{report.width}: {span(report.p50.value)}" for report in reports)
+    enough = forecast.enough
     yield times if enough is None else f"{times}   more than {enough} at once buy little"
 
 

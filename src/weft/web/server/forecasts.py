@@ -1,4 +1,8 @@
-"""Forecasts of runs and of the plan, and its graph, made by processes with a low priority, one at a time."""
+"""Forecasts of runs and of the plan, and its graph.
+
+The forecast of a run under way is a file that a process of the run writes; the page only reads it. The answers to
+questions are made by processes with a low priority, one at a time.
+"""
 
 import asyncio
 import os
@@ -9,28 +13,22 @@ from typing import TypeVar
 
 import msgspec
 
+from weft.app.forecast.forecast_files import read_outlook
 from weft.app.read_model.chart_shapes import CheckSection, Graph, PlanAnswer
 from weft.app.read_model.live_run import LiveRun
 from weft.app.read_model.run_shapes import Forecast
-from weft.app.views.finish_forecast import FinishForecast
 from weft.errors import WeftError
 from weft.interpreter import isolated_python
 from weft.web.api.envelope import RefusedError
 from weft.web.server.live_runs import LiveRuns
 
 _MODULE = "weft.app.read_model.page_process"
-_PAUSE = 30.0
-"""Seconds between two forecasts of a run."""
+_PAUSE = 5.0
+"""Seconds between two looks for a new forecast of a run."""
 _KEPT = 60.0
 """Seconds for which the answer to a question about a forecast stays valid."""
 _NICE = 10
 Shape = TypeVar("Shape")
-
-
-class _Outlook(msgspec.Struct):
-    """What the process prints about a run."""
-
-    outlook: FinishForecast | None
 
 
 class Forecasts:
@@ -43,7 +41,7 @@ class Forecasts:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def want(self, run: str) -> None:
-        """Makes a new forecast of a run that is looked at, unless there is a young one."""
+        """Looks for a new forecast of a run that is looked at, now and then."""
         now = time.monotonic()
         if now - self._asked_at.get(run, -_PAUSE) < _PAUSE:
             return
@@ -55,10 +53,7 @@ class Forecasts:
     async def _refresh(self, run: str) -> None:
         # A run that cannot be read has no forecast; the page that asks for the run says why.
         with suppress(RefusedError, WeftError):
-            found, state = await self._runs.ask(run, lambda live: (live.id, live.state))
-            if state == "running":
-                made = await self._made(_Outlook, "outlook", str(self._directory), found)
-                await self._runs.ask(found, lambda live: _set_forecast(live, made.outlook))
+            await self._runs.ask(run, _read_forecast)
 
     async def of_run(self, run: str) -> Forecast:
         """Returns a forecast of the rest of a run."""
@@ -128,13 +123,10 @@ class Forecasts:
                 await task
 
 
-def _set_forecast(live: LiveRun, outlook: FinishForecast | None) -> None:
-    """Notes a forecast of the rest of a run as one of the whole run."""
-    spent = live.view.cost
-    if outlook is not None and any(outlook.cost):
-        cost = (spent + outlook.cost[0], spent + outlook.cost[1])
-        outlook = msgspec.structs.replace(outlook, cost=cost)
-    live.forecast = outlook
+def _read_forecast(live: LiveRun) -> None:
+    """Notes the newest forecast of a run that is under way."""
+    if live.state == "running":
+        live.forecast = read_outlook(live.recorded.places, live.id)
 
 
 def check_sections(text: str) -> list[CheckSection]:

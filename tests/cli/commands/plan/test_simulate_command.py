@@ -193,15 +193,16 @@ def test_the_width_that_the_plan_has_is_among_those_compared(project: Project) -
     [
         (("--set", "pools.bd=2"), "did you mean pools.db?"),
         (("--set", "nothing.at.all=2"), "it can be: max_parallel, pools.db"),
-        (("--set", "pools.db=0"), "it must be a limit and a size"),
-        (("--set", "pools.db"), "it must be a limit and a size"),
-        (("--width", "0"), "it must be a number or a range such as 1..16"),
-        (("--width", "5..2"), "it must be a number or a range"),
-        (("--width", "wide"), "it must be a number or a range"),
+        (("--set", "pools.db=0"), "it must be a limit and a size of at least 1"),
+        (("--set", "pools.db"), "it must be a limit and a size of at least 1"),
+        (("--width", "0"), "it must be a number from 1 to 1,000, or a range such as 1..16"),
+        (("--width", "5..2"), "it must be a number from 1 to 1,000"),
+        (("--width", "wide"), "it must be a number from 1 to 1,000"),
         (("--by", "2020-01-01"), "which is over"),
         (("--by", "soon"), "a duration such as 8h"),
         (("--runs", "0"), "--runs"),
         (("--confidence", "2"), "--confidence"),
+        (("--confidence", "0.9"), "add a time, as in --by 07:00"),
     ],
 )
 def test_bad_input_is_refused_with_what_is_allowed(

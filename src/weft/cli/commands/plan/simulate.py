@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _OVER_BUDGET, _TOO_LATE = 3, 4
 _OFTEN = 0.1
 """The share of runs that a ceiling may stop."""
+_CONFIDENCE = 0.5
 _WIDEST = 1_000
 
 
@@ -66,8 +67,8 @@ _WIDEST = 1_000
     "--seed", metavar="N", type=int, default=1, show_default=True, help="The seed of the random numbers."
 )
 @click.option(
-    "--confidence", metavar="P", type=click.FloatRange(0, 1), default=0.5, show_default=True,
-    help="With --by: exit with 4 if it is less likely than this to be done in time.",
+    "--confidence", metavar="P", type=click.FloatRange(0, 1),
+    help="With --by: exit with 4 if it is less likely than this to be done in time; default: 0.5.",
 )  # fmt: skip
 @run_option
 @click.option(
@@ -92,7 +93,7 @@ def simulate(  # noqa: PLR0913 - one for each option
     sizes: tuple[str, ...],
     runs: int | None,
     seed: int,
-    confidence: float,
+    confidence: float | None,
     run_id: str | None,
     backtest: bool,
     fresh: bool,
@@ -118,6 +119,10 @@ def simulate(  # noqa: PLR0913 - one for each option
     --confidence to be done by the time that --by names; 2 if the plan is invalid.
     """
     now = datetime.now().astimezone()
+    if confidence is not None and by is None:
+        raise InputError(
+            "--confidence says how likely it must be to be done in time; add a time, as in --by 07:00"
+        )
     if backtest:
         if page is not None:
             raise InputError("--html is for a forecast, and --backtest makes none")
@@ -143,18 +148,19 @@ def simulate(  # noqa: PLR0913 - one for each option
         )
         with progress_on_terminal("replications") as progress:
             answer = forecast(request, progress=progress or ignore_progress)
+        lines = list(forecast_lines(answer, now, verbose=verbose, every_width=width is not None))
         if as_json:
             show_json(forecast_json(answer))
         else:
-            show_lines(forecast_lines(answer, now, verbose=verbose))
+            show_lines(lines)
         if page is not None:
-            lines = list(forecast_lines(answer, now, verbose=verbose))
             _write_page(directory() / page, answer, plan or run_id or "", lines, force=force)
         # A run never spends much more than its ceiling: it stops there. So a stop counts, too.
         is_over = answer.ceiling is not None and answer.summary.cost_p90.value > answer.ceiling
         if is_over or answer.summary.ceiling.value > _OFTEN:
             return _OVER_BUDGET
-        return _TOO_LATE if answer.in_time is not None and answer.in_time.value < confidence else 0
+        least = _CONFIDENCE if confidence is None else confidence
+        return _TOO_LATE if answer.in_time is not None and answer.in_time.value < least else 0
 
 
 def _write_page(path: Path, answer: "PlanForecast", file: str, lines: Sequence[str], *, force: bool) -> None:
@@ -190,12 +196,16 @@ def _widths(text: str | None) -> list[int]:
     match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text.strip())
     low, high = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
     if not 1 <= low <= high <= _WIDEST:
-        raise InputError(f"--width is {text!r}; it must be a number or a range such as 1..16")
+        raise InputError(
+            f"--width is {text!r}; it must be a number from 1 to {_WIDEST:,}, or a range such as 1..16"
+        )
     return list(range(low, high + 1))
 
 
 def _change(text: str) -> tuple[str, int]:
     name, equals, size = text.partition("=")
     if not equals or not size.strip().isdecimal() or int(size) < 1:
-        raise InputError(f"--set is {text!r}; it must be a limit and a size, such as pools.staging-db=2")
+        raise InputError(
+            f"--set is {text!r}; it must be a limit and a size of at least 1, such as pools.staging-db=2"
+        )
     return name.strip(), int(size)
