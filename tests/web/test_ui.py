@@ -219,7 +219,9 @@ def test_a_wrong_body_is_refused(server: Server) -> None:
 def test_a_project_without_runs_says_how_to_start_one(tmp_path: Path) -> None:
     with running_ui(tmp_path) as server:
         runs = server.get("runs").data
-        assert (runs["runs"], runs["start_command"]) == ([], "weft start")
+        assert (runs["runs"], runs["start_command"]) == ([], "weft init")
+        (tmp_path / "weft.yaml").write_text("weft: 1")
+        assert server.get("runs").data["start_command"] == "weft start"
         assert server.get("runs/last/snapshot").status == 404
 
 

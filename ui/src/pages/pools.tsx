@@ -35,7 +35,8 @@ const SERIES = [
 ];
 
 function Pool({ pool }: { pool: PoolTable }) {
-  const until = strip.value?.ended_at ?? now.value;
+  // Without a coordinator no time passes for the run.
+  const until = strip.value?.is_active ? now.value : (pool.history.at(-1)?.[0] ?? now.value);
   return (
     <section class="card padded pool">
       <header>

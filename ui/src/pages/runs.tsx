@@ -22,9 +22,14 @@ function NoRuns({ list }: { list: RunList }) {
   return (
     <div class="empty">
       <h2>No runs yet in {visible(list.project)}</h2>
-      <p class="soft">
-        A run appears here as soon as it starts. <a href={href("/plan")}>The plan</a> shows what it would do.
-      </p>
+      {list.start_command === "weft init" ? (
+        <p class="soft">There is no plan yet. This command finds agents and tests, and writes one.</p>
+      ) : (
+        <p class="soft">
+          A run appears here as soon as it starts. <a href={href("/plan")}>The plan</a> shows what it would
+          do.
+        </p>
+      )}
       <Command text={list.start_command} />
     </div>
   );

@@ -96,6 +96,10 @@ function RunName() {
 
 function PageTabs() {
   const page = route.value.page;
+  // On a phone the page that is shown may be beyond the edge.
+  useEffect(() => {
+    document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [page]);
   const pages = currentReport() ? REPORT_PAGES : RUN_PAGES;
   if (!run.value) {
     if (currentReport()) return null;

@@ -6,7 +6,7 @@ import type { Problem } from "../api/types";
 import { href } from "../live/navigation";
 import { currentReport } from "../live/report";
 import { askAgain, run, version } from "../live/store";
-import { visible } from "../logic/words";
+import { capital, visible } from "../logic/words";
 
 export interface Loaded<T> {
   data: T | null;
@@ -64,7 +64,7 @@ export function Load<T>({ of, children }: Properties<T>) {
 export function Refused({ problem }: { problem: Problem }) {
   return (
     <div class="empty" role="alert">
-      <h1>{visible(problem.message)}</h1>
+      <h1>{capital(visible(problem.message))}</h1>
       {problem.hint && <p class="soft">{visible(problem.hint)}</p>}
       {problem.nearest.length > 0 && (
         <p>

@@ -44,6 +44,7 @@ export function Needs() {
   );
 }
 
+/** A card. On the page of its subplan it is alone, and the log is below it. */
 export function NeedCard({ need, isAlone = false }: { need: Need; isAlone?: boolean }) {
   const [symbol, tone] = SYMBOLS[need.kind];
   const name = need.path
@@ -74,7 +75,7 @@ export function NeedCard({ need, isAlone = false }: { need: Need; isAlone?: bool
           {need.files.length > 6 && <span class="soft">and {need.files.length - 6} more</span>}
         </p>
       )}
-      {need.lines.length > 0 && <Lines lines={need.lines} />}
+      {need.lines.length > 0 && !(isAlone && need.kind === "failed") && <Lines lines={need.lines} />}
       <Actions actions={need.actions} />
     </article>
   );

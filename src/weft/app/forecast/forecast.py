@@ -90,6 +90,8 @@ class PlanForecast(Struct, frozen=True, kw_only=True):
     """The slices that are left."""
     done: int
     """The slices that earlier runs have completed."""
+    loaded_plan: Plan | None = None
+    """The plan with all its subplans; None if only the figures matter."""
 
 
 Progress = Callable[[int], None]
@@ -132,6 +134,7 @@ def forecast(
             history=history,
             slices=sum(plan.outline.leaves) - _done(plan, start),
             done=_done(plan, start),
+            loaded_plan=plan,
         )
 
 

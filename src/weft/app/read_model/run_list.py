@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from weft.app.inspect.overview import overview
-from weft.app.project.places import absolute, find_used_project, project_of
+from weft.app.project.places import PLAN_NAMES, absolute, find_used_project, project_of
 from weft.app.read_model.run_forecast import run_forecast
 from weft.app.read_model.run_shapes import RunForecast, RunList, RunRow
 from weft.app.record.journal import RecordedRun, open_book
@@ -43,8 +43,13 @@ class RunLister:
             return self._answer(project_of(absolute(self._directory)).project, [], 0)
 
     def _answer(self, project: Path, rows: list[RunRow], more: int) -> RunList:
+        has_plan = any((self._directory / name).exists() for name in PLAN_NAMES)
         return RunList(
-            project=project.name, read_only=self._read_only, runs=rows, more=more, start_command="weft start"
+            project=project.name,
+            read_only=self._read_only,
+            runs=rows,
+            more=more,
+            start_command="weft start" if has_plan or rows else "weft init",
         )
 
     def _row(self, recorded_run: RecordedRun) -> RunRow:

@@ -203,7 +203,7 @@ def _state_sentence(view: RunView, row: RowView, blockers: list[str], waits: str
         case State.PENDING:
             return waits or "It is ready, and waits for a free slot."
         case State.RUNNING if row.steps:
-            return f"It runs {', '.join(step.step for step in row.steps.values())}."
+            return f"It runs {', '.join(step.step.removeprefix('@') for step in row.steps.values())}."
         case State.RUNNING:
             is_group = not view.outline.leaves[row.number]
             return waits or ("Its parts run." if is_group else "Its next step is about to start.")

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from weft import __version__
 from weft.app.forecast.forecast import PlanForecast
 from weft.app.read_model.chart_shapes import CheckSection, PlanAnswer
+from weft.app.read_model.graph import plan_graph
 from weft.app.read_model.page_process import forecast_answer
 from weft.app.read_model.report_shapes import ReportFile
+from weft.plan.compile.compile import compile_plan
 
 
 def plan_report(answer: PlanForecast, file: str, sections: Sequence[CheckSection], now: float) -> ReportFile:
@@ -19,7 +21,7 @@ def plan_report(answer: PlanForecast, file: str, sections: Sequence[CheckSection
             file=file,
             problems=(),
             sections=sections,
-            graph=None,
+            graph=None if answer.loaded_plan is None else plan_graph(compile_plan(answer.loaded_plan)),
             # Of nothing there is no forecast; the sections say so.
             forecast=forecast_answer(answer, now) if answer.slices else None,
             states={},

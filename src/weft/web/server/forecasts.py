@@ -68,7 +68,8 @@ class Forecasts:
         code, output, errors = await self._output(
             *isolated_python("weft"), "-C", str(self._directory), "check"
         )
-        problems = [] if code == 0 else errors.decode("utf-8", "replace").splitlines()
+        lines = errors.decode("utf-8", "replace").splitlines()
+        problems = [] if code == 0 else [line.removeprefix("error: ") for line in lines]
         forecast = None
         if simulates and not problems:
             forecast = await self._made(Forecast, "plan", str(self._directory))
