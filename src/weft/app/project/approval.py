@@ -155,9 +155,9 @@ def request_of_hosts(
     `path` is that of the plan, None for standard input. The user's own hosts need no approval, in whatever file.
     """
     users = next((layer for layer in plan.scopes[ROOT].layers if layer.where == "user"), None)
-    own: set[tuple[ConfiguredCommand, ...]] = set()
+    own: list[tuple[ConfiguredCommand, ...]] = []  # no set: the words of a command are a list
     if users is not None and users.document is not None:
-        own = set(_by_host(configured_hosts(users.document.root)))
+        own = _by_host(configured_hosts(users.document.root))
     by_host = _by_host(configured_hosts(plan.document.root))
     commands = tuple(command for host in by_host if host not in own for command in host)
     shown = "-" if path is None else os.path.relpath(path, project)

@@ -15,6 +15,7 @@ A workspace belongs to a token. An operation with another token is refused, and 
 instead of reusing it, because its contents may be the work of an attempt that counts as lost.
 """
 
+import os
 import shutil
 import tarfile
 import tempfile
@@ -22,6 +23,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from weft.safe_files import Tree
 
 from .errors import FarProblemError
 from .git import run_git
@@ -126,7 +129,9 @@ class FarWorkspaces:
         with tarfile.open(payload) as archive:
             # The list comes first: a file that is there and not listed would count as work.
             workspace.exclude(COPIED, archive.getnames())
-            archive.extractall(workspace.place, filter="data")
+            tree = Tree(str(workspace.place))
+            for member in archive:
+                _unpack(archive, member, tree)
         return {}, None
 
     def _accept(self, arguments: Arguments, payload: Path | None) -> Answer:
@@ -171,6 +176,17 @@ class FarWorkspaces:
             {"name": name, "path": state["path"], "token": state["token"]} for name, state in states if state
         ]
         return {"workspaces": workspaces}, None
+
+
+def _unpack(archive: tarfile.TarFile, member: tarfile.TarInfo, tree: Tree) -> None:
+    """Creates a file of an archive. Python's own way to do that safely is missing in some versions of 3.11."""
+    content = archive.extractfile(member)
+    if content is None:  # no file
+        return
+    descriptor = tree.create(member.name, make=True)
+    with content, os.fdopen(descriptor, "wb") as target:
+        shutil.copyfileobj(content, target)
+        os.fchmod(target.fileno(), member.mode & 0o777)
 
 
 def _fetch(repository: Path, url: str) -> None:

@@ -92,8 +92,8 @@ def _host(name: str, values: Values | None) -> HostSpec:
     machines = len(values.get("ssh", ())) or values.get("scale", 1)
     slots = None if values.get("use", LOCAL) == LOCAL else _SLOTS * machines
     fields: dict[str, Any] = {"slots": slots, **values.by_key}
-    if isinstance(fields.get("command"), str):
-        fields["command"] = tuple(fields["command"].split())
+    command = fields.get("command", ())
+    fields["command"] = tuple(command.split() if isinstance(command, str) else command)
     if "tls" in fields:
         fields["tls"] = fields["tls"].by_key
     return HostSpec(name=name, **fields)
