@@ -1,6 +1,7 @@
 """How a run is, from its journal alone."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -275,6 +276,31 @@ def test_the_process_of_a_step_is_the_one_that_its_supervisor_names(recorded_run
     for broken in ("{", "[]"):
         (host / "heartbeat.json").write_text(broken)
         assert row(recorded_run, "store/model").pid is None
+
+
+def test_a_running_step_is_listed_with_what_it_does(recorded_run: Written) -> None:
+    agent = {"firing": 2, "execution": 1, "agent": "coder"}
+    recorded_run.tell(
+        *BEGUN,
+        state("docs", "running"),
+        make_event(kind="step_started", subplan="docs", step="write", attempt=1, data=agent),
+    )
+    with recorded_run.opened() as opened:
+        host, logs = opened.places.host("r1"), opened.places.logs("r1")
+    host.mkdir(parents=True)
+    running = {"r1.1.1": 4711, "r1.2.1": 4712}
+    (host / "heartbeat.json").write_text(json.dumps({"at": 5.0, "running": running}))
+    stored = {"store.model/work.1.1-1.out": "2 passed\n", "docs/write.1.2-1.out": '{"weft": "text"}\n'}
+    for name, text in stored.items():
+        file = logs / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        os.utime(file, (7_000, 7_000))
+    command, docs = row(recorded_run, "store/model"), row(recorded_run, "docs")
+    assert (command.activity, command.heard_at) == ("2 passed", None)
+    assert (docs.activity, docs.heard_at) == ('{"weft": "text"}', 7_000.0)
+    (host / "heartbeat.json").unlink()
+    assert row(recorded_run, "docs").activity is None, "it is not known to run"
 
 
 def test_a_coordinator_that_has_died_is_not_alive(recorded_run: Written) -> None:

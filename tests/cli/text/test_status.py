@@ -14,6 +14,7 @@ from weft.app.views.rows import Rejection
 from weft.app.views.signals import ConflictAhead, FailedVerify, OutsideWarning, UsageLimit
 from weft.app.views.wording.signs import SIGNS
 from weft.app.views.wording.style import Style
+from weft.cells import cells
 from weft.cli.terminal import wrap_lines
 from weft.cli.text.status import MOST_ROWS, data, lines
 from weft.cli.text.status_next import next_commands
@@ -90,6 +91,29 @@ def test_a_slice_is_a_line_with_its_step_time_and_cost() -> None:
     row_view = row(step="code", attempt=2, steps_done=1, steps_total=4, since=35.0, cost=310_000)
     assert shown(view(row_view))[2:] == ["", "▶ a  running  code (2)  1/4  1:05  $0.31"]
     assert shown(view(row(step="code", since=-3_700.0)))[3] == "▶ a  running  code  1:03:20"
+
+
+def test_a_running_step_is_shown_with_what_it_does_and_with_the_silence_of_its_agent() -> None:
+    reads = row("a", step="code", activity="reads src/store.py", heard_at=70.0)
+    silent = row("bb", step="code", activity="runs pytest -q", heard_at=-150.0)
+    mute = row("c", step="code", activity="", heard_at=0.0)
+    command = row("d", step="test", activity="3 passed", heard_at=None)
+    assert shown(view(reads, silent, mute, command))[3:] == [
+        "▶ a   running  code  reads src/store.py",
+        "▶ bb  running  code  silent 4:10 · runs pytest -q",
+        "▶ c   running  code  silent 1:40",
+        "▶ d   running  test  3 passed",
+    ]
+
+
+def test_on_a_terminal_what_a_step_does_fills_the_line() -> None:
+    long = row("a", step="code", activity=f"runs {'x' * 200}", heard_at=100.0)
+    (line,) = [line for line in lines(view(long), 100.0, PLAIN, width=80) if line.startswith("▶")]
+    assert line.endswith("x…")
+    assert cells(line) <= 80
+    crowded = row("a" * 90, step="code", activity="runs pytest -q tests/store/test_disk.py", heard_at=100.0)
+    (line,) = [line for line in lines(view(crowded), 100.0, PLAIN, width=80) if line.startswith("▶")]
+    assert line.endswith("code  runs pytest -q tests/st…")
 
 
 def test_work_that_needs_a_person_says_why() -> None:
@@ -224,6 +248,8 @@ def test_for_programs_all_is_there() -> None:
             "steps_total": 0,
             "pid": 9,
             "heartbeat_at": "1970-01-01T00:00:01.500Z",
+            "activity": None,
+            "heard_at": None,
             "cost_usd": 0.25,
             "tokens": 0,
             "rejected": None,

@@ -19,7 +19,7 @@ from weft.app.project.hosts import records_of
 from weft.app.record.journal import RecordedRun
 from weft.app.record.run_record import RecordedPlan, RecordedSubplan, dollars_of, recorded_plan, tokens_of
 from weft.app.views.landing import MergeState, is_ahead
-from weft.app.views.rows import BECAUSE_OF_OTHERS, RowView
+from weft.app.views.rows import BECAUSE_OF_OTHERS, RowView, RunningStep
 from weft.app.views.run_fold import PLAN, RunFold
 from weft.app.views.signals import ConflictAhead
 from weft.engine.messages.event_codec import kinds_of
@@ -80,8 +80,6 @@ def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float 
     queued = {path for path in landing if fold.landings_by_path.places.is_queued(path)}
     shown = queued.union(listed)
     listed = [path for path in paths if path in shown] if queued else listed
-    # The pids come from the supervisor's own report and not from the journal, which does not know them.
-    sightings = records_of(recorded_run.places, record.run).running()
     holder = journal.holder()
     alive = holder is not None and is_alive(holder)
     counts = fold.count(plan.slices(paths))
@@ -110,8 +108,32 @@ def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float 
         is_asked=bool(requests),
         plan_words=(*recorded_run.plan_words(), *recorded_run.chosen()),
         is_last=is_last,
-        subplans=[fold.now(plan.subplan(path), sightings, record.run) for path in listed],
+        subplans=_rows(recorded_run, plan, fold, listed),
     )
+
+
+def _rows(
+    recorded_run: RecordedRun, plan: RecordedPlan, fold: "_StatusFold", paths: Sequence[str]
+) -> list[SubplanNow]:
+    """Returns the present states of subplans."""
+    run = recorded_run.run.run
+    # The pids come from the supervisor's own report and not from the journal, which does not know them.
+    records = records_of(recorded_run.places, run)
+    sightings = records.running()
+    rows = [fold.now(plan.subplan(path), sightings, run) for path in paths]
+    steps = {row.path: fold.running_step(row.path) for row in rows if row.pid is not None}
+    if not steps:
+        return rows
+    # Agents are modules of their own, which a run at rest need not load.
+    from weft.app.inspect.overview_activities import step_activities  # noqa: PLC0415
+
+    activities = dict(step_activities(recorded_run, plan, records, steps))
+    return [
+        replace(row, activity=activities[row.path].words, heard_at=activities[row.path].heard_at)
+        if row.path in activities
+        else row
+        for row in rows
+    ]
 
 
 class _StatusFold(RunFold):
@@ -199,6 +221,10 @@ class _StatusFold(RunFold):
             for (first, second), files in self.landings_by_path.ahead.items()
             if is_ahead([self._states.get(first), self._states.get(second)]) and not {first, second} & held
         )
+
+    def running_step(self, path: str) -> RunningStep:
+        """Returns the first running step of a subplan that has one."""
+        return next(iter(self.by_path[path].steps.values()))
 
     def now(self, subplan: RecordedSubplan, sightings: Mapping[str, Sighting], run: str) -> SubplanNow:
         """Returns the present state of a subplan."""

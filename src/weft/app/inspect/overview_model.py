@@ -39,6 +39,10 @@ class SubplanNow(Struct, frozen=True, kw_only=True):
     pid: int | None = None
     heartbeat_at: float | None = None
     since: float | None = None
+    activity: str | None = None
+    """What the running step does, or the last line of its output; None if it is not known to run."""
+    heard_at: float | None = None
+    """When the running agent last wrote, or started."""
     cost: int = 0
     tokens: int = 0
     has_output: bool = False

@@ -42,6 +42,7 @@ class _Scope(Struct, frozen=True):
     id: str = ""
     isolation: str | None = None
     branch_prefix: str | None = None
+    worktrees: str | None = None
     merge: _Merge = _Merge()
     subplans: tuple["_Scope", ...] | None = None
     depends_on: tuple[str, ...] = ()
@@ -49,8 +50,13 @@ class _Scope(Struct, frozen=True):
     pipeline: str = ""
 
 
+class _Agent(Struct, frozen=True):
+    use: str = ""
+
+
 class _Plan(_Scope, frozen=True):
     budget: Any = None
+    agents: dict[str, _Agent] = {}
     pipelines: dict[str, tuple[Raw, ...]] = {}
 
 
@@ -111,6 +117,15 @@ class RecordedPlan:
             has_branch=isolation in _WITH_BRANCH,
             branch_prefix=next((scope.branch_prefix for scope in scopes if scope.branch_prefix), "weft/"),
         )
+
+    def worktrees_of(self, path: str) -> str:
+        """Returns the template for the worktree of a slice."""
+        scopes = [self._subplans[name] for name in (path, *_around(path))] + [self._plan]
+        return next((scope.worktrees for scope in scopes if scope.worktrees is not None), "")
+
+    def adapter_of(self, agent: str) -> str:
+        """Returns the adapter of an agent; empty if the plan has no agent of that name."""
+        return self._plan.agents[agent].use if agent in self._plan.agents else ""
 
     def _settings_of(self, path: str) -> tuple[str, str | None]:
         """Returns `merge.when` and `isolation`. As in the plan language, the innermost scope decides."""

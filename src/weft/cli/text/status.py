@@ -11,6 +11,7 @@ from weft.app.project.suggestions import suggest
 from weft.app.views.landing_places import VERIFY_FAILED
 from weft.app.views.rows import BECAUSE_OF_OTHERS
 from weft.app.views.signals import FailedVerify
+from weft.app.views.wording.activities import join_words, silence_words
 from weft.app.views.wording.outside_changes import outside_lines
 from weft.app.views.wording.pushes import push_lines
 from weft.app.views.wording.signs import SIGNS, Sign, counted
@@ -32,6 +33,10 @@ TAIL_LINES = 8
 _COMMAND = 24
 """Columns for a command, before what it does."""
 _RUNNING = "running"
+_LEAST_ACTIVITY = 24
+"""The fewest columns for what a step does."""
+_MARGIN = 4
+"""Columns of a row besides its cells and what its step does."""
 _HANG = 4
 """How far the rest of a line that is too long is indented."""
 
@@ -43,8 +48,12 @@ def lines(
     *,
     everything: bool = False,
     worktrees: Mapping[str, str] | None = None,
+    width: int | None = None,
 ) -> Iterator[str]:
-    """Yields the lines. `worktrees` maps each branch that is checked out in a worktree to its directory."""
+    """Yields the lines. `worktrees` maps each branch that is checked out in a worktree to its directory.
+
+    In a terminal of that `width`, activities are cut so that each has one line.
+    """
     yield _head(overview, style)
     yield _progress(overview)
     listed = [row for row in overview.subplans if everything or _matters(row)]
@@ -52,7 +61,8 @@ def lines(
     rows = [_cells(row, now, overview.state, waits) for row in listed[: None if everything else MOST_ROWS]]
     if rows:
         yield ""
-        yield from _table(rows, [_sign(row, waits) for row in listed], style)
+        activities = [_activity(row, now) for row in listed]
+        yield from _table(rows, [_sign(row, waits) for row in listed], activities, style, width)
     unlisted = len(listed) - len(rows)
     if unlisted:
         yield f"… and {unlisted:,} more; all of them: weft status --all"
@@ -212,16 +222,34 @@ def _why(row: SubplanNow) -> str:
     return "; ".join(filter(None, (landed, message.partition("\n")[0], idle)))
 
 
-def _table(rows: Sequence[tuple[str, ...]], signs: Sequence[Sign], style: Style) -> Iterator[str]:
+def _activity(row: SubplanNow, now: float) -> str:
+    silence = "" if row.heard_at is None else silence_words(now - row.heard_at)
+    return join_words((silence, row.activity or ""))
+
+
+def _table(
+    rows: Sequence[tuple[str, ...]],
+    signs: Sequence[Sign],
+    activities: Sequence[str],
+    style: Style,
+    width: int | None,
+) -> Iterator[str]:
     widths = [max(cells(row[number]) for row in rows) for number in range(len(rows[0]))]
-    for row, sign in zip(rows, signs, strict=False):
+    for row, sign, activity in zip(rows, signs, activities, strict=False):
         parts = [
-            style.shown(text) + " " * (width - cells(text))
-            for text, width in zip(row, widths, strict=True)
-            if width
+            style.shown(text) + " " * (columns - cells(text))
+            for text, columns in zip(row, widths, strict=True)
+            if columns
         ]
         shape = style.paint(sign.shape(unicode=style.unicode), sign.colour)
-        yield Row(f"{shape} {'  '.join(parts)}".rstrip(), hang=4)
+        line = f"{'  '.join(parts)}".rstrip()
+        if activity:
+            shown = style.shown(activity)
+            if width is not None:
+                # It fills the rest of the line; on a narrow terminal it has a line of its own.
+                shown = style.cut(shown, max(_LEAST_ACTIVITY, width - cells(line) - _MARGIN))
+            line = f"{line}  {shown}"
+        yield Row(f"{shape} {line}", hang=4)
 
 
 def _next(overview: Overview) -> Iterator[str]:
@@ -384,6 +412,8 @@ def _row(row: SubplanNow, worktrees: Mapping[str, str]) -> dict[str, object]:
         "steps_total": row.steps_total,
         "pid": row.pid,
         "heartbeat_at": None if row.heartbeat_at is None else _time(row.heartbeat_at),
+        "activity": row.activity,
+        "heard_at": None if row.heard_at is None else _time(row.heard_at),
         "cost_usd": row.cost / MICRO,
         "tokens": row.tokens,
         "rejected": _rejection(row),

@@ -54,10 +54,16 @@ def status(*, everything: bool, watch: bool, run_id: str | None, as_json: bool) 
             else:
                 if watch and terminal is not None:
                     click.clear()
+                width = text_width(sys.stdout)
                 text_lines = lines(
-                    run_overview, time.time(), style, everything=everything, worktrees=worktrees
+                    run_overview,
+                    time.time(),
+                    style,
+                    everything=everything,
+                    worktrees=worktrees,
+                    width=width,
                 )
-                write_text("".join(f"{line}\n" for line in wrap_lines(text_lines, text_width(sys.stdout))))
+                write_text("".join(f"{line}\n" for line in wrap_lines(text_lines, width)))
                 # A forecast takes longer than the status itself, so a script does not wait for it.
                 if terminal is not None and not watch and recorded_run.has_coordinator():
                     _show_outlook(recorded_run)
