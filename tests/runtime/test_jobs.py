@@ -12,7 +12,8 @@ from weft.hosts.records import LocalRecords
 from weft.plan.loader.load import load_plan
 from weft.plan.model import Agent
 from weft.ports.host import EndReason, JobEnded
-from weft.runtime.jobs import JobFactory, not_started, output_name, reason
+from weft.runtime.job_ids import output_name
+from weft.runtime.jobs import JobFactory, not_started, reason
 
 PLAN = """
 weft: 1

@@ -5,20 +5,23 @@ Each module of `weft.agents` with an adapter declares it as `ADAPTER`.
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from weft.engine.messages.facts import StepOutcome
 from weft.plan.agent_program import AgentProgram
-from weft.plan.model import Agent
 from weft.plan.prices import Usage
 from weft.ports.activity import DescribeLine
+
+if TYPE_CHECKING:  # `weft status` describes what agents do, and needs no plan for that
+    from weft.plan.model import Agent
 
 
 class AgentCall(Struct, frozen=True, kw_only=True):
     """One call of an agent."""
 
-    agent: Agent
+    agent: "Agent"
     prompt: str
     model: str | None = None
     session: str | None = None

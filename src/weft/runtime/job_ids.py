@@ -1,11 +1,12 @@
-"""The ids of jobs: `<run>.<firing>.<execution>`, and `.<round>` for what an execution does again."""
+"""The ids of jobs: `<run>.<firing>.<execution>`, and `.<round>` where something is repeated; names of outputs."""
 
 import re
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from weft.engine.messages.step_refs import ExecutionKey
+from weft.engine.messages.step_refs import ExecutionKey, StepRef
+from weft.ids import file_name
 
 _ID = re.compile(r"(.+?)\.(\d+)\.(\d+)(?:\.(\d+))?")
 
@@ -25,6 +26,11 @@ class JobId(Struct, frozen=True):
     @property
     def key(self) -> ExecutionKey:
         return ExecutionKey(self.firing, self.execution)
+
+
+def output_name(ref: StepRef) -> str:
+    """The name of the output of an execution."""
+    return f"{file_name(ref.subplan)}/{ref.step}.{ref.attempt}.{ref.key.firing}-{ref.key.execution}"
 
 
 def parse_job_id(job: str) -> JobId | None:

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.orders import Freeze, Halt, Launch, LaunchKind, Merge, Order, Prepare
-from weft.engine.messages.step_refs import StepRef
 from weft.errors import WeftError
 from weft.ids import file_name
 from weft.plan.model import Command, Plan
@@ -22,7 +21,7 @@ from weft.ports.host import Job, JobEnded, JobRecords, OutputPart, PartState
 from weft.runtime.environment import StepEnvironment, StepIdentity
 from weft.runtime.homes import Homes
 from weft.runtime.isolation import Isolation, StepIsolation, boxed_prefix
-from weft.runtime.job_ids import JobId
+from weft.runtime.job_ids import JobId, output_name
 from weft.runtime.results import LIMIT, agent_ended, cut_off, fact_of, last_lines, read_output
 from weft.system_errors import describe
 
@@ -278,11 +277,6 @@ class JobFactory:
 
 def _far_setup_name(step: Launch) -> str:
     return f"setup.{step.firing}-{step.execution}"
-
-
-def output_name(ref: StepRef) -> str:
-    """The name of the output of an execution."""
-    return f"{file_name(ref.subplan)}/{ref.step}.{ref.attempt}.{ref.key.firing}-{ref.key.execution}"
 
 
 def _argv(command: Command) -> tuple[str, ...]:

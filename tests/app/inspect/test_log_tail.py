@@ -17,7 +17,7 @@ from weft.engine.messages.events import AnyEvent, StepStartedEvent, execution_of
 from weft.engine.messages.step_refs import StepRef
 from weft.hosts.records import LocalRecords
 from weft.ports.journal import RunRecord
-from weft.runtime.jobs import output_name
+from weft.runtime.job_ids import output_name
 from weft.store.sqlite import open_journal
 
 RUN = "20260101-000000-0000"

@@ -17,7 +17,7 @@ from weft.engine.messages.internal_steps import is_internal
 from weft.engine.messages.step_refs import ExecutionKey, StepRef
 from weft.ports.host import JobRecords, OutputPart, PartState
 from weft.ports.journal import JournalReader
-from weft.runtime.jobs import output_name
+from weft.runtime.job_ids import output_name
 
 MOST_LINES = 1_000
 """How many lines of an execution are kept; of an agent, how many activities."""

@@ -34,7 +34,7 @@ from weft.engine.messages.internal_steps import InternalStep
 from weft.engine.messages.step_refs import ExecutionKey, StepRef
 from weft.errors import InputError
 from weft.ports.host import JobRecords, OutputPart
-from weft.runtime.jobs import output_name
+from weft.runtime.job_ids import output_name
 
 STREAMS = ("out", "err")
 _TAILS = {"out": OutputPart.OUT_TAIL, "err": OutputPart.ERR_TAIL}

@@ -12,7 +12,7 @@ from weft.app.views.rows import RunningStep
 from weft.app.views.wording.activities import activity_line
 from weft.engine.messages.step_refs import ExecutionKey, StepRef
 from weft.ports.host import JobRecords
-from weft.runtime.jobs import output_name
+from weft.runtime.job_ids import output_name
 
 
 class StepActivity(Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from weft.app.record.activity import AgentOutputs
 from weft.app.views.run_view import RunView
 from weft.engine.messages.step_refs import ExecutionKey, StepRef
 from weft.ports.host import OutputPart
-from weft.runtime.jobs import output_name
+from weft.runtime.job_ids import output_name
 
 _PARTS = (OutputPart.ERR, OutputPart.OUT, OutputPart.ERR_TAIL, OutputPart.OUT_TAIL)
 

@@ -29,7 +29,7 @@ from weft.app.views.snapshot_model import Activity, Increment, Snapshot
 from weft.engine.messages.step_refs import ExecutionKey, StepRef
 from weft.garbage import without_gc
 from weft.ports.host import JobRecords, OutputPart
-from weft.runtime.jobs import output_name
+from weft.runtime.job_ids import output_name
 from weft.store.lease import is_alive
 from weft.terms import AT_REST
 

@@ -16,7 +16,7 @@ from weft.app.record.activity import describer, workspace_roots
 from weft.engine.messages.internal_steps import is_internal
 from weft.engine.messages.step_refs import StepRef
 from weft.errors import InputError
-from weft.runtime.jobs import output_name
+from weft.runtime.job_ids import output_name
 
 MOST_LINES = 5_000
 _SEARCH_SECONDS = 5.0

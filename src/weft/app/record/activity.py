@@ -5,6 +5,7 @@ is by byte offset, so nothing is read twice, and a long output is never read as 
 """
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -14,11 +15,13 @@ from weft.app.project.places import Places
 from weft.app.record.output import last_line
 from weft.errors import InputError
 from weft.ids import file_name
-from weft.plan.model import Plan
 from weft.plan.templates.render import render
 from weft.ports.activity import Activity, DescribeLine
 from weft.ports.host import JobRecords, OutputPart, PartState
 from weft.workspaces.git.base.names import dotted
+
+if TYPE_CHECKING:  # `weft status` has no plan, which is slow to import
+    from weft.plan.model import Plan
 
 PAGE = 1 << 20
 _PARTS = (OutputPart.OUT_TAIL, OutputPart.ERR_TAIL, OutputPart.OUT, OutputPart.ERR)
@@ -99,7 +102,7 @@ def workspace_roots(places: Places, plan: str, path: str, worktrees: str) -> tup
 class AgentOutputs:
     """The outputs of the agents of one run."""
 
-    def __init__(self, plan: Plan, places: Places, records: JobRecords) -> None:
+    def __init__(self, plan: "Plan", places: Places, records: JobRecords) -> None:
         self._plan = plan
         self._places = places
         self.records = records

@@ -12,7 +12,7 @@ from weft.app.views.wording.activities import current_activity
 from weft.engine.messages.step_refs import ExecutionKey, StepRef
 from weft.plan.model import Plan
 from weft.ports.host import JobRecords
-from weft.runtime.jobs import output_name
+from weft.runtime.job_ids import output_name
 
 
 class RunningActivities:

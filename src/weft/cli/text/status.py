@@ -33,10 +33,8 @@ TAIL_LINES = 8
 _COMMAND = 24
 """Columns for a command, before what it does."""
 _RUNNING = "running"
-_LEAST_ACTIVITY = 24
-"""The fewest columns for what a step does."""
-_MARGIN = 4
-"""Columns of a row besides its cells and what its step does."""
+_LEAST_ACTIVITY, _MARGIN = 24, 4
+"""The fewest columns for what a step does, and the blanks and the sign in its row."""
 _HANG = 4
 """How far the rest of a line that is too long is indented."""
 
@@ -50,10 +48,7 @@ def lines(
     worktrees: Mapping[str, str] | None = None,
     width: int | None = None,
 ) -> Iterator[str]:
-    """Yields the lines. `worktrees` maps each branch that is checked out in a worktree to its directory.
-
-    In a terminal of that `width`, activities are cut so that each has one line.
-    """
+    """Yields the lines. `worktrees` maps each branch that is checked out in a worktree to its directory."""
     yield _head(overview, style)
     yield _progress(overview)
     listed = [row for row in overview.subplans if everything or _matters(row)]
@@ -245,8 +240,7 @@ def _table(
         line = f"{'  '.join(parts)}".rstrip()
         if activity:
             shown = style.shown(activity)
-            if width is not None:
-                # It fills the rest of the line; on a narrow terminal it has a line of its own.
+            if width is not None:  # it fills the rest of the line, or has a line of its own
                 shown = style.cut(shown, max(_LEAST_ACTIVITY, width - cells(line) - _MARGIN))
             line = f"{line}  {shown}"
         yield Row(f"{shape} {line}", hang=4)
