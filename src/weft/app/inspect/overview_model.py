@@ -96,3 +96,12 @@ class Overview(Struct, frozen=True, kw_only=True):
     is_last: bool = True
     """Whether commands without `--run` are about this run."""
     subplans: Sequence[SubplanNow]
+
+    @property
+    def counted(self) -> int:
+        """Micro-dollars that count against the ceiling."""
+        return self.cost - self.uncounted[0] + self.earlier.cost
+
+    @property
+    def counted_tokens(self) -> int:
+        return self.tokens - self.uncounted[1] + self.earlier.tokens

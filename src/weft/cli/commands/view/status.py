@@ -36,9 +36,10 @@ def status(*, everything: bool, watch: bool, run_id: str | None, as_json: bool) 
     from weft.app.inspect.overview import overview
     from weft.app.record.journal import open_book
     from weft.app.views.wording.style import Style
+    from weft.cli.status.json_data import data
+    from weft.cli.status.lines import lines
     from weft.cli.terminal import takes_colours, text_width, wrap_lines
     from weft.cli.terminal_style import style_of
-    from weft.cli.text.status import data, lines
 
     terminal = style_of(sys.stdout)
     style = terminal or Style(colours=takes_colours(sys.stdout))

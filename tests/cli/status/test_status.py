@@ -15,9 +15,10 @@ from weft.app.views.signals import ConflictAhead, FailedVerify, OutsideWarning, 
 from weft.app.views.wording.signs import SIGNS
 from weft.app.views.wording.style import Style
 from weft.cells import cells
+from weft.cli.status.json_data import data
+from weft.cli.status.lines import MOST_ROWS, lines
+from weft.cli.status.next_commands import next_commands
 from weft.cli.terminal import wrap_lines
-from weft.cli.text.status import MOST_ROWS, data, lines
-from weft.cli.text.status_next import next_commands
 from weft.engine.messages.facts import EarlierSpending
 
 PLAIN = Style(colours=False)

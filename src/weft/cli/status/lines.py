@@ -1,16 +1,13 @@
-"""Output of `weft status`, as lines for people and as JSON."""
+"""Output of `weft status` as lines for people."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from msgspec import to_builtins
-
 from weft.app.inspect.overview_model import Overview, SubplanNow
 from weft.app.project.suggestions import suggest
 from weft.app.views.landing_places import VERIFY_FAILED
 from weft.app.views.rows import BECAUSE_OF_OTHERS
-from weft.app.views.signals import FailedVerify
 from weft.app.views.wording.activities import join_words, silence_words
 from weft.app.views.wording.outside_changes import outside_lines
 from weft.app.views.wording.pushes import push_lines
@@ -18,8 +15,8 @@ from weft.app.views.wording.signs import SIGNS, Sign, counted
 from weft.app.views.wording.style import Style
 from weft.app.views.wording.words import ahead, clock, few, span
 from weft.cells import cells
+from weft.cli.status.next_commands import next_commands
 from weft.cli.terminal import Command, Row
-from weft.cli.text.status_next import next_commands
 from weft.engine.messages.internal_steps import InternalStep
 from weft.plan.prices import dollars
 from weft.terms import AT_REST, MICRO, RunState
@@ -95,7 +92,7 @@ def _progress(overview: Overview) -> str:
     if overview.tokens or overview.token_ceiling is not None:
         ceiling = "" if overview.token_ceiling is None else f" of {overview.token_ceiling}"
         earlier = f" ({overview.earlier.tokens:,} by earlier runs)" if overview.earlier.tokens else ""
-        parts.append(f"{_counted_tokens(overview):,}{ceiling} tokens{earlier}")
+        parts.append(f"{overview.counted_tokens:,}{ceiling} tokens{earlier}")
     return "  ".join(parts)
 
 
@@ -151,7 +148,7 @@ def _money(overview: Overview) -> str:
     earlier = f" ({dollars(overview.earlier.cost)} by earlier runs)" if overview.earlier.cost else ""
     reserved = f", {dollars(overview.reserved)} reserved" if overview.reserved else ""
     unknown = overview.unknown + overview.earlier.unknown
-    return f"{dollars(_counted(overview))}{ceiling}{earlier}{reserved}" + (
+    return f"{dollars(overview.counted)}{ceiling}{earlier}{reserved}" + (
         f", {unknown} unknown" if unknown else ""
     )
 
@@ -165,15 +162,6 @@ def _unreported(overview: Overview) -> Iterator[str]:
             f"{dollars(reserved)} stays reserved for agent calls that did not report their cost; "
             f"to count the budget from zero, type: {command}"
         )
-
-
-def _counted(overview: Overview) -> int:
-    """Micro-dollars that count against the ceiling."""
-    return overview.cost - overview.uncounted[0] + overview.earlier.cost
-
-
-def _counted_tokens(overview: Overview) -> int:
-    return overview.tokens - overview.uncounted[1] + overview.earlier.tokens
 
 
 def _cells(row: SubplanNow, now: float, run: str, waits: Mapping[str, str]) -> tuple[str, ...]:
@@ -322,101 +310,3 @@ def _push(overview: Overview, style: Style) -> Iterator[str]:
 def _ahead(overview: Overview) -> Iterator[str]:
     for pair in overview.ahead:
         yield f"conflict ahead: {pair.subplan} is {ahead(pair.other, pair.files)}"
-
-
-# For programs
-
-
-def data(overview: Overview, worktrees: Mapping[str, str]) -> dict[str, object]:
-    coordinator = overview.coordinator
-    return {
-        "run": overview.run,
-        "plan": overview.plan,
-        "state": overview.state,
-        "created_at": _time(overview.created_at),
-        "coordinator": None
-        if coordinator is None
-        else {
-            "pid": coordinator.pid,
-            "alive": coordinator.alive,
-            "started_at": _time(coordinator.started_at),
-        },
-        "cost": {
-            "usd": overview.cost / MICRO,
-            "reserved_usd": overview.reserved / MICRO,
-            "unreported_usd": (overview.unreported + overview.earlier.assumed) / MICRO,
-            "ceiling_usd": overview.ceiling,
-            "unknown": overview.unknown,
-            "tokens": overview.tokens,
-            "ceiling_tokens": overview.token_ceiling,
-            "earlier_usd": overview.earlier.cost / MICRO,
-            "earlier_tokens": overview.earlier.tokens,
-            "earlier_unknown": overview.earlier.unknown,
-            "counted_usd": _counted(overview) / MICRO,
-            "counted_tokens": _counted_tokens(overview),
-        },
-        "counts": dict(overview.counts),
-        "limits": [{"agents": list(limit.agents), "until": _time(limit.until)} for limit in overview.limits],
-        "failed_verifies": [_verify(verify) for verify in overview.verifies],
-        "conflicts_ahead": [
-            {"subplan": pair.subplan, "other": pair.other, "files": list(pair.files)}
-            for pair in overview.ahead
-        ],
-        "push": None if overview.push is None else overview.push.to_json(),
-        "outside_changes": [to_builtins(warning) for warning in overview.outside],
-        "next": [
-            {"command": suggestion.command, "does": suggestion.does} for suggestion in next_commands(overview)
-        ],
-        "subplans": [_row(row, worktrees) for row in overview.subplans],
-    }
-
-
-def _verify(verify: FailedVerify) -> dict[str, object]:
-    return {
-        "subplan": verify.subplan or None,
-        "command": verify.command or None,
-        "message": verify.message,
-        "tail": verify.tail,
-        "entries": list(verify.entries),
-        "fix": verify.fix or None,
-    }
-
-
-def _rejection(row: SubplanNow) -> dict[str, object] | None:
-    rejected = row.rejected
-    if rejected is None:
-        return None
-    return {"step": rejected.step, "attempt": rejected.attempt, "reason": rejected.reason}
-
-
-def _row(row: SubplanNow, worktrees: Mapping[str, str]) -> dict[str, object]:
-    return {
-        "path": row.path,
-        "state": row.state,
-        "reason": row.reason,
-        "message": row.message,
-        "landing": row.landing,
-        "landing_place": row.landing_place,
-        "conflict": list(row.conflict),
-        "wanted": row.wanted,
-        "step": row.step,
-        "attempt": row.attempt,
-        "question": row.question,
-        "steps_done": row.steps_done,
-        "steps_total": row.steps_total,
-        "pid": row.pid,
-        "heartbeat_at": None if row.heartbeat_at is None else _time(row.heartbeat_at),
-        "activity": row.activity,
-        "heard_at": None if row.heard_at is None else _time(row.heard_at),
-        "cost_usd": row.cost / MICRO,
-        "tokens": row.tokens,
-        "rejected": _rejection(row),
-        "branch": row.branch,
-        "worktree": worktrees.get(row.branch or ""),
-        "blocked_by": list(row.blocked_by),
-        "changed_nothing": None if row.idle is None else list(row.idle),
-    }
-
-
-def _time(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

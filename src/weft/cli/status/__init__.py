@@ -1,0 +1,1 @@
+"""How `weft status` prints the state of a run."""
