@@ -13,11 +13,13 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --all-extras $(LOCK)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup page demo test test-ui test-oracle test-agents prefetch soak soak-clones format bench compare lock clean
+.PHONY: help setup environments page demo test test-ui test-oracle test-agents prefetch soak soak-clones format bench compare lock clean
 .PHONY: check check-ruff check-mypy check-basedpyright check-structure check-ui
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+environments: setup $(ORACLE)/ready $(BROWSER)/ready ## setup, and what test-oracle and test-ui install
 
 setup: $(VENV)/ready page ## a .venv with all that is needed, and the page of weft ui; nothing to do when they are there
 	@echo "ready: $(BIN)/weft"
@@ -103,13 +105,15 @@ clean: ## remove what the targets above made
 # A stamp, so that a second `make setup` costs nothing. The package is editable and its own build
 # tools are locked too, so nothing is fetched that has no hash. A lock file names everything, so pip has nothing to
 # resolve: left to itself it looks at newer versions of what only an extra asks for, and fails the day that one is out.
+# Most of what the other environments hold is never imported, so it is compiled only when it is.
+$(ORACLE)/ready $(RIVALS)/ready $(BROWSER)/ready: PIP_FLAGS := --no-compile
 $(VENV)/ready: requirements/dev.lock pyproject.toml
 $(ORACLE)/ready: requirements/oracle.lock pyproject.toml
 $(VENV)/ready $(ORACLE)/ready:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Weft needs Python 3.11 or later; name one: make PYTHON=python3.12 $(MAKECMDGOALS)")'
 	@echo "setting up $(@D) from $< ..."
 	@$(PYTHON) -m venv $(@D)
-	@$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
+	@$(@D)/bin/pip install --quiet --disable-pip-version-check $(PIP_FLAGS) --require-hashes --no-deps -r $<
 	@$(@D)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@$(@D)/bin/pip check >$(@D)/missing || { cat $(@D)/missing; exit 1; }
 	@touch $@
@@ -120,6 +124,6 @@ $(BROWSER)/ready: requirements/ui.lock
 $(RIVALS)/ready $(BROWSER)/ready:
 	@echo "setting up $(@D) from $< ..."
 	@$(PYTHON) -m venv $(@D)
-	@$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
+	@$(@D)/bin/pip install --quiet --disable-pip-version-check $(PIP_FLAGS) --require-hashes --no-deps -r $<
 	@$(@D)/bin/pip check >$(@D)/missing || { cat $(@D)/missing; exit 1; }
 	@touch $@
