@@ -21,26 +21,29 @@ _NOT_COMPARED = (".git/weft/incoming", ".git/weft/children")
 
 def digest(folder: Path) -> bytes:
     total = blake2b()
-    for place, folders, files in os.walk(folder):
+    # Plain strings: this reads every file of hundreds of directories, and a `Path` costs more than reading it.
+    top = str(folder)
+    for place, folders, files in os.walk(top):
         folders[:] = sorted(name for name in folders if not f"{place}/{name}".endswith(_NOT_COMPARED))
         for name in sorted([*files, *folders]):
-            path = Path(place) / name
-            total.update(f"{path.relative_to(folder)}\0{path.lstat().st_mode:o}\0".encode())
-            content = _content(path)
+            path = f"{place}/{name}"
+            mode = os.lstat(path).st_mode
+            total.update(f"{path.removeprefix(top)}\0{mode:o}\0".encode())
+            content = _content(path, mode)
             total.update(len(content).to_bytes(8, "big") + content)
     return total.digest()
 
 
-def _content(path: Path) -> bytes:
-    mode = path.lstat().st_mode
+def _content(path: str, mode: int) -> bytes:
     if stat.S_ISLNK(mode):
-        return os.fsencode(path.readlink())
+        return os.fsencode(os.readlink(path))  # noqa: PTH115
     if not stat.S_ISREG(mode):
         return b""
-    content = path.read_bytes()
-    if path.parts[-2:] == ("weft-clone", "handed"):
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+        content = file.read()
+    if path.endswith("/weft-clone/handed"):
         return _note(content)
-    return _entries(content) if path.name == "index" else content
+    return _entries(content) if path.endswith("/index") else content
 
 
 def _note(content: bytes) -> bytes:

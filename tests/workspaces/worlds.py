@@ -242,7 +242,7 @@ class World:
         return self.git.line("log", "--format=%s", "--reverse", *revisions).splitlines()
 
     def everything(self) -> dict[str, object]:
-        """All refs, all worktrees with their files, and the checkout."""
+        """All refs, all worktrees with their files and branches, and the checkout, which git lists as one."""
         listed = self.git.fields("worktree", "list", "--porcelain", "-z")
         worktrees = self.top / ".weft" / "worktrees"
         return {
@@ -251,7 +251,6 @@ class World:
             "worktrees": sorted(listed),
             "checkout": self.checkout(),
             "index": self.git.line("ls-files", "--stage"),
-            "head": self.git.line("symbolic-ref", "HEAD"),
         }
 
     def checkout(self) -> dict[str, bytes | str]:

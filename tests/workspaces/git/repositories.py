@@ -94,11 +94,17 @@ def files_of(git: Git, tree: str) -> dict[str, str]:
 
 def contents(top: Path) -> dict[str, bytes | str]:
     """All that is in a checkout, byte for byte; of a link, where it leads."""
-    return {
-        str(place.relative_to(top)): str(place.readlink()) if place.is_symlink() else place.read_bytes()
-        for place in sorted(top.rglob("*"))
-        if ".git" not in place.relative_to(top).parts and (place.is_symlink() or place.is_file())
-    }
+    result: dict[str, bytes | str] = {}
+    # git's own files are not even listed: there are many more of them.
+    for folder, folders, files in os.walk(top):
+        folders[:] = [name for name in folders if name != ".git"]
+        for name in (*folders, *files):
+            place = Path(folder, name)
+            if name != ".git" and place.is_symlink():
+                result[str(place.relative_to(top))] = str(place.readlink())
+            elif name != ".git" and place.is_file():
+                result[str(place.relative_to(top))] = place.read_bytes()
+    return dict(sorted(result.items()))
 
 
 class DyingGit(Git):
