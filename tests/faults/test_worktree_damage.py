@@ -14,25 +14,6 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return Place(tmp_path_factory.mktemp("sound") / "project").make()
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"), [("logs/HEAD", "garbage"), ("index", "truncated"), ("index", "directory")]
-)
-def test_a_damaged_log_or_index_does_not_matter(
-    original: Place, tmp_path: Path, name: str, kind: str
-) -> None:
-    assert trial(original, tmp_path, name, kind) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [("HEAD", "garbage"), ("commondir", "empty"), ("gitdir", "missing"), (".git", "garbage")],
-)
-def test_what_git_knows_of_a_worktree_is_made_again(
-    original: Place, tmp_path: Path, name: str, kind: str
-) -> None:
-    assert trial(original, tmp_path, name, kind, must_overcome=True) == []
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", NAMES)
