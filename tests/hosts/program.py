@@ -40,7 +40,7 @@ class Fault:
         os.close(real_open(self._file, os.O_CREAT | os.O_WRONLY))
         return True
 
-    def _is_like_an_earlier(self, path: object = "", *_: object) -> bool:
+    def _is_like_an_earlier(self, path: object = "", *_others: object) -> bool:
         """Whether the call reads of an old process what was read of another one.
 
         A scan reads all processes of the machine, which are none of this test and often hundreds.
