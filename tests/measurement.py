@@ -37,6 +37,8 @@ class Measurement:
     def __init__(self) -> None:
         self._tracers: tuple[Any, Any] = sys.gettrace(), threading.gettrace()
         _trace(None, None)
+        # What a fork of this process measures is lost, as it ends without cleaning up.
+        os.register_at_fork(after_in_child=lambda: _trace(None, None))
 
     @contextmanager
     def of_test(self, path: PurePath, *, thorough: bool) -> Iterator[None]:
