@@ -159,9 +159,9 @@ def at_once(sizes: Sizes) -> list[Row]:
 
 
 def many_at_once(sizes: Sizes) -> list[Row]:
-    """Beside git alone under one lock, in a repository of 5,000 files: each round makes 64 worktrees."""
+    """Beside git alone under one lock: each round makes 64 worktrees, and at most 32 of them are there at once."""
     count = sizes(32, 3)
-    with project(sizes(5_000, 40)) as one:
+    with project(files_of(sizes)) as one:
         made = Making(one)
         mine, plain = median_costs(
             sizes(3, 1), lambda: made.several(count, at_once=True), lambda: made.several_plain(count)
