@@ -46,6 +46,18 @@ class RefMove(Struct, frozen=True, kw_only=True):
     """The commit; empty for a deleted ref."""
 
 
+class MachineState(StrEnum):
+    """How a machine looks from the coordinator."""
+
+    CONNECTING = "connecting"
+    """It has not been reached yet."""
+    REACHABLE = "reachable"
+    UNREACHABLE = "unreachable"
+    """The carrier broke; the machine may be well. The coordinator tries again and again."""
+    LOST = "lost"
+    """It was unreachable for too long, or has gone: what ran there counts as lost."""
+
+
 class RunState(StrEnum):
     RUNNING = "running"
     PAUSED = "paused"

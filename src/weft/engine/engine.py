@@ -18,6 +18,7 @@ from weft.engine.messages.facts import (
     CoordinatorLeft,
     Ended,
     Foreseen,
+    HostChanged,
     LimitsEnded,
     MergeAsked,
     Pushed,
@@ -42,6 +43,7 @@ from weft.engine.rules.holds import HoldRules
 from weft.engine.rules.landing_record import LandingRecord, QueueFact
 from weft.engine.rules.moves import MERGING, Moves
 from weft.engine.rules.part_landings import PartLandings
+from weft.engine.rules.placement import Placement, lost_end
 from weft.engine.rules.scopes import Scopes
 from weft.engine.rules.start import Starter
 from weft.engine.rules.tokens import TokenRules
@@ -73,17 +75,20 @@ class Engine(EngineView):
         self._writes_events = writes_events
         state.quiet, state.orders_nothing = quiet or not writes_events, quiet
         self._events = EventWriter(state)
-        moves = Moves(state)
+        self._placement = Placement(state, self._events)
+        moves = Moves(state, self._placement)
         self._scopes = Scopes(state, self._events)
         self._cancellation = Cancellation(state, moves, self._scopes, self._events)
         self._expenses = Expenses(state, moves, self._cancellation, self._events)
         self._completion = Completion(state, moves, self._cancellation, self._events)
-        self._starter = Starter(state, moves, self._scopes, self._completion, self._expenses, self._events)
+        self._starter = Starter(
+            state, moves, self._scopes, self._completion, self._expenses, self._events, self._placement
+        )
         self._tokens = TokenRules(
             state, moves, self._starter, self._completion, self._cancellation, self._events
         )
         self._holds = HoldRules(state, moves, self._events)
-        state.allocator.opens = Admission(state, self._expenses).opens
+        state.allocator.opens = Admission(state, self._expenses, self._placement).opens
         self._control = Control(state, moves, self._scopes, self._starter, self._events)
         self._early_ends = EarlyEnds(state, moves, self._starter, self._expenses, self._holds, self._events)
         self._landing_record = LandingRecord(state, self._events)
@@ -139,6 +144,8 @@ class Engine(EngineView):
                 self._apply_reply(fact)
             case BudgetReset():
                 self._expenses.resets(fact)
+            case HostChanged():
+                self._host_changed(fact)
             case Foreseen() | CoordinatorLeft() | VerifyStarted() | VerifyEnded() | Pushed():
                 self._apply_notice(fact)
             case Woke() | LimitsEnded() | Controlled() | StopAsked() | Resumed():
@@ -157,6 +164,7 @@ class Engine(EngineView):
                 self._early_ends.stops(fact)
                 self._part_landings.stops(now=fact.now)
             case Resumed():
+                self._placement.forgets()
                 self._over = None if self._over is RunEnd.STOPPED else self._over
                 self._early_ends.resumes(fact)
                 if fact.settles:
@@ -164,6 +172,7 @@ class Engine(EngineView):
                 elif not fact.merges_only:
                     self._control.resumes()
                     self._holds.released()
+                self._moves.asks_for_hosts()
 
     def _start(self, fact: RunStarted) -> None:
         state = self._state
@@ -205,14 +214,23 @@ class Engine(EngineView):
         else:
             self._ended(firing, fact)
 
-    def _ended(self, firing: StepFiring, fact: Ended) -> None:
+    def _host_changed(self, fact: HostChanged) -> None:
+        """Applies which hosts can be reached now. The end of what is lost with a host follows from that."""
+        self._events.host_changed(fact)
+        for firing in self._placement.changes(fact):
+            self._ended(firing, lost_end(firing, fact), is_reported=False)
+        self._moves.asks_for_hosts()
+
+    def _ended(self, firing: StepFiring, fact: Ended, *, is_reported: bool = True) -> None:
         how = fact.how
         if how is not StepOutcome.DONE:
             how = self._holds.outcome_of(firing, fact)
         unchanged_files.note(firing, fact)
         cut_off_notice.note(firing, how, fact)
         judgement = self._completion.judgement(firing, how, fact)
-        self._events.finished(firing, fact, how, self._expenses.settles(firing, fact, how), judgement)
+        bill = self._expenses.settles(firing, fact, how)
+        self._events.finished(firing, fact, how, bill, judgement, is_reported=is_reported)
+        self._placement.ended(firing, how)
         conversations.note(firing, fact)
         if firing.move.act.role in MERGING:
             self._events.merged(firing, fact, how)
@@ -326,7 +344,7 @@ class Engine(EngineView):
                 self._finish(RunEnd.STOPPED)
         elif state.restrained and self._is_stopped_by_people:
             self._finish(RunEnd.STOPPED)
-        elif not state.firings and not state.throttled and not state.paused:
+        elif not state.firings and not state.throttled and not state.paused and not state.waits_for_hosts:
             self._finish(RunEnd.FAILED, list(self._scopes.unfinished()))
 
     @property

@@ -36,7 +36,7 @@ class EngineView:
     def _is_standing_still(self) -> bool:
         """Whether people have paused all remaining work, and no step is running."""
         state = self._state
-        if not state.restrained or state.throttled:
+        if not state.restrained or state.throttled or state.stranded:
             return False
         return not any(firing.is_under_way and not firing.frozen for firing in state.firings.values())
 
@@ -47,7 +47,7 @@ class EngineView:
         if not state.questions and not state.held:
             return False
         waiting = len(state.questions) + len(state.held)
-        is_idle = waiting == len(state.firings) and not state.part_landings
+        is_idle = waiting == len(state.firings) and not state.part_landings and not state.waits_for_hosts
         return is_idle and not state.throttled and not state.paused
 
     @property
@@ -80,6 +80,11 @@ class EngineView:
         return self._state.allocator.pool(number)
 
     @property
+    def far_hosts(self) -> Sequence[str]:
+        """The other machines on which something of the plan may run."""
+        return self._state.hosts.names
+
+    @property
     def on_target(self) -> AbstractSet[int]:
         """The rows whose work is on the target."""
         return self._state.on_target
@@ -104,7 +109,12 @@ class EngineView:
     def _is_stopped_by_people(self) -> bool:
         """Whether people have stopped all remaining work."""
         state = self._state
-        if ControlState.STOP not in state.restrained.values() or state.throttled or state.short:
+        if (
+            ControlState.STOP not in state.restrained.values()
+            or state.throttled
+            or state.short
+            or state.stranded
+        ):
             return False
         waiting = [
             state.candidates[number] if number in state.candidates else state.requests[number].subplan.row

@@ -11,7 +11,7 @@ from msgspec import Struct
 from weft.engine.pools.lanes import Claims
 from weft.engine.state.engine_state import EngineState
 from weft.engine.state.slice_state import PoolRequest, StepFiring, SubplanState
-from weft.plan.compile.parts import END, MERGE, READY, SLOT, TURN, Role
+from weft.plan.compile.parts import END, HOST, MERGE, READY, SLOT, TURN, Role
 from weft.plan.order.outline import ROOT
 
 
@@ -26,6 +26,8 @@ class WaitReason(StrEnum):
     """Its agent has met a usage limit."""
     PAUSED = "paused"
     """A person has paused it."""
+    HOST = "host"
+    """Its host cannot be reached."""
 
 
 class WaitingWork(Struct, frozen=True, kw_only=True):
@@ -110,6 +112,8 @@ def _reason(state: EngineState, number: int) -> WaitReason:
         return WaitReason.PAUSED
     if number in state.short:
         return WaitReason.BUDGET
+    if number in state.stranded:
+        return WaitReason.HOST
     return WaitReason.LIMIT if number in state.throttled else WaitReason.ROOM
 
 
@@ -180,7 +184,10 @@ def _pool_tokens(state: EngineState, row: int, number: int, subplan: SubplanStat
         MERGE: free(state.branches[group]) if group in state.branches else int(row != ROOT),
     }
     for place, name in enumerate(shape.pools, MERGE + 1):
-        tokens[place] = free(limits.named[name])
+        host = None if subplan is None else subplan.host
+        number_of_pool = limits.named.get(f"host:{host}" if name.startswith(HOST) else name)
+        # Without a host, or without slots there, nothing waits for them.
+        tokens[place] = 1 if number_of_pool is None else free(number_of_pool)
     for place, size in state.scripts[number].local_pools:
         own = None if subplan is None else subplan.pools.get(place)
         tokens[place] = size if own is None else free(own)

@@ -22,6 +22,7 @@ from weft.engine.messages.facts import (
     EarlierSlice,
     EarlierSpending,
     Ended,
+    HostChanged,
     MergeAsked,
     Resumed,
     RunStarted,
@@ -35,9 +36,12 @@ from weft.engine.messages.orders import AnyOrder, Freeze, Halt, Order, Ordered, 
 from weft.engine.messages.step_refs import ExecutionKey
 from weft.engine.rules.step_result import part_name
 from weft.plan.compile.plan_net import CompiledPlan
+from weft.terms import MachineState
 
 DYING = 0.001
 """Seconds that an execution takes to end after a `Halt`."""
+CONNECTING = 0.25
+"""Seconds between one host and the next, when a coordinator connects to them."""
 
 _TERMINATED = 15
 """SIGTERM, by which such an execution ends."""
@@ -106,6 +110,15 @@ def _nothing(_run: SimulatedRun) -> None:
     pass
 
 
+class HostFailure(Struct, frozen=True, kw_only=True):
+    """A host that cannot be reached for some time."""
+
+    host: str
+    is_lost: bool
+    """Whether it counts as lost meanwhile."""
+    seconds: float
+
+
 class Interruptions(Struct, frozen=True, kw_only=True):
     """Interruptions of the coordinator, as functions of the number of facts so far."""
 
@@ -115,6 +128,8 @@ class Interruptions(Struct, frozen=True, kw_only=True):
     stops: Callable[[int], bool] = lambda _facts: False
     says: Callable[[int], Controlled | None] = lambda _facts: None
     """The request of a person. When nothing else can happen, the simulator resumes everything."""
+    hosts: Callable[[int], HostFailure | None] = lambda _facts: None
+    """The host that fails now. It is back after some time."""
 
 
 class Simulator:
@@ -147,6 +162,8 @@ class Simulator:
         """The remaining seconds of frozen executions."""
         self._asked: set[int] = set()
         self._helped: set[ExecutionKey] = set()
+        self._back: dict[str, float] = {}
+        """When a host that has failed can be reached again."""
         self._dead = False
         self.run = SimulatedRun(engine=Engine(compiled, trace=trace))
 
@@ -168,6 +185,7 @@ class Simulator:
                 continued=continued,
             )
         )
+        self._reach_hosts()
         self._interrupt()
         while (self._queue or self._is_paused()) and not self._is_over():
             if not self._queue:
@@ -189,6 +207,8 @@ class Simulator:
 
     def _is_due(self, fact: AnyFact) -> bool:
         """Returns whether a fact is still due: its execution has not been halted or frozen."""
+        if isinstance(fact, HostChanged):
+            return self._back.get(fact.host, 0.0) <= self._now
         if isinstance(fact, Spent):
             return self._now <= self._under_way.get(fact.key, -1.0) < inf
         if not isinstance(fact, Ended):
@@ -208,6 +228,9 @@ class Simulator:
         request = None if self._dead else self._interruptions.says(facts)
         if request is not None:
             self._apply(replace(request, at=self._now))
+        failure = None if self._dead else self._interruptions.hosts(facts)
+        if failure is not None:
+            self._fail(failure)
         self._dead = self._dead or self._interruptions.dies(facts)
         while self._dead or self.run.state == "stopped":
             self._take_over()
@@ -228,6 +251,23 @@ class Simulator:
             if order.key not in self._under_way:
                 self._execute(order)  # its predecessor died before it carried out the order
         self._apply(Resumed(at=self._now, epoch=self.run.deaths + 1))
+        self._reach_hosts()
+
+    def _reach_hosts(self) -> None:
+        """Lets the coordinator reach each host that has not failed, one after the other."""
+        for number, host in enumerate(self.run.engine.far_hosts):
+            if self._back.get(host, 0.0) <= self._now:
+                reached = HostChanged(at=0.0, host=host, state=MachineState.REACHABLE)
+                self._at(self._now + number * CONNECTING, reached)
+
+    def _fail(self, failure: HostFailure) -> None:
+        """Lets a host fail, which may count as lost later, and return."""
+        self._back[failure.host] = max(self._back.get(failure.host, 0.0), self._now + failure.seconds)
+        self._apply(HostChanged(at=self._now, host=failure.host, state=MachineState.UNREACHABLE))
+        if failure.is_lost and not self._dead:
+            self._apply(HostChanged(at=self._now, host=failure.host, state=MachineState.LOST))
+        reached = HostChanged(at=0.0, host=failure.host, state=MachineState.REACHABLE)
+        self._at(self._now + failure.seconds, reached)
 
     def _apply(self, fact: AnyFact) -> None:
         run = self.run

@@ -1,6 +1,6 @@
 """The `max_parallel` of groups: which of them are worth a question."""
 
-from weft.engine.state.engine_state import PoolNumbers
+from weft.engine.state.pool_numbers import PoolNumbers
 from weft.plan.order.outline import Outline
 
 MOST = 8

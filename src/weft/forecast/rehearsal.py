@@ -78,8 +78,13 @@ def with_width(plan: Plan, width: int, path: str = "") -> Plan:
 
 
 def with_pool(plan: Plan, name: str, size: int) -> Plan:
-    """Returns the plan with another size of a pool: `pool:NAME`, or `agent:NAME` for the calls of an agent."""
+    """Returns the plan with another size of a pool.
+
+    `pool:NAME` is a pool of the plan, `agent:NAME` limits the calls of an agent, `host:NAME` the steps on a host.
+    """
     kind, _, label = name.partition(":")
+    if kind == "host":
+        return replace(plan, hosts={**plan.hosts, label: replace(plan.hosts[label], slots=size)})
     if kind == "agent":
         return replace(plan, agents={**plan.agents, label: replace(plan.agents[label], pool=size)})
     return replace(plan, pools={**plan.pools, label: _resize(plan.pools[label], size)})

@@ -32,7 +32,8 @@ _MOST_TROUBLES = 0.75
 class Change(Struct, frozen=True):
     """A different size of a limit.
 
-    `slots` is the `max_parallel` of the plan, `slots:PATH` that of a group; otherwise `pool:NAME` or `agent:NAME`.
+    `slots` is the `max_parallel` of the plan, `slots:PATH` that of a group; otherwise `pool:NAME`,
+    `agent:NAME` or `host:NAME`.
     """
 
     name: str
@@ -76,7 +77,10 @@ class Rehearsal:
         self._tables = engine_tables(self.compiled)
         limits = self._tables.limits
         self._is_quick = is_quick
-        may_be_quick = is_quick and start.is_between_slices
+        # A quick run does not place slices.
+        may_be_quick = (
+            is_quick and start.is_between_slices and not any(s.has_hosts for s in self.compiled.shapes)
+        )
         self._quick = quick_tables(self.compiled, self._tables, self.estimates) if may_be_quick else None
         self._tries = self._troubles = 0
         caps = watched_caps(plan.outline, limits)

@@ -19,7 +19,7 @@ class PoolReport(Struct, frozen=True, kw_only=True):
     """How busy a limit is."""
 
     name: str
-    """`slots` for `max_parallel`, `slots:PATH` for that of a group; otherwise `pool:NAME` or `agent:NAME`."""
+    """`slots` for `max_parallel`, `slots:PATH` for that of a group; else `pool:`, `agent:` or `host:NAME`."""
     size: int
     busy: float
     """The share of its tokens in use, on average."""

@@ -1,19 +1,19 @@
 """One replication: the engine of a run, driven in virtual time.
 
 Unlike `engine.simulate`, which serves the tests of the engine, this driver keeps no record of facts, events and
-orders, and the coordinator does not die. People answer at once, and agree.
+orders, and the coordinator does not die. People answer at once, and agree, and all hosts can be reached.
 """
 
 from collections.abc import Mapping
 from heapq import heappop, heappush
 
 from weft.engine.engine import Engine
-from weft.engine.messages.facts import Answered, AnyFact, Ended, MergeAsked, StepOutcome, Woke
+from weft.engine.messages.facts import Answered, AnyFact, Ended, HostChanged, MergeAsked, StepOutcome, Woke
 from weft.engine.messages.orders import AnyOrder, Halt, Launch, Order, Ordered, WakeAt
 from weft.engine.messages.step_refs import ExecutionKey
 from weft.forecast.run_outcome import PoolUse, RunOutcome, longest
 from weft.forecast.world import World
-from weft.terms import AT_REST
+from weft.terms import AT_REST, MachineState
 
 _LAST = 1 << 60
 _TERMINATED = 15
@@ -46,6 +46,8 @@ class VirtualRun:
     def play(self, first: AnyFact) -> RunOutcome:
         """Applies the first fact and everything that follows from it, until the run is over."""
         self._apply(first)
+        for host in self._engine.far_hosts:
+            self._apply(HostChanged(at=self._now, host=host, state=MachineState.REACHABLE))
         engine, queue, ends = self._engine, self._queue, self._ends
         while queue and engine.state not in AT_REST:
             at, _, _, fact = heappop(queue)

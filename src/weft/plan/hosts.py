@@ -55,6 +55,11 @@ class HostChoice(Struct, frozen=True):
     names: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
 
+    @property
+    def name(self) -> str:
+        """The choice as a text, equal for equal choices."""
+        return f"labels {','.join(self.labels)}" if self.labels else ",".join(self.names)
+
     def candidates(self, hosts: Mapping[str, HostSpec]) -> tuple[str, ...]:
         """Returns the names of the hosts that are allowed, in the order in which they are preferred."""
         if self.names:

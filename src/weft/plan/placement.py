@@ -21,6 +21,8 @@ def step_host(step: Step, slice_host: str, hosts: Mapping[str, HostSpec]) -> str
 
 def used_hosts(plan: Plan) -> list[HostSpec]:
     """Returns the hosts on which something of a plan may run; this machine only if its slots are limited."""
+    if not plan.hosts:
+        return []
     names: set[str] = set()
     for scope in {id(scope): scope for scope in plan.scopes}.values():
         names.update(scope.settings.host.candidates(plan.hosts))

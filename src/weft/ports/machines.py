@@ -5,7 +5,6 @@ that says nothing about the machine or its jobs.
 """
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,6 +12,7 @@ from msgspec import Struct
 
 from weft.errors import WeftError
 from weft.ports.host import KnownJobs
+from weft.terms import MachineState
 
 
 class UnreachableError(WeftError):
@@ -76,17 +76,6 @@ class Carrier(Protocol):
     async def close(self) -> None:
         """Disconnects. The machines continue, except those that the carrier has started for this run alone."""
         ...
-
-
-class MachineState(StrEnum):
-    """How a machine looks from here."""
-
-    CONNECTING = "connecting"
-    """It has not been reached yet."""
-    REACHABLE = "reachable"
-    UNREACHABLE = "unreachable"
-    """The carrier broke; the machine may be well. The coordinator tries again and again."""
-    LOST = "lost"
 
 
 class MachineStatus(Struct, frozen=True, kw_only=True):

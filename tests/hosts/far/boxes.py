@@ -20,7 +20,8 @@ from weft.hosts.carriers.command import CommandCarrier
 from weft.hosts.far.frames import Header
 from weft.hosts.far_program import far_program
 from weft.hosts.machines.session import MachineSession, SessionEvents
-from weft.ports.machines import Carrier, FarProgram, MachineState
+from weft.ports.machines import Carrier, FarProgram
+from weft.terms import MachineState
 
 far_program()  # made before a test runs an event loop, which it must not block
 PROGRAMS = f"{Path(sys.executable).parent}:/usr/bin:/bin"

@@ -15,11 +15,11 @@ from weft.hosts.machines.session import MachineSession
 from weft.ports.machines import (
     FarError,
     MachineLostError,
-    MachineState,
     Reply,
     StaleTokenError,
     UnreachableError,
 )
+from weft.terms import MachineState
 
 pytestmark = pytest.mark.anyio
 

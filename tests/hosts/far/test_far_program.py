@@ -15,7 +15,8 @@ import pytest
 from hosts.far.boxes import PROGRAMS, Box, Watcher, session_of
 from weft.hosts.carriers.bootstrap import FarPlace
 from weft.hosts.far_program import far_program
-from weft.ports.machines import FarError, FarProgram, MachineState
+from weft.ports.machines import FarError, FarProgram
+from weft.terms import MachineState
 
 pytestmark = pytest.mark.anyio
 

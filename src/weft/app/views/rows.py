@@ -63,6 +63,8 @@ class RunningStep(Struct, kw_only=True, eq=False):
     """The cause of its cancellation, if it is being cancelled."""
     reserved: tuple[int, int] = (0, 0)
     """The reservation of an agent: micro-dollars and tokens."""
+    host: str = ""
+    """The host on which it runs; empty for this machine."""
 
 
 class OpenStepQuestion(Struct, frozen=True, kw_only=True):
@@ -187,6 +189,7 @@ class RowView(Struct, kw_only=True, eq=False):
             command=event.command or "",
             agent=event.agent or "",
             reserved=(event.reserved, event.reserved_tokens),
+            host=event.host,
         )
         self.steps = {**self.steps, event.firing: step}
 

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from weft.app.history.ledger import total
 from weft.app.views.holds import Holds
+from weft.app.views.hosts import HostViews
 from weft.app.views.landing import Landings
 from weft.app.views.rows import (
     BAD_ENDS,
@@ -31,6 +32,7 @@ from weft.engine.messages.events import (
     CoordinatorLeftEvent,
     CostUnknownEvent,
     FeedbackEvent,
+    HostChangedEvent,
     IgnoredEvent,
     LeftOutEvent,
     LimitedEvent,
@@ -40,6 +42,7 @@ from weft.engine.messages.events import (
     OutsideChangedEvent,
     PartsEvent,
     PausedEvent,
+    PlacedEvent,
     PushEvent,
     Recorded,
     RecoveredEvent,
@@ -85,6 +88,7 @@ class RunFold:
         self.holds = Holds()
         self.landings_by_path = Landings()
         self.signals = RunSignals()
+        self.hosts = HostViews()
         self.totals = Totals()
         """The spending that running steps have reported."""
         self.charges = Charges()
@@ -159,6 +163,8 @@ class RunFold:
                 self.landings_by_path.apply_push(event, self.seq)
             case ConflictAheadEvent():
                 self.landings_by_path.conflict_ahead(event)
+            case HostChangedEvent() | PlacedEvent():
+                self.hosts.apply(event, at)
             case (
                 StepSkippedEvent()
                 | WokeEvent()
@@ -218,7 +224,8 @@ class RunFold:
         self._end(row, None, at)
         self._moved(row)
 
-    def _recovered(self, event: RecoveredEvent, at: float) -> None:  # noqa: ARG002 - a view has a clock
+    def _recovered(self, _event: RecoveredEvent, at: float) -> None:
+        self.hosts.recovered(at)
         self.control_requests.forget_stops()  # a stop was for the coordinator that has left; pauses stay in force
         self.holds.apply_control(self.control_requests)
         self.holds.landing.clear()  # the coordinator orders them again

@@ -93,8 +93,12 @@ def _numbered(trace: Sequence[str]) -> Iterator[str]:
 
 
 def _pools(pools: Sequence[PoolUse], *, verbose: bool) -> Iterator[str]:
+    hosts = [f"{pool.size:,} on {pool.name}" for pool in pools if pool.of_host and pool.steps]
+    pools = [pool for pool in pools if not pool.of_host]
     used = [f"{pool.name} ({pool.size:,})" for pool in pools if pool.steps]
     unused = [pool.name for pool in pools if not pool.steps]
+    if hosts:
+        yield f"At most {few(hosts, ROWS)} run at once.".replace(" on ", " steps on ", 1)
     if used and pools[0].kept:
         yield f"Never oversubscribed and always returned: {few(used, ROWS)}."
     elif used:

@@ -9,6 +9,7 @@ from weft.app.views.push import push_state
 from weft.app.views.rows import BECAUSE_OF_OTHERS, HeldWork, RowView
 from weft.app.views.run_view import RunView
 from weft.app.views.signals import outside_warning
+from weft.app.views.wording.hosts import host_change
 from weft.app.views.wording.outside_changes import outside_words
 from weft.app.views.wording.pushes import push_lines
 from weft.app.views.wording.words import (
@@ -67,7 +68,7 @@ def lines_of(
     return [f"{_clock(at, zone)} {event.subplan or view.plan.id}  {text}", *(f"  | {line}" for line in more)]
 
 
-def _describe(event: AnyEvent, view: RunView) -> str:  # noqa: C901, PLR0912 - one case for each class
+def _describe(event: AnyEvent, view: RunView) -> str:  # noqa: C901, PLR0912, PLR0915 - one case a class
     """Returns the text for an event; empty for an event that people need not see."""
     match event:
         case kinds.RunStartedEvent():
@@ -115,6 +116,8 @@ def _describe(event: AnyEvent, view: RunView) -> str:  # noqa: C901, PLR0912 - o
             return f"feedback: {event.text}"
         case kinds.LeftOutEvent():
             return f"is left out of {event.group}: {event.message}"
+        case kinds.PlacedEvent() | kinds.HostChangedEvent():
+            return host_change(event)
         case kinds.PushEvent():
             return "\n".join(push_lines(push_state(event)))
         case (

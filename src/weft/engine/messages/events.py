@@ -33,6 +33,7 @@ from weft.engine.messages.run_events import (
     CoordinatorLeftEvent,
     CostUnknownEvent,
     FeedbackEvent,
+    HostChangedEvent,
     IgnoredEvent,
     LeftOutEvent,
     LimitedEvent,
@@ -52,6 +53,7 @@ from weft.engine.messages.step_events import (
     AnsweredEvent,
     AskEvent,
     OutsideChangedEvent,
+    PlacedEvent,
     StepCancelledEvent,
     StepEnd,
     StepFinishedEvent,
@@ -69,6 +71,7 @@ __all__ = [
     "CoordinatorLeftEvent",
     "CostUnknownEvent",
     "FeedbackEvent",
+    "HostChangedEvent",
     "IgnoredEvent",
     "LeftOutEvent",
     "LimitedEvent",
@@ -80,6 +83,7 @@ __all__ = [
     "PartsEvent",
     "PartsOutcome",
     "PausedEvent",
+    "PlacedEvent",
     "PushEvent",
     "Recorded",
     "RecoveredEvent",
@@ -143,6 +147,8 @@ OptionalEvent = (
     | VerifyEvent
     | PushEvent
     | ConflictAheadEvent
+    | PlacedEvent
+    | HostChangedEvent
     | UnknownEvent
 )
 """The classes that a reader may overlook. A new class belongs here once every reader has an answer to it."""

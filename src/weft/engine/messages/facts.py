@@ -10,6 +10,7 @@ from enum import StrEnum
 from msgspec import Struct, field
 
 from weft.engine.messages.step_refs import ExecutionKey
+from weft.terms import MachineState
 
 
 class StepOutcome(StrEnum):
@@ -365,6 +366,15 @@ class LimitsEnded(Fact, frozen=True, kw_only=True, tag="limits_ended", omit_defa
     """A person says that the usage limits of all agents have ended, whatever was heard of them."""
 
 
+class HostChanged(Fact, frozen=True, kw_only=True, tag="host_changed", omit_defaults=True):
+    """A machine, or without its name the whole host, has been reached, is out of reach, or counts as lost."""
+
+    host: str
+    state: MachineState
+    machine: str = ""
+    message: str = ""
+
+
 class BudgetReset(Fact, frozen=True, kw_only=True, tag="budget_reset", omit_defaults=True):
     """A person has reset what counts against the ceilings, of a run that has nothing left to do."""
 
@@ -385,5 +395,6 @@ AnyFact = (
     | CoordinatorLeft
     | BudgetReset
     | LimitsEnded
+    | HostChanged
     | Woke
 )

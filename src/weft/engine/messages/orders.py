@@ -127,6 +127,8 @@ class Prepare(Order, frozen=True, kw_only=True):
     """The results that cannot land before a person has helped: the slice starts without them where it can."""
     host: str = ""
     """Where the slice is placed; empty for this machine."""
+    token: str = ""
+    """The placement of the slice on that host."""
 
 
 class Merge(Order, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from weft.engine.messages.event_base import Event, written
 from weft.engine.messages.facts import ControlState
 from weft.engine.messages.failures import Failure
 from weft.engine.states import FailureReason, SubplanExecutionState
+from weft.terms import MachineState
 
 Unit = Literal["usd", "tokens"]
 """The unit of a ceiling; dollars are counted in millionths."""
@@ -46,6 +47,15 @@ class RunFinishedEvent(Event, frozen=True, kw_only=True, tag="run_finished"):
     """What waits for ever, which a proven plan excludes."""
     unknown_costs: int = 0
     """Agent calls that did not report their cost."""
+
+
+class HostChangedEvent(Event, frozen=True, kw_only=True, tag="host_changed"):
+    """Written when a machine of a host has been reached, is out of reach, or counts as lost."""
+
+    outcome: MachineState = field(default=MachineState.CONNECTING, name="@outcome")
+    host: str = written("")
+    machine: str = ""
+    message: str = ""
 
 
 class StoppingEvent(Event, frozen=True, kw_only=True, tag="stopping"):

@@ -59,6 +59,16 @@ class StepStartedEvent(Event, frozen=True, kw_only=True, tag="step_started"):
     concurrent_group: str = ""
     """Of an async step: the steps that were launched with it."""
     launched_at: float | None = None
+    host: str = ""
+    """The host on which it runs; empty for this machine."""
+
+
+class PlacedEvent(Event, frozen=True, kw_only=True, tag="placed"):
+    """Written when a slice that may work on another machine is placed on a host."""
+
+    host: str = written("")
+    token: str = written("")
+    """What the far side knows the placement by."""
 
 
 class StepFinishedEvent(Event, frozen=True, kw_only=True, tag="step_finished"):

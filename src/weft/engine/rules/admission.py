@@ -16,6 +16,7 @@ from weft.engine.pools.allocator import PATIENCE
 from weft.engine.rules.backlog import Backlog
 from weft.engine.rules.expenses import Expenses
 from weft.engine.rules.gates import EntryStep, Gates
+from weft.engine.rules.placement import Placement
 from weft.engine.state.engine_state import EngineState
 from weft.plan.model import AgentWork
 
@@ -23,8 +24,9 @@ from weft.plan.model import AgentWork
 class Admission:
     """Decides whether a slice with slots may start."""
 
-    def __init__(self, state: EngineState, expenses: Expenses) -> None:
+    def __init__(self, state: EngineState, expenses: Expenses, placement: Placement) -> None:
         self._state = state
+        self._placement = placement
         self._expenses = expenses
         self._backlog = Backlog(state)
         self._gates = Gates(state)
@@ -34,6 +36,9 @@ class Admission:
     def opens(self, number: int) -> bool:
         """Returns whether a slice for which there are slots may start now."""
         row = self._state.candidates[number]
+        hosts = self._gates.of(row).hosts
+        if hosts and not self._placement.may_start(hosts):
+            return False
         # Finished slices come first. A new slice that took their place would leave ever more unmerged workspaces.
         if not self._backlog.leaves_place(row):
             return False
@@ -58,9 +63,18 @@ class Admission:
         if self._expenses.may_wait:
             able = tuple(entry for entry in able if not self._waits_for_agent(row, entry))
         for entry in able:
-            if self._state.allocator.has_room(entry.claims):
+            if self._state.allocator.has_room(entry.claims) and self._has_host(entry):
                 return True
         return bool(able) and self._is_passed_over(row, able[0])
+
+    def _has_host(self, entry: EntryStep) -> bool:
+        """Returns whether a host on which a step may run has a free slot."""
+        state = self._state
+        return not entry.hosts or any(
+            state.hosts.is_reachable(host)
+            and all(state.allocator.has_room(((pool, 1),)) for pool in state.host_pool(host))
+            for host in entry.hosts
+        )
 
     def _waits_for_agent(self, row: int, entry: EntryStep) -> bool:
         """Returns whether the agent has a usage limit, or other steps have reserved the money."""
@@ -74,7 +88,9 @@ class Admission:
     def _is_passed_over(self, row: int, entry: EntryStep) -> bool:
         state = self._state
         # The slice has no request at the pool yet, so the allocator cannot count how often it was passed over.
-        granted = sum(state.allocator.grants_of(pool) for pool, _ in entry.claims)
+        pools = [pool for pool, _ in entry.claims]
+        pools += [pool for host in entry.hosts for pool in state.host_pool(host)]
+        granted = sum(map(state.allocator.grants_of, pools))
         if granted - self._since.setdefault(row, granted) < PATIENCE:
             return False
         state.overtake(row)

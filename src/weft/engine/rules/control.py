@@ -84,8 +84,7 @@ class Control:
             if number not in state.paused:
                 self._scopes.pauses(number)
         for number, request in list(state.requests.items()):
-            waits_already = number in state.paused or number in state.throttled or number in state.short
-            if request.subplan.row in state.restrained and not waits_already:
+            if request.subplan.row in state.restrained and not self._moves.waits_elsewhere(number):
                 self._moves.pauses(number)
 
     def _release(self) -> None:

@@ -46,7 +46,7 @@ class EarlyEnds:
         if firing.subplan.row in state.restrained:
             self._moves.lends(firing)
         else:  # the stop was revoked after the order had reached this execution
-            self._starter.again(firing)
+            self._starter.resumes(firing)
 
     def wakes(self, fact: Woke | LimitsEnded) -> None:
         """Retries firings whose usage limit has ended: those that are due, or all if a person says so."""

@@ -10,6 +10,7 @@ from weft.engine.messages.facts import (
     CoordinatorLeft,
     Ended,
     Foreseen,
+    HostChanged,
     LimitsEnded,
     MergeAsked,
     Pushed,
@@ -37,6 +38,7 @@ from weft.engine.messages.run_events import (
     BudgetEvent,
     CoordinatorLeftEvent,
     FeedbackEvent,
+    HostChangedEvent,
     IgnoredEvent,
     LeftOutEvent,
     LimitedEvent,
@@ -106,6 +108,12 @@ class EventWriter(StepEventWriter):
 
     def coordinator_left(self, fact: CoordinatorLeft) -> None:
         self._emit(CoordinatorLeftEvent(fact=fact))
+
+    def host_changed(self, fact: HostChanged) -> None:
+        event = HostChangedEvent(
+            outcome=fact.state, host=fact.host, machine=fact.machine, message=fact.message, fact=fact
+        )
+        self._emit(event)
 
     def woke(self, fact: Woke) -> None:
         self._emit(WokeEvent(fact=fact))

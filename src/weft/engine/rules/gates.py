@@ -14,6 +14,7 @@ from weft.plan.compile.actions import ActionKind
 from weft.plan.compile.parts import READY
 from weft.plan.loader.slices_check import agent_of
 from weft.plan.model import AgentWork
+from weft.plan.placement import slice_hosts
 
 
 class EntryStep(Struct, frozen=True):
@@ -23,6 +24,8 @@ class EntryStep(Struct, frozen=True):
     claims: Claims
     agent: str = ""
     """The name of its agent, if it has one."""
+    hosts: tuple[str, ...] = ()
+    """The hosts on which it may run, if all of them have slots."""
 
 
 class Gate(Struct, frozen=True):
@@ -33,7 +36,9 @@ class Gate(Struct, frozen=True):
     ceilings: tuple[int, ...]
     """The rows around the slice whose budgets count what it spends."""
     works_at_once: bool = False
-    """Whether a first step needs nothing but the slots; the other fields are then empty."""
+    """Whether a first step needs nothing but the slots; the fields above are then empty."""
+    hosts: tuple[str, ...] = ()
+    """The hosts on which the slice may be placed, if that matters; one of them must be in reach."""
 
 
 class Gates:
@@ -60,23 +65,36 @@ class Gates:
         return self._cache[key]
 
     def _build(self, row: int) -> Gate:
-        entries = tuple(self._entries(row))
-        if not all(entry.claims or entry.agent for entry in entries):
-            return Gate((), (), works_at_once=True)
-        return Gate(entries, self._ceilings(row) if any(entry.agent for entry in entries) else ())
+        entries, state = tuple(self._entries(row)), self._state
+        has_hosts = state.scripts[state.compiled.shape_of[row]].shape.has_hosts
+        hosts = slice_hosts(state.plan, row) if has_hosts else ()
+        if not all(entry.claims or entry.agent or entry.hosts for entry in entries):
+            return Gate((), (), works_at_once=True, hosts=hosts)
+        ceilings = self._ceilings(row) if any(entry.agent for entry in entries) else ()
+        return Gate(entries, ceilings, hosts=hosts)
 
     def _entries(self, row: int) -> Iterator[EntryStep]:
         state, plan = self._state, self._state.plan
         script = state.scripts[state.compiled.shape_of[row]]
         for move in first_moves(script):
             step, claims = move.act.step, state.pool_claims(script.shape, move)
+            hosts = self._hosts(row, move)
             work = state.steps_of(row)[step].step.body if move.act.kind is ActionKind.AGENT else None
             if isinstance(work, AgentWork):
                 agent = agent_of(work, state.settings(row), plan.agents)
                 assert agent is not None, "a loaded plan has an agent for each step"
-                yield EntryStep(step, claims, agent.name)
+                yield EntryStep(step, claims, agent.name, hosts)
             else:
-                yield EntryStep(step, claims)
+                yield EntryStep(step, claims, hosts=hosts)
+
+    def _hosts(self, row: int, move: ShapeTransition) -> tuple[str, ...]:
+        """Returns the hosts on which a first step may run; none if one of them has no slots to wait for."""
+        if not move.host:
+            return ()
+        state = self._state
+        choice = state.steps_of(row)[move.act.step].step.host
+        hosts = slice_hosts(state.plan, row) if choice is None else choice.candidates(state.plan.hosts)
+        return hosts if all(map(state.host_pool, hosts)) else ()
 
     def _ceilings(self, row: int) -> tuple[int, ...]:
         budgets, parents = (self._state.budget, self._state.token_budget), self._state.plan.outline.parents

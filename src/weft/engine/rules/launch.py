@@ -1,5 +1,7 @@
 """The orders for steps, merges, landings and workspaces, with rendered templates."""
 
+from typing import TypedDict
+
 from msgspec.structs import replace
 
 from weft.engine.messages.internal_steps import InternalStep
@@ -14,8 +16,16 @@ from weft.engine.state.engine_state import EngineState
 from weft.engine.state.pipelines import PlacedStep
 from weft.engine.state.slice_state import StepFiring, SubplanState
 from weft.plan.compile.actions import ActionKind
+from weft.plan.hosts import LOCAL
 from weft.plan.loader.slices_check import agent_of, resolver_of
 from weft.plan.model import Agent, AgentWork, Command, RunCommand, Step
+
+
+class _Far(TypedDict, total=False):
+    """The fields of an order that runs on another machine."""
+
+    host: str
+    token: str
 
 
 class Launcher:
@@ -49,7 +59,18 @@ class Launcher:
             path=subplan.path,
             continues=earlier,
             without=self._state.results_in_trouble(),
+            **self._far(subplan, subplan.host),
         )
+
+    def _far(self, subplan: SubplanState, host: str | None) -> _Far:
+        """Returns where an order runs and for which placement; nothing for this machine."""
+        if host is None or host == LOCAL:
+            return {}
+        return {"host": host, "token": self._state.token(subplan)}
+
+    def _place(self, firing: StepFiring) -> _Far:
+        hosts = firing.subplan.step_hosts
+        return self._far(firing.subplan, hosts.get(firing.step) if firing.move.host else None)
 
     def _land(self, firing: StepFiring) -> Land:
         state, row = self._state, firing.subplan.row
@@ -137,6 +158,7 @@ class Launcher:
             sandbox=step.sandbox,
             timeout=step.timeout if step.timeout is not None else settings.timeout,
             grace=step.grace if step.grace is not None else settings.grace,
+            **self._place(firing),
         )
 
     def agent_work(self, firing: StepFiring, placed: PlacedStep, agent: Agent) -> Launch:
@@ -168,6 +190,7 @@ class Launcher:
             idle_timeout=step.idle_timeout if step.idle_timeout is not None else settings.idle_timeout,
             timeout=step.timeout if step.timeout is not None else settings.timeout,
             grace=step.grace if step.grace is not None else settings.grace,
+            **self._place(firing),
         )
 
     def _prompt(self, filled: str, subplan: SubplanState, placed: PlacedStep, *, continues: bool) -> str:
@@ -189,7 +212,8 @@ class Launcher:
     def _resumed(self, firing: StepFiring, agent: Agent) -> tuple[str | None, bool]:
         """Returns the session to continue, if any, and whether to fork it."""
         subplan = firing.subplan
-        firing.resumes, fork = resumed(subplan, subplan.steps[firing.step], agent)
+        place = self._place(firing).get("token", "")
+        firing.resumes, fork = resumed(subplan, subplan.steps[firing.step], agent, place)
         return None if firing.resumes is None else firing.resumes.session, fork
 
     def question(self, firing: StepFiring, placed: PlacedStep, text: str) -> str:
@@ -240,6 +264,8 @@ class Launcher:
             order = self._land(firing)
         if isinstance(order, Launch) and firing.leases:
             order = replace(order, env={**order.env, **self._leased(firing)})
+        if isinstance(order, Launch) and firing.move.host:
+            order = replace(order, **{"host": "", "token": "", **self._place(firing)})
         if isinstance(order, Launch) and order.task is not None and firing.step:
             session, fork = self._resumed(firing, order.task.agent)
             interruption = text_of(firing.subplan, firing.step, session)

@@ -9,6 +9,7 @@ branches waits.
 
 from weft.engine.pools.lanes import Claims
 from weft.engine.rules.backlog import Backlog
+from weft.engine.rules.placement import Placement
 from weft.engine.state.engine_state import EngineState
 from weft.engine.state.script import ShapeTransition
 from weft.engine.state.slice_state import PoolRequest, StepFiring, SubplanState
@@ -21,8 +22,9 @@ MERGES_FIRST = -(1 << 60)
 class Moves:
     """Starts and finishes transitions and keeps the pools in step."""
 
-    def __init__(self, state: EngineState) -> None:
+    def __init__(self, state: EngineState, placement: Placement) -> None:
         self._state = state
+        self._placement = placement
         self._backlog = Backlog(state)
 
     # Instantaneous transitions
@@ -178,6 +180,9 @@ class Moves:
         if self.is_paused(subplan, move):
             self._pause(number, request)
             return
+        if move.host and not self._placement.prepares(subplan, move):
+            self._strand(number, request)
+            return
         self._backlog.waits(request)
         request.claims = claims = state.claims(subplan, move)
         request.slots = subplan.lent or (move.takes_slot and request.firing is None)
@@ -186,6 +191,29 @@ class Moves:
         state.allocator.ask(number, claims, self._rank(number, request))
         if subplan.hurries:
             state.allocator.hurry(number)
+
+    def _strand(self, number: int, request: PoolRequest) -> None:
+        """Keeps a request until its host can be reached. It takes no room, and its slice can lend its slots."""
+        self._state.note_perhaps_idle(request.subplan)
+        self._state.stranded.add(number)
+        request.claims, request.slots = (), False
+        self._backlog.remove(request.subplan)
+
+    def asks_for_hosts(self) -> None:
+        """Repeats the requests whose host may be another one now, or may have come into or out of reach."""
+        state = self._state
+        for number, request in list(state.requests.items()):
+            if not request.move.host or self.waits_elsewhere(number):
+                continue
+            host = request.subplan.step_hosts[request.move.act.step]
+            if request.subplan.host is None or not state.hosts.is_reachable(host):
+                self.pauses(number)
+        self.asks_after(state.stranded)
+
+    def waits_elsewhere(self, number: int) -> bool:
+        """Returns whether a request waits for something other than room."""
+        state = self._state
+        return any(number in queue for queue in (state.short, state.throttled, state.paused, state.stranded))
 
     def _pause(self, number: int, request: PoolRequest) -> None:
         state, firing = self._state, request.firing
@@ -241,10 +269,7 @@ class Moves:
         """
         state = self._state
         for number, request in list(subplan.requests.items()):
-            waits_for_room = not any(
-                number in queue for queue in (state.short, state.throttled, state.paused)
-            )
-            if waits_for_room and request.slots is with_slots:
+            if not self.waits_elsewhere(number) and request.slots is with_slots:
                 state.allocator.withdraw(number)
                 self._ask(number)
 
@@ -261,7 +286,7 @@ class Moves:
 
     def withdraws(self, number: int) -> PoolRequest:
         state = self._state
-        for queue in (state.short, state.throttled, state.paused):
+        for queue in (state.short, state.throttled, state.paused, state.stranded):
             if number in queue:
                 queue.remove(number)
                 return self._forget(number)

@@ -11,6 +11,7 @@ from weft.engine.rules.event_writer import EventWriter
 from weft.engine.rules.expenses import Expenses
 from weft.engine.rules.launch import Launcher
 from weft.engine.rules.moves import Moves
+from weft.engine.rules.placement import Placement
 from weft.engine.rules.scopes import Scopes
 from weft.engine.state import conversations, unchanged_files
 from weft.engine.state.continuation import Key, is_final_failure
@@ -27,7 +28,7 @@ from weft.plan.templates.values import RenderError
 class Starter:
     """Starts firings: builds their orders, reserves money and writes their events."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one rule for each thing that a start changes
         self,
         state: EngineState,
         moves: Moves,
@@ -35,9 +36,11 @@ class Starter:
         completion: Completion,
         expenses: Expenses,
         events: EventWriter,
+        placement: Placement,
     ) -> None:
         self._state = state
         self._moves = moves
+        self._placement = placement
         self._scopes = scopes
         self._completion = completion
         self._expenses = expenses
@@ -97,6 +100,8 @@ class Starter:
             }
         if state.tracker.is_pending(subplan.row - 1):
             self._scopes.started(subplan.row)
+        if subplan.script.shape.has_hosts:
+            self._placement.place(subplan)
         if move.act.kind:
             self._part(subplan, move, claims)
         else:
@@ -231,7 +236,9 @@ class Starter:
     # Another execution
 
     def resumes(self, firing: StepFiring) -> None:
-        """Continues a stopped firing. If it has lent its claims, it first requests room."""
+        """Continues a stopped firing. If it has lent its claims or runs elsewhere, it first requests room."""
+        if firing.move.host and not firing.lent:
+            self._moves.lends(firing)
         if firing.lent:
             firing.parked = "asking"
             self._moves.asks(PoolRequest(subplan=firing.subplan, move=firing.move, firing=firing))

@@ -17,6 +17,7 @@ from weft.engine.messages.step_events import (
     AnsweredEvent,
     AskEvent,
     OutsideChangedEvent,
+    PlacedEvent,
     SkipReason,
     StepCancelledEvent,
     StepEnd,
@@ -80,9 +81,14 @@ class StepEventWriter:
             command=command,
             inputs="" if launch is None else launch.inputs,
             pools=dict(firing.leases) or None,
+            host="" if launch is None else launch.host,
             **self._launch(firing.subplan, firing.step),
         )
         self._emit(event)
+
+    def placed(self, subplan: SubplanState, token: str) -> None:
+        if not self._state.quiet:
+            self._emit(PlacedEvent(subplan=subplan.path, host=subplan.host or "", token=token))
 
     def finished(
         self,
@@ -91,8 +97,13 @@ class StepEventWriter:
         how: StepOutcome,
         bill: Bill | None,
         judgement: ResultJudgement | None = None,
+        *,
+        is_reported: bool = True,
     ) -> None:
-        """Writes the end of an execution: the fact as reported, and its interpretation."""
+        """Writes the end of an execution: the fact as reported, and its interpretation.
+
+        `is_reported`: false if the end follows from another fact, which is the one to record.
+        """
         if self._state.quiet:
             return
         rejected_by = "" if judgement is None else judgement.rejected_by
@@ -126,7 +137,7 @@ class StepEventWriter:
             tokens=None if bill is None else bill.tokens.reported,
             cost_at_least=bill is not None and bool(bill.money.amount) and not bill.money.is_known,
             tokens_at_least=bill is not None and bool(bill.tokens.amount) and not bill.tokens.is_known,
-            fact=fact,
+            fact=fact if is_reported else None,
             **self._times(firing.subplan, firing.step),
         )
         self._emit(event)

@@ -20,13 +20,19 @@ from weft.plan.model import Agent, AgentWork
 from weft.plan.pipelines.flow import Flow, flow
 
 
-def resumed(subplan: SubplanState, placed: PlacedStep, agent: Agent) -> tuple[Conversation | None, bool]:
-    """Returns the conversation that a step continues, if any, and whether it continues a fork."""
+def resumed(
+    subplan: SubplanState, placed: PlacedStep, agent: Agent, place: str = ""
+) -> tuple[Conversation | None, bool]:
+    """Returns the conversation that a step continues, if any, and whether it continues a fork.
+
+    `place`: the token of the placement in which the step runs. Conversations are files of the machine on which
+    they were held.
+    """
     if not _resumes(placed):
         return None, False
     levels = [_Level(subplan, step) for step in _around(subplan, placed)]
     conversation = _last(subplan, placed, agent, levels)
-    if conversation is None:
+    if conversation is None or conversation.place != place:
         return None, False
     is_foreign = not _is_within(conversation.branch, branch_of(subplan, placed))
     within = takewhile(lambda level: not level.is_async, levels)
@@ -43,7 +49,8 @@ def note(firing: StepFiring, fact: Ended) -> None:
     branch = branch_of(subplan, subplan.steps[firing.step])
     conversation = None if task.fork else firing.resumes
     if conversation is None:
-        conversation = Conversation(agent=task.agent.name, session=fact.session, branch=branch)
+        place = "" if firing.launch is None else firing.launch.token
+        conversation = Conversation(agent=task.agent.name, session=fact.session, branch=branch, place=place)
     conversation.session, conversation.branch = fact.session, branch
     subplan.conversations.pop(firing.step, None)  # moves the step to the end: dict order is order of report
     subplan.conversations[firing.step] = conversation

@@ -21,29 +21,18 @@ from weft.engine.pools.lanes import Claims
 from weft.engine.pools.leases import Leases
 from weft.engine.state.budget import Budget
 from weft.engine.state.ceilings import Ceilings, ceilings_of
+from weft.engine.state.host_states import HostStates
 from weft.engine.state.pipelines import PlacedStep, placed_steps
+from weft.engine.state.pool_numbers import PoolNumbers, pool_numbers
 from weft.engine.state.script import Script, ShapeTransition, script
 from weft.engine.state.slice_state import PoolRequest, StepFiring, SubplanState
 from weft.engine.states import SubplanTracker
 from weft.plan.compile.parts import MERGE, TURN, Shape
-from weft.plan.compile.plan_net import CompiledPlan
+from weft.plan.compile.plan_net import CompiledPlan, copy_name
 from weft.plan.compile.priorities import priorities
 from weft.plan.model import Plan
+from weft.plan.placement import slice_hosts, used_hosts
 from weft.plan.settings import Settings
-
-
-class PoolNumbers(Struct, frozen=True, kw_only=True):
-    """The pools of a plan, by their numbers in the allocator."""
-
-    sizes: list[int]
-    slots: list[Claims]
-    """The slots that each row takes: one of each `max_parallel` limit around it."""
-    turns: list[tuple[int, ...]]
-    """The pool of size 1 that serializes each row under `policy: serial`; empty without one."""
-    caps: dict[str, int]
-    """The limits on slices by name: `slots` is the `max_parallel` of the plan, `slots:PATH` that of a group."""
-    named: dict[str, int]
-    """The pools of the plan and of its agents by name."""
 
 
 class EngineTables(Struct, frozen=True, kw_only=True):
@@ -99,6 +88,10 @@ class EngineState(Struct, eq=False, kw_only=True):
     """Requests that wait for the end of a usage limit, by number."""
     limited: dict[str, float] = {}
     """Accounts of agents that have met a usage limit, each with the time at which it ends."""
+    hosts: HostStates
+    """Which hosts can be reached."""
+    stranded: set[int] = set()
+    """Requests that wait for a host which cannot be reached, by number."""
     paused: set[int] = set()
     """Requests and candidates that a person has paused, by number."""
     restrained: dict[int, ControlState] = {}
@@ -159,6 +152,15 @@ class EngineState(Struct, eq=False, kw_only=True):
 
     def settings(self, row: int) -> Settings:
         return self.compiled.plan.scopes[row].settings
+
+    def token(self, subplan: SubplanState) -> str:
+        """Returns what the far side knows the placement of a slice by; empty on this machine."""
+        return f"{self.run}.{subplan.row}.{subplan.placement}"
+
+    @property
+    def waits_for_hosts(self) -> bool:
+        """Whether something waits for a host that cannot be reached."""
+        return bool(self.stranded) or (bool(self.candidates) and not self.hosts.all_are_reachable)
 
     # Messages
 
@@ -263,7 +265,11 @@ class EngineState(Struct, eq=False, kw_only=True):
         """
         if self.moves is not None:
             landing = " landing" if subplan.landing is not None else ""
-            self.moves.append((f"{subplan.path or 'the plan'}{landing}: {name}", outcome))
+            path = subplan.path or "the plan"
+            if subplan.script.shape.has_hosts:
+                hosts = slice_hosts(self.plan, subplan.row)
+                path = copy_name(path, subplan.host or hosts[0], hosts)
+            self.moves.append((f"{path}{landing}: {name}", outcome))
 
     def saw_wiring(self, name: str) -> None:
         if self.moves is not None:
@@ -287,7 +293,9 @@ class EngineState(Struct, eq=False, kw_only=True):
             return ()
         if move.is_shared:
             return self.shared_claims(subplan.row, subplan.script.shape, move)
-        return tuple((pool, weight) for place, weight in move.claims for pool in self._pools(subplan, place))
+        return tuple(
+            (pool, weight) for place, weight in move.claims for pool in self._pools(subplan, move, place)
+        )
 
     def shared_claims(self, row: int, shape: Shape, move: ShapeTransition) -> Claims:
         """Returns the claims of a transition that uses no pool of a single slice or group; they are cached."""
@@ -305,7 +313,7 @@ class EngineState(Struct, eq=False, kw_only=True):
         return tuple(
             (self.limits.named[shape.pools[place - pools.start]], weight)
             for place, weight in move.claims
-            if place in pools
+            if place in pools and shape.pools[place - pools.start] != move.host
         )
 
     def _shared(self, row: int, shape: Shape, place: int) -> tuple[int, ...]:
@@ -313,11 +321,18 @@ class EngineState(Struct, eq=False, kw_only=True):
             return self.limits.turns[row]
         return (self.limits.named[shape.pools[place - MERGE - 1]],)
 
-    def _pools(self, subplan: SubplanState, place: int) -> tuple[int, ...]:
+    def _pools(self, subplan: SubplanState, move: ShapeTransition, place: int) -> tuple[int, ...]:
         shape = subplan.script.shape
         if place == MERGE:
             return (self._branch(subplan),)
+        if MERGE < place < shape.own and shape.pools[place - MERGE - 1] == move.host:
+            return self.host_pool(subplan.step_hosts[move.act.step])
         return (subplan.pools[place],) if place >= shape.own else self._shared(subplan.row, shape, place)
+
+    def host_pool(self, host: str) -> tuple[int, ...]:
+        """Returns the pool of the slots of a host; nothing for this machine without slots."""
+        number = self.limits.named.get(f"host:{host}")
+        return () if number is None else (number,)
 
     def _branch(self, subplan: SubplanState) -> int:
         group = self.compiled.plan.outline.parents[subplan.row]
@@ -330,7 +345,7 @@ def engine_tables(compiled: CompiledPlan) -> EngineTables:
     return EngineTables(
         scripts=[script(shape) for shape in compiled.shapes],
         levels=priorities(compiled.plan, compiled.after),
-        limits=_limits(compiled),
+        limits=pool_numbers(compiled),
         ceilings=ceilings_of(compiled.plan),
     )
 
@@ -353,32 +368,6 @@ def initial_state(compiled: CompiledPlan, tables: EngineTables | None, *, trace:
         budget=Budget(plan.outline.parents, money),
         token_budget=Budget(plan.outline.parents, tokens),
         tables=tables,
+        hosts=HostStates(host.name for host in used_hosts(plan) if not host.is_local),
         moves=[] if trace else None,
     )
-
-
-def _limits(compiled: CompiledPlan) -> PoolNumbers:
-    plan, outline = compiled.plan, compiled.plan.outline
-    numbers = PoolNumbers(sizes=[], slots=[], turns=[], caps={}, named={})
-
-    def pool(size: int) -> int:
-        numbers.sizes.append(size)
-        return len(numbers.sizes) - 1
-
-    for row, subplan in enumerate(plan.subplans):
-        settings, parent = plan.scopes[row].settings, outline.parents[row]
-        slots = numbers.slots[parent] if row else ()
-        turn = numbers.turns[parent] if row else ()
-        if not row or ("max_parallel" in subplan.settings and not outline.is_leaf(row)):
-            number = pool(settings.max_parallel)
-            numbers.caps[f"slots:{outline.paths[row]}" if row else "slots"] = number
-            slots = (*slots, (number, 1))
-        if settings.policy != "serial":
-            turn = ()
-        elif not turn:
-            turn = (pool(1),)
-        numbers.slots.append(slots)
-        numbers.turns.append(turn)
-    for name, size in compiled.pools.items():
-        numbers.named[name] = pool(size)
-    return numbers

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from weft.net.model import Arcs, PlaceKind
-from weft.plan.compile.parts import END, MERGE, SLOT, Act, Role, Shape
+from weft.plan.compile.parts import END, HOST, MERGE, SLOT, Act, Role, Shape
 
 _STOPS = frozenset({Role.STOP, Role.DROP})
 
@@ -38,6 +38,8 @@ class ShapeTransition(Struct, frozen=True, eq=False, kw_only=True):
     takes_slot: bool
     claims: Arcs
     """The tokens that it takes from pools and returns, by the place numbers of the shape, without slots."""
+    host: str
+    """The pool that stands for the slots of its host; empty if it takes none."""
     is_shared: bool
     """Whether slices with the same turn share its claims: it uses no pool of a single slice or group."""
     ways: dict[str, OutcomeRoute]
@@ -112,6 +114,8 @@ def _move(shape: Shape, number: int, pools: set[int]) -> ShapeTransition:
         str(outcome): _way(outputs, pools)
         for outcome, outputs in zip(net.outcomes[number], net.outputs[number], strict=True)
     }
+    named = [(place, shape.pools[place - MERGE - 1]) for place, _ in claims if MERGE < place < shape.own]
+    host = next((pool for _, pool in named if pool.startswith(HOST)), "")
     return ShapeTransition(
         number=number,
         name=name,
@@ -119,7 +123,8 @@ def _move(shape: Shape, number: int, pools: set[int]) -> ShapeTransition:
         inputs=tuple(place for place, _ in arcs if place not in pools),
         takes_slot=any(place == SLOT for place, _ in arcs),
         claims=claims,
-        is_shared=all(place != MERGE and place < shape.own for place, _ in claims),
+        host=host,
+        is_shared=not host and all(place != MERGE and place < shape.own for place, _ in claims),
         ways=ways,
         final=frozenset(_final(ways)) if shape.acts[number].role is not Role.RESOLVE else frozenset(),
         again=shape.acts[number].rerun > 0,

@@ -58,6 +58,8 @@ class Conversation(Struct, eq=False, kw_only=True):
     agent: str
     session: str
     """The id with which it can be continued; it may change with each execution."""
+    place: str = ""
+    """The placement of the slice in which it was held, whose machine has its files; empty for this machine."""
     branch: str
     """The address of the async step that last continued it; empty outside of async steps."""
 
@@ -72,6 +74,12 @@ class SubplanState(Struct, eq=False, kw_only=True):
     """The number of the landing; None for a slice or a group."""
     carried: bool = False
     """Whether an earlier run has completed it."""
+    host: str | None = None
+    """The host on which it is placed; None if it is not, or has to be placed again."""
+    placement: int = 0
+    """How often it has been placed."""
+    step_hosts: Mapping[str, str] = {}
+    """The hosts of its steps, by address, as far as they have been chosen."""
     steps: Mapping[str, PlacedStep] = {}
     """The steps of a slice, by address, in plan order."""
     frames: dict[str, PipelineFrame] = field(default_factory=lambda: {"": PipelineFrame("")})

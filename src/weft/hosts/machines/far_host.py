@@ -27,12 +27,12 @@ from weft.ports.machines import (
     FarProgram,
     MachineJobs,
     MachineNews,
-    MachineState,
     MachineStatus,
     Reply,
     UnreachableError,
 )
 from weft.safe_files import remove_file, replace_file
+from weft.terms import MachineState
 from weft.threads import run_sync
 
 _LOOK_EVERY = 10.0

@@ -26,11 +26,11 @@ from weft.ports.host import EndReason, Job, JobEnded, KnownJobs
 from weft.ports.machines import (
     FarError,
     MachineLostError,
-    MachineState,
     MachineStatus,
     Reply,
     UnreachableError,
 )
+from weft.terms import MachineState
 
 _FOLLOW_EVERY = 0.5
 _RETRY = 0.2

@@ -21,11 +21,11 @@ from weft.ports.machines import (
     FarError,
     FarProgram,
     MachineLostError,
-    MachineState,
     MachineStatus,
     Reply,
     UnreachableError,
 )
+from weft.terms import MachineState
 
 _Result = TypeVar("_Result")
 

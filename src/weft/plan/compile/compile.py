@@ -12,14 +12,16 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from weft.plan.compile.frames import Frame, group_shape, landing_shape, slice_shape
-from weft.plan.compile.parts import Shape
+from weft.plan.compile.parts import HOST, Shape
 from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.compile.signature import signature
 from weft.plan.compile.wait_graph import wiring_of
+from weft.plan.hosts import LOCAL
 from weft.plan.loader.slices_check import agent_of, resolver_of
 from weft.plan.model import AgentWork, Nested, Pipeline, Plan, Step
 from weft.plan.order.outline import ROOT
 from weft.plan.order.overlap import serial_predecessors
+from weft.plan.placement import has_slots, used_hosts
 from weft.plan.settings import Settings
 
 
@@ -31,6 +33,7 @@ def compile_plan(plan: Plan) -> CompiledPlan:
     shape_of = [shapes.number_of(row) for row in range(len(outline.paths))]
     landings = _landings(plan)
     landing_shapes = [shapes.landing(row) for row in landings]
+    pools = shapes.pools | {f"host:{host.name}": host.slots or 1 for host in used_hosts(plan)}
     return CompiledPlan(
         plan=plan,
         after=after,
@@ -38,7 +41,7 @@ def compile_plan(plan: Plan) -> CompiledPlan:
         shapes=tuple(shapes.shapes),
         shape_of=shape_of,
         landing_shapes=landing_shapes,
-        pools=shapes.pools,
+        pools=pools,
     )
 
 
@@ -102,6 +105,8 @@ class _Shapes(Struct):
             max_concurrency=settings.max_concurrency,
             agents=agents,
             resolver=self.resolver(settings),
+            takes_host=self.takes_host(settings),
+            unlimited_hosts=self._unlimited,
         )
         sizes = {f"pool:{name}": pool.size for name, pool in self.plan.pools.items()}
         # Equal steps in different objects, such as two `steps:` lists with the same text, share a shape as well.
@@ -124,7 +129,9 @@ class _Shapes(Struct):
             self._numbers[key] = -1 if shape is None else len(self.shapes)
             if shape is not None:
                 self.shapes.append(shape)
-                self.pools.update(shape.pool_sizes())
+                self.pools.update(
+                    (name, size) for name, size in shape.pool_sizes().items() if not name.startswith(HOST)
+                )
         return self._numbers[key]
 
     def frame(self, settings: Settings, *, verifies: bool, merges: bool = True) -> Frame:
@@ -134,6 +141,15 @@ class _Shapes(Struct):
             verifies=verifies,
             infra_retries=settings.infra_retries,
         )
+
+    def takes_host(self, settings: Settings) -> bool:
+        hosts = self.plan.hosts
+        return any(name in hosts and has_slots(hosts[name]) for name in settings.host.candidates(hosts))
+
+    @property
+    def _unlimited(self) -> frozenset[str]:
+        hosts = self.plan.hosts
+        return frozenset((LOCAL,)) if LOCAL not in hosts or hosts[LOCAL].slots is None else frozenset()
 
     def resolver(self, settings: Settings) -> tuple[str, int | None] | None:
         if not settings.resolves:

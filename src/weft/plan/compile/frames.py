@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from weft.plan.compile.actions import ActionKind
 from weft.plan.compile.parts import (
     END,
+    HOST,
     MERGE,
     READY,
     SLOT,
@@ -53,6 +54,10 @@ class Frame(Struct, frozen=True, kw_only=True):
     """The agent of each agent step, in order, with the size of its pool."""
     resolver: tuple[str, int | None] | None = None
     """The agent that resolves conflicts, with the size of its pool; None if a person does."""
+    takes_host: bool = False
+    """Whether steps take a slot of the host of the slice."""
+    unlimited_hosts: frozenset[str] = frozenset()
+    """The hosts without slots: only this machine, if its entry sets none."""
 
 
 def slice_shape(
@@ -62,7 +67,7 @@ def slice_shape(
     pool_claims = _PoolClaims(frame, pipelines)
     pool_claims.collect(steps)
     shape = ShapeBuilder(
-        {name: pool_claims.sizes.get(name) or pool_sizes[name] for name in pool_claims.pools}
+        {name: pool_claims.sizes.get(name) or pool_sizes.get(name, 1) for name in pool_claims.pools}
     )
     turn: Claims = ((TURN, 1),) if frame.serial else ()
     # The slice holds its slots exactly while a token is in a carrying place.
@@ -227,6 +232,7 @@ class _PoolClaims:
         self.sizes: dict[str, int] = {}
         """The sizes of the agents' own pools."""
         self.has_async = False
+        self.takes_host, self.unlimited = frame.takes_host, frame.unlimited_hosts
         self.resolver = {} if frame.resolver is None else self.of_agent(*frame.resolver)
 
     @property
@@ -246,10 +252,19 @@ class _PoolClaims:
 
     def of_step(self, step: Step) -> dict[str, int]:
         claims = {f"pool:{name}": count for name, count in step.pools}
+        if host := self.host_of(step):
+            claims[host] = 1
         if isinstance(step.body, AgentWork):
             # `frame.agents` lists the agents in the order of this walk, so the iterator stays in step with it.
             claims |= self.of_agent(*next(self.agents))
         return claims
+
+    def host_of(self, step: Step) -> str:
+        """Returns the pool that stands for the slots of the step's host; empty if it takes none."""
+        if step.host is None:
+            return HOST if self.takes_host else ""
+        is_limited = step.host.labels or not self.unlimited >= set(step.host.names)
+        return f"{HOST}{step.host.name}" if is_limited else ""
 
     def of_agent(self, name: str, size: int | None) -> dict[str, int]:
         if size is None:

@@ -21,6 +21,13 @@ from weft.plan.compile.actions import ActionKind
 READY, END, SLOT, TURN, MERGE = range(5)
 """The places that stand for something outside the shape. Pools follow, then the shape's own places."""
 
+HOST = "host@"
+"""The pool that stands for the slots of the host on which the slice is placed.
+
+With a choice behind it, it stands for those of the host on which a step with a `host` of its own runs. In the
+shape it has one token, the least that a host can have, so that a proof holds for each placement.
+"""
+
 Places = Sequence[int]
 
 
@@ -104,6 +111,11 @@ class Shape(Struct, frozen=True, eq=False, dict=True):
     def own(self) -> int:
         """The number of the first place that belongs to the shape itself."""
         return MERGE + 1 + len(self.pools)
+
+    @property
+    def has_hosts(self) -> bool:
+        """Whether its net depends on the host on which the slice is placed."""
+        return any(name.startswith(HOST) for name in self.pools)
 
     @cached_property
     def merges(self) -> bool:

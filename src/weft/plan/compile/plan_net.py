@@ -6,6 +6,7 @@ places that get a token at its end, a slot of each limit around it, the turn of 
 merges into, and the pools.
 """
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import cast
 
@@ -13,11 +14,12 @@ from msgspec import Struct
 
 from weft.ids import OutcomeName, PlaceId, TransitionId
 from weft.net.model import Arcs, Net, NetBuilder, PlaceKind
-from weft.plan.compile.parts import Act, Role, Shape
+from weft.plan.compile.parts import HOST, Act, Role, Shape
 from weft.plan.compile.priorities import priorities
 from weft.plan.compile.wait_graph import Wiring
 from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
+from weft.plan.placement import all_steps, slice_hosts
 
 Numbers = tuple[int, ...]
 
@@ -89,7 +91,7 @@ class _Assembly:
         opened: list[int] = []
         for row in range(len(self.outline.paths)):
             if self.outline.is_leaf(row):
-                self.add_copy(row, self.ready(row), self.ends[row], self.compiled.shape_of[row])
+                self.add_slice(row)
             else:
                 self.add_opening(row)
                 opened.append(row)
@@ -203,6 +205,37 @@ class _Assembly:
 
     # Copies of shapes.
 
+    def add_slice(self, row: int) -> None:
+        """Adds a copy of the shape of a slice; if it may be placed on several hosts, a copy for each of them.
+
+        The copies share the places where the slice is ready and where it has ended, so the first transition that
+        takes the token there chooses the host.
+        """
+        number, ready = self.compiled.shape_of[row], self.ready(row)
+        if not self.compiled.shapes[number].has_hosts:
+            self.add_copy(row, ready, self.ends[row], number)
+            return
+        hosts = slice_hosts(self.plan, row)
+        for host in hosts:
+            prefix = copy_name(self.outline.paths[row], host, hosts)
+            self.add_copy(row, ready, self.ends[row], number, prefix=prefix, host=host)
+
+    def host_pool(self, name: str, host: str) -> Numbers:
+        """Returns the pool that a symbol of a shape stands for if the slice is on a host; none without slots."""
+        choice = name.removeprefix(HOST)
+        if choice:
+            allowed = self.allowed_hosts(choice)
+            host = host if host in allowed else allowed[0]
+        return self.pools.get(f"host:{host}", ())
+
+    def allowed_hosts(self, name: str) -> tuple[str, ...]:
+        """Returns the hosts that a choice of this name allows, which some step has made."""
+        return next(
+            step.host.candidates(self.plan.hosts)
+            for step in all_steps(self.plan)
+            if step.host is not None and step.host.name == name
+        )
+
     def add_copy(
         self,
         row: int,
@@ -211,6 +244,7 @@ class _Assembly:
         number: int,
         *,
         prefix: str = "",
+        host: str = "",
     ) -> None:
         """Adds a copy of a shape, with the places of this row in place of those outside the shape."""
         shape = self.compiled.shapes[number]
@@ -219,7 +253,9 @@ class _Assembly:
         # A subplan merges into the branch of the group around it, and merges of one branch exclude each other.
         branch = self.branch(f"branch {self.outline.paths[parent]}".rstrip()) if shape.merges else ()
         places = [(ready,), ends, self.slots[row], self.turns[row], branch]
-        places += [self.pools[name] for name in shape.pools]
+        places += [
+            self.host_pool(name, host) if name.startswith(HOST) else self.pools[name] for name in shape.pools
+        ]
         outside: list[Arcs] = [tuple([(place, 1) for place in numbers]) for numbers in places]
         builder, net = self.builder, shape.net
         # Own places of the shape are appended; the first of them gets the next free number.
@@ -245,6 +281,11 @@ class _Assembly:
         builder.priorities += [self.levels[row]] * len(net.actions)
         self.rows += [row] * len(net.actions)
         self.acts += shape.acts
+
+
+def copy_name(path: str, host: str, hosts: Sequence[str]) -> str:
+    """Returns the name of the copy of a slice's shape for one of the hosts on which it may be placed."""
+    return f"{path} on {host}" if len(hosts) > 1 else path
 
 
 def _map_arcs(arcs: Arcs, outside: list[Arcs], offset: int) -> Arcs:

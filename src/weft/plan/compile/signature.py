@@ -26,4 +26,5 @@ def _step_signature(step: Step, pipelines: Mapping[str, Pipeline]) -> tuple[obje
         step.on_fail,
         frozenset(rule.action for rule in step.on_result),
         frozenset(step.pools),
+        step.host,
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from weft.plan.compile.parts import Act, Role, Shape
+from weft.plan.compile.parts import HOST, Act, Role, Shape
 
 _ENDINGS = {
     "done": "is done",
@@ -89,4 +89,6 @@ def pool_in_words(place: str) -> str:
     kind, _, name = place.partition(":")
     if kind == "agent":
         return f"the pool of {name}"
+    if kind == "host" or kind.startswith(HOST):
+        return f"the slots of {name or 'its host'}"
     return _POOLS.get(place, f"the pool {name or place}")

@@ -8,12 +8,14 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from msgspec import Struct, field
 
 from weft.ids import SubplanPath
+from weft.plan.hosts import HostChoice
 from weft.plan.loader.slices_check import agent_of, resolver_of
 from weft.plan.model import Agent, AgentWork, Nested, Plan, RunCommand, Step, Verify
 from weft.plan.order.outline import ROOT, Outline
 from weft.plan.order.width import peak
 from weft.plan.pipelines.flow import effective, flow
 from weft.plan.pipelines.unroll import RunCounts
+from weft.plan.placement import has_slots
 from weft.plan.settings import Settings
 
 
@@ -37,7 +39,7 @@ class Profile(Struct, frozen=True, kw_only=True, eq=False):
     """For each pool, as the net names it, the steps that claim it, by their `id()`."""
 
 
-_Key = tuple[int, int, str | None, int | None, bool, bool]
+_Key = tuple[int, int, str | None, int | None, bool, bool, HostChoice]
 
 
 class Profiles(Struct):
@@ -57,7 +59,7 @@ class Profiles(Struct):
         pipeline, settings = self.plan.pipeline_of(row), self.plan.scopes[row].settings
         verifies = bool(self.plan.subplans[row].verify)
         properties = (settings.retries, settings.agent, settings.max_concurrency, verifies, settings.resolves)
-        key = (id(pipeline), *properties)
+        key = (id(pipeline), *properties, settings.host)
         if key not in self._by_key:
             self._by_key[key] = self._profile(row, settings, verifies=verifies)
         return self._by_key[key]
@@ -101,9 +103,18 @@ class Profiles(Struct):
                 claims[name] = claims.get(name, frozenset[int]()) | {id(step)}
         return claims
 
+    def _hosts(self, step: Step, settings: Settings) -> Iterator[str]:
+        """Yields the pools of the hosts on which a step may run."""
+        hosts = self.plan.hosts
+        choice = settings.host if step.host is None else step.host
+        for name in choice.candidates(hosts) if hosts else ():
+            if name in hosts and has_slots(hosts[name]):
+                yield f"host:{name}"
+
     def _claimed(self, step: Step, settings: Settings) -> Iterator[str]:
         if isinstance(step.body, AgentWork | RunCommand | Verify):  # other steps start no process
             yield from (f"pool:{name}" for name, _ in step.pools)
+            yield from self._hosts(step, settings)
         if isinstance(step.body, AgentWork):
             agent = self._agent(step.body, settings)
             if agent.pool is not None:

@@ -77,6 +77,8 @@ class PoolUse(Struct, frozen=True, kw_only=True):
     """The number of slices that claim it."""
     kept: bool
     """Whether it is proved that the pool is never oversubscribed and everything returns to it."""
+    of_host: bool = False
+    """Whether it is the slots of a host."""
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -86,6 +88,7 @@ class PoolUse(Struct, frozen=True, kw_only=True):
             "steps": self.steps,
             "slices": self.slices,
             "kept": self.kept,
+            **({"of_host": True} if self.of_host else {}),
         }
 
 
@@ -213,6 +216,7 @@ def pool_uses(compiled: CompiledPlan, slice_counts: Counter[Profile], *, proved:
         PoolUse(
             name=name.partition(":")[2],
             of_agent=name.startswith("agent:"),
+            of_host=name.startswith("host:"),
             size=size,
             steps=len(steps[name]),
             slices=slices[name],
