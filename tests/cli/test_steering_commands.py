@@ -499,6 +499,7 @@ def test_a_retry_waits_for_the_end_of_the_run(project: Project) -> None:
     done = project.process("retry", "a")
     assert done.returncode == 1
     assert "is running (process" in done.stderr
+    assert "or add --stop" in done.stderr
 
 
 RETRIED_WHILE_IT_RUNS = """
@@ -529,10 +530,26 @@ def test_an_active_run_is_stopped_for_feedback_and_continues_with_it(project: Pr
     assert status(project)["counts"]["completed"] == 2
 
 
+def test_an_active_run_is_stopped_for_a_retry_and_continues_as_a_whole(project: Project) -> None:
+    first = failed_while_another_runs(project)
+    refused = project.process("retry", "a")
+    assert (refused.returncode, "add --stop" in refused.stderr) == (1, True)
+    assert f"continues {first} and retries what failed" in weft(project, "retry", "a", "--stop")
+    assert project.runs()[-1] != first
+    until(project, "completed")
+    assert status(project)["counts"]["completed"] == 2
+
+
 def test_a_retry_that_is_refused_stops_nothing(project: Project) -> None:
     first = failed_while_another_runs(project)
-    for arguments in (["b", "--text", "shorter", "--stop"], ["a", "--stop"], ["a", "--text", "shorter"]):
-        assert project.process("retry", *arguments).returncode in {1, 2}
+    refused = {
+        ("b", "--text", "shorter", "--stop"): 2,
+        ("b", "--stop"): 2,
+        ("a",): 1,
+        ("a", "--text", "shorter"): 1,
+    }
+    for arguments, code in refused.items():
+        assert project.process("retry", *arguments).returncode == code
     assert (status(project)["run"], status(project)["state"]) == (first, "running")
 
 

@@ -202,12 +202,10 @@ def refuse_to_retry(
     subplans = chosen(recorded_run, names)
     holder = recorded_run.journal.holder()
     if holder is not None and not stops and recorded_run.has_coordinator():
-        add_stop = (
-            ", or add --stop, which stops it and continues it with the feedback" if has_feedback else ""
-        )
         raise WeftError(
-            f"run {recorded_run.run.run} is running (process {holder.pid}); retry when it has ended, or stop it "
-            f"first with: weft stop{add_stop}"
+            f"run {recorded_run.run.run} is running (process {holder.pid}); retry when it has ended, or add "
+            f"--stop: it stops the run, and a new run continues all of it and retries what has failed"
+            + (", with the feedback" if has_feedback else "")
         )
     states = recorded_run.journal.states(recorded_run.run.run)
     if has_feedback:

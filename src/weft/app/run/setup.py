@@ -54,6 +54,13 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     """The selected subplans as the user named them; empty for the whole plan."""
     feedback: Mapping[str, str] = {}
     """What the user wants changed in slices, by path. It always starts a new run."""
+    retries: bool = False
+    """Whether what failed in an unfinished run starts again. That takes a new run, which continues the rest."""
+
+    @property
+    def replaces(self) -> bool:
+        """Whether an unfinished run of the same plan is replaced, and not resumed."""
+        return self.fresh or self.retries or bool(self.feedback)
 
 
 def refuse(compiled: CompiledPlan) -> None:
@@ -83,7 +90,7 @@ def replaced_run(
     last = _last(journal, plan.id)
     if request.fresh or last is None or last.state not in UNFINISHED:
         return None
-    if last.digest == plan_digest(plan) and not request.feedback:
+    if last.digest == plan_digest(plan) and not request.replaces:
         return None
     kept = kept_of(plan, journal, earlier_runs(journal, plan.id), choice.parts)
     preflight(plan, plans.folder_of(request.source), environ, done=kept.paths).require()
@@ -110,8 +117,7 @@ def begin(
     make = partial(_make_setup, plan, places, directory=folder, chosen=choice.paths)
     # The same plan continues under its own run id. The preflight was done when that run started; only the sandbox
     # is checked again, since steps without it could reach more than the plan allows.
-    is_new = request.fresh or bool(request.feedback)
-    if last is not None and unfinished and last.digest == digest and not is_new:
+    if last is not None and unfinished and last.digest == digest and not request.replaces:
         refuse_without(plan, environ)
         return resume_run(last, compiled, journal, workplaces, fresh_budget=request.fresh_budget)
     kept = _kept(request, plan, journal, choice)

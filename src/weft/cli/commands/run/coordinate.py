@@ -19,16 +19,18 @@ EXIT_BUSY = 1
 @isolation_option
 @click.option("--fresh", is_flag=True)
 @click.option("--fresh-budget", is_flag=True)
+@click.option("--retry", "retries", is_flag=True)
 @click.option("--resume", "run", metavar="RUN")
 @click.option(
     "--feedback", "has_feedback", is_flag=True, help="Read texts by path, in JSON, from standard input."
 )
 @click.option("--ready-to", "ready", type=int, required=True)
-def coordinate(
+def coordinate(  # noqa: PLR0913 - one for each option
     *,
     words: tuple[str, ...],
     fresh: bool,
     fresh_budget: bool,
+    retries: bool,
     run: str | None,
     has_feedback: bool,
     ready: int,
@@ -56,6 +58,7 @@ def coordinate(
             flags=flags,
             fresh=fresh,
             fresh_budget=fresh_budget,
+            retries=retries,
             ids=ids,
             feedback=json.load(sys.stdin) if has_feedback else {},
         )

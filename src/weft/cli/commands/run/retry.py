@@ -24,7 +24,7 @@ _MOST_BYTES = 1 << 16
         "weft retry",
         'weft retry store/model --text "src/model.py:12: the name may be empty"',
         "weft retry store/model --file review.txt",
-        "weft retry store/model --file review.txt --stop",
+        "weft retry store/model --stop",
     ),
     short_help="Retry subplans that have failed, or send an agent back to work.",
 )
@@ -33,9 +33,7 @@ _MOST_BYTES = 1 << 16
 @click.option(
     "--file", metavar="FILE", type=click.Path(), help="A file with the feedback; - is standard input."
 )
-@click.option(
-    "--stop", "stops", is_flag=True, help="Stop an active run first; it continues with the feedback."
-)
+@click.option("--stop", "stops", is_flag=True, help="Stop an active run first; a new run continues it.")
 @fresh_budget_option
 @json_option
 def retry(
@@ -49,12 +47,13 @@ def retry(
 ) -> int:
     """Retry the failed subplans ID of the last run, with what they need, in the background.
 
-    Without ID, retry everything that failed by itself or was blocked by that. Completed work is kept. If the run
-    is still active, stop it first, or wait for its end.
+    Without ID, retry everything that failed by itself or was blocked by that. Completed work is kept.
 
     With --text or --file, the agent of each slice ID gets the text as feedback. ID may then also be a completed
     slice that has not landed: its agent works on, in the same workspace, and the steps after it are repeated.
-    With --stop as well, an active run is stopped as by `weft stop`, and a new run continues all of its work.
+
+    While the run is active, a retry needs --stop: the run is stopped as by `weft stop`, and a new run continues
+    all of its work and retries everything that has failed.
 
     Exit code: as of `weft start`.
     """
@@ -64,23 +63,23 @@ def retry(
     from weft.errors import WeftError
 
     feedback = _feedback(names, text, file)
-    if stops and not feedback:
-        raise click.UsageError(
-            "--stop needs --text or --file; without feedback, type: weft stop, then weft retry"
-        )
     # A coordinator that is about to end would make the retry fail as busy.
     active = running_here(directory())
     with open_book(directory()) as recorded_run:
         ids = refuse_to_retry(recorded_run, names, has_feedback=bool(feedback), stops=stops)
         plan = Path(recorded_run.run.directory, Path(recorded_run.run.file).name)
-    is_stopped = stops and active is not None
-    if is_stopped:
+    stopped = active[0] if stops and active is not None else ""
+    if stopped:
         _stop()
-    options = [*(["--fresh-budget"] if fresh_budget else []), *(["--feedback"] if feedback else [])]
+    options = [
+        *(["--fresh-budget"] if fresh_budget else []),
+        *(["--feedback"] if feedback else []),
+        *(["--retry"] if stopped else []),
+    ]
     data = json.dumps(dict.fromkeys(ids, feedback)).encode() if feedback else b""
     # After `--`, a plan whose name starts with a dash is not an option.
     # A run that was stopped for this continues as a whole.
-    arguments = [*options, "--", str(plan), *(() if is_stopped else ids)]
+    arguments = [*options, "--", str(plan), *(() if stopped else ids)]
     message, code = start_coordinator(arguments, directory=directory(), environ=os.environ, data=data)
     if "busy" in message:
         raise WeftError(message["busy"])
@@ -89,7 +88,10 @@ def retry(
     if as_json:
         show_json({"run": message["run"], "pid": message["pid"], "subplans": list(ids)})
     else:
-        show_lines([f"run {message['run']} retries {_subject(ids)} (process {message['pid']})"])
+        # A run that was stopped continues as a whole, with all that failed in it.
+        subject = "what failed" if stopped and not feedback else _subject(ids)
+        continues = f"continues {stopped} and " if stopped else ""
+        show_lines([f"run {message['run']} {continues}retries {subject} (process {message['pid']})"])
         note("to see its progress: weft status")
     return 0
 
@@ -102,7 +104,7 @@ def _stop() -> None:
 
     with open_book(directory()) as recorded_run:
         stopped = steer(recorded_run, ControlState.STOP, ())
-        note(f"stopping run {stopped.run}, which continues with the feedback")
+        note(f"stopping run {stopped.run}; a new run continues it")
         await_end(recorded_run)
 
 
