@@ -104,6 +104,12 @@ class Scene:
         loose = ((place, status) for place, status in everything if len(Path(place).parent.name) == 2)
         return {place: self._look(place, status) for place, status in loose}
 
+    def remove(self, name: str) -> None:
+        """Removes what a slice left on disk, which every later look outside would read."""
+        own = (self.world.place(name), self.top / ".git" / "worktrees" / name)
+        for folder in (*own, self.weft / "homes" / name, self.weft / "output" / name):
+            shutil.rmtree(folder, ignore_errors=True)
+
     def _look(self, place: str, status: os.stat_result) -> object:
         if stat.S_ISREG(status.st_mode):
             # Some attacks leave files of gigabytes. A write changes the time that no program can set.
@@ -173,6 +179,7 @@ def test_nothing_outside_of_the_slice_changes(scene: Scene, attack: Attack) -> N
     _look_as_people_do(world, name)
     assert scene.outside(name) == before
     assert scene.objects().items() >= objects.items()
+    scene.remove(name)
 
 
 def _look_as_people_do(world: World, name: str) -> None:
