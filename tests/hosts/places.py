@@ -62,6 +62,10 @@ class Place:
         )
         return self._hosts[-1]
 
+    def add(self, host: LocalHost) -> None:
+        """Lets `leave` close it."""
+        self._hosts.append(host)
+
     # --- jobs ---
 
     def shell(self, name: str, *scripts: str, timeout: float = LONG, grace: float = LONG) -> Job:

@@ -83,3 +83,26 @@ class LocalRecords:
             yield descriptor if S_ISREG(os.fstat(descriptor).st_mode) else None
         finally:
             os.close(descriptor)
+
+
+class RunRecords(LocalRecords):
+    """The records of a run on this machine and on others, whose copies are in the same files."""
+
+    def __init__(self, directory: Path, outputs: Path, others: Path) -> None:
+        """`others` holds a directory for each host that is other machines."""
+        super().__init__(directory, outputs)
+        self._others = others
+
+    def exists(self) -> bool:
+        return super().exists() or self._others.is_dir()
+
+    def running(self) -> Mapping[str, Sighting]:
+        running = dict(super().running())
+        tree, folder = locate(self._others)
+        try:
+            names = tree.names(folder)
+        except OSError:
+            names = []
+        for name in names:
+            running |= LocalRecords(self._others / name, self._outputs).running()
+        return running

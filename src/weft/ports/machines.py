@@ -4,7 +4,7 @@ A carrier carries bytes and starts the far program; it knows neither jobs nor gi
 that says nothing about the machine or its jobs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -130,4 +130,16 @@ class MachineCalls(Protocol):
         `into`: the file for the payload of the answer, which may be too long for the memory. Raises
         `UnreachableError`, `MachineLostError` or `FarError`.
         """
+        ...
+
+
+class Machines(MachineCalls, Protocol):
+    """The other machines of a run."""
+
+    def news(self) -> AsyncIterator[MachineNews]:
+        """Yields changes of the states of machines, and the jobs of each once it has answered."""
+        ...
+
+    def statuses(self) -> Sequence[MachineStatus]:
+        """Returns the present states."""
         ...

@@ -33,6 +33,14 @@ class Box:
         self.home.mkdir()
         self._variables = {"HOME": str(self.home), "PATH": PROGRAMS, **variables}
         self.place = FarPlace(host="box", python=sys.executable)
+        self.gate = root / "gate"
+        """The box can be reached while this file exists."""
+        self.gate.touch()
+        self._entrance = root / "enter"
+        self._entrance.write_text(
+            f'#!/bin/sh\ntest -e {self.gate} || {{ echo "no route" >&2; exit 1; }}\n"$@"\n'
+        )
+        self._entrance.chmod(0o755)
 
     @property
     def directory(self) -> Path:
@@ -44,7 +52,7 @@ class Box:
 
     def carrier(self, *prefix: str, place: FarPlace | None = None) -> CommandCarrier:
         """`prefix` stands before the command that enters the box."""
-        return CommandCarrier((*prefix, *self.command), place or self.place, os.environ)
+        return CommandCarrier((*prefix, str(self._entrance), *self.command), place or self.place, os.environ)
 
     # --- what is seen there ---
 
@@ -57,6 +65,12 @@ class Box:
             if is_alive(pid)
             and f"{self.directory}/far/".encode() in proc(pid, "cmdline")
             and proc(pid, "cmdline").split(b"\0")[6 : 6 + len(wanted)] == wanted
+        ]
+
+    def carriers(self) -> list[int]:
+        """The pids of the processes here that are connected to it."""
+        return [
+            pid for pid in pids() if is_alive(pid) and os.fsencode(self._entrance) in proc(pid, "cmdline")
         ]
 
     def supervisors(self) -> list[int]:
@@ -125,12 +139,13 @@ def session_of(
     lost_after: float = 600.0,
     program: FarProgram | None = None,
     programs: Sequence[str] = (),
+    machine: str = "box",
 ) -> MachineSession:
     return MachineSession(
         carrier,
         program or far_program(),
         host="box",
-        machine="box",
+        machine=machine,
         run=run,
         events=watcher.events(),
         lost_after=lost_after,

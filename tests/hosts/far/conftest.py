@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from hosts.far.boxes import Box, Watcher
+from hosts.far.sshd import Sshd, require_sshd
 
 
 @pytest.fixture
@@ -16,3 +17,11 @@ def box(tmp_path: Path) -> Iterator[Box]:
 @pytest.fixture
 def watcher() -> Watcher:
     return Watcher()
+
+
+@pytest.fixture
+def sshd(tmp_path: Path, box: Box) -> Iterator[Sshd]:
+    require_sshd()
+    sshd = Sshd(tmp_path, box)
+    yield sshd
+    sshd.clean()

@@ -1,6 +1,7 @@
 """The stage of the contract of hosts, on a host that is another machine."""
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -50,6 +51,29 @@ class FarStage(ProcessStage):
     def kill_supervisor(self) -> None:
         for pid in self.box.supervisors():
             os.kill(pid, signal.SIGKILL)
+
+    # --- faults ---
+
+    def kill(self, victim: str) -> None:
+        """`victim` is the far program, the supervisor or the carrier, as its process here."""
+        if victim == "supervisor":
+            self.kill_supervisor()
+            return
+        for pid in self.box.far_programs("run-1") if victim == "far program" else self.box.carriers():
+            os.kill(pid, signal.SIGKILL)
+
+    def cut_off(self) -> None:
+        """Nothing reaches the box from now on."""
+        self.box.gate.unlink()
+        self.kill("far program")
+
+    def come_back(self) -> None:
+        self.box.gate.touch()
+
+    def lose_everything(self) -> None:
+        """The machine is made anew, with nothing on its disk and no process."""
+        self.box.clean()
+        shutil.rmtree(self.box.directory)
 
     def far_file(self, name: str) -> Path:
         """A file of the run there."""

@@ -10,6 +10,7 @@
   run/                a status file for each subplan, for people and scripts
   runs/<run>/logs/    output of steps
   runs/<run>/host/    files of the supervisor
+  runs/<run>/hosts/   what is known of other machines, for each host
   runs/<run>/homes/   home directories of steps that have their own
   runs/<run>/gathered exists once the results of the run have been gathered
   workspaces/<plan>/  the workspaces of slices
@@ -65,6 +66,10 @@ class Places(Struct, frozen=True):
 
     def host(self, run: str) -> Path:
         return self.weft / "runs" / run / "host"
+
+    def other_hosts(self, run: str) -> Path:
+        """Holds a directory for each host that is other machines."""
+        return self.weft / "runs" / run / "hosts"
 
     def homes(self, run: str) -> Path:
         return self.weft / "runs" / run / "homes"

@@ -142,7 +142,7 @@ class FarHost(LocalRecords):
     def stop(self, job: str, *, grace: float | None = None) -> None:
         if self._unplaced.pop(job, None) is not None:
             self._report([JobEnded(id=job, why=EndReason.STOPPED)])
-        for machine in self._machines.values():
+        for machine in self._having(job):
             machine.stop(job, grace)
 
     def freeze(self, job: str) -> None:
@@ -154,8 +154,13 @@ class FarHost(LocalRecords):
     def _set_frozen(self, job: str, *, frozen: bool) -> None:
         if job in self._unplaced:
             self._unplaced[job] = (self._unplaced[job][0], frozen)
-        for machine in self._machines.values():
+        for machine in self._having(job):
             machine.set_frozen(job, frozen=frozen)
+
+    def _having(self, job: str) -> Sequence[FarMachine]:
+        """Returns the machine of a job, or all if it is unknown."""
+        name = self._table.machine_of(job)
+        return [machine for machine in self._machines.values() if name in {machine.name, None}]
 
     def forget(self, jobs: Sequence[str]) -> None:
         for machine in self._machines.values():
@@ -188,9 +193,8 @@ class FarHost(LocalRecords):
             if self._closed:
                 return
 
-    @property
-    def machines(self) -> Mapping[str, FarMachine]:
-        return self._machines
+    def statuses(self) -> Sequence[MachineStatus]:
+        return [machine.status() for machine in self._machines.values()]
 
     def call(
         self,

@@ -78,6 +78,8 @@ class FarMachine:
         self._first: KnownJobs | None = None
         """Its first answer, while its outputs are not here yet."""
         self._has_answered = False
+        self._early: dict[str, Callable[[], None]] = {}
+        """Requests about jobs that an earlier coordinator has started, until the first answer."""
         self._news = asyncio.Event()
         self._tasks = set[asyncio.Task[None]]()
         self.pids: Mapping[str, int] = {}
@@ -125,9 +127,13 @@ class FarMachine:
         self._news.set()  # there is something to follow
 
     def stop(self, job: str, grace: float | None) -> None:
+        if not self._has_answered and job not in self._jobs:  # it may be there
+            self._early[job] = lambda: self._jobs.stop(job, grace)
         self._jobs.stop(job, grace)
 
     def set_frozen(self, job: str, *, frozen: bool) -> None:
+        if not self._has_answered and job not in self._jobs and job not in self._early:
+            self._early[job] = lambda: self._jobs.set_frozen(job, frozen=frozen)
         self._jobs.set_frozen(job, frozen=frozen)
 
     def forget(self, jobs: Sequence[str]) -> None:
@@ -237,6 +243,9 @@ class FarMachine:
             ended = {end.id: end for end in messages.ended if end.id not in lost | own}
             self._first = {**{name: job for name, job in running.items() if name not in own}, **ended}
         self._jobs.compare(running.keys())
+        early, self._early = self._early, {}
+        for request in early.values():
+            request()
         self._news.set()
 
     # --- outputs and ends ---

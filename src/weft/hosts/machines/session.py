@@ -34,6 +34,7 @@ LONGEST_PAUSE = 30.0
 _WAKE = 1.0
 """Seconds after which a thread that waits for an answer looks whether the session was closed."""
 _LOST_CHECK = 0.5
+_LONGEST_CONNECT = 60.0
 
 
 class SessionEvents(Struct, frozen=True, kw_only=True):
@@ -162,7 +163,11 @@ class MachineSession:
             pause = min(pause * 2, LONGEST_PAUSE)
 
     async def _connect_once(self) -> None:
-        stream = await self._carrier.connect(self.machine, self._program, ("serve", self._run_id))
+        try:
+            async with asyncio.timeout(_LONGEST_CONNECT):
+                stream = await self._carrier.connect(self.machine, self._program, ("serve", self._run_id))
+        except TimeoutError:
+            raise UnreachableError(f"no connection within {_LONGEST_CONNECT:.0f} s") from None
         connection = FarConnection(
             stream, lambda header, payload: self._events.on_frame(self, header, payload)
         )
