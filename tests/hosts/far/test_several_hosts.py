@@ -16,7 +16,8 @@ from weft.hosts.local import LocalHost
 from weft.hosts.machines.several_hosts import SeveralHosts
 from weft.hosts.records import RunRecords
 from weft.ports.host import EndReason, JobEnded, OutputPart, Running
-from weft.ports.machines import MachineJobs, MachineState, MachineStatus, UnreachableError
+from weft.ports.machines import MachineJobs, MachineStatus, UnreachableError
+from weft.terms import MachineState
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,8 @@ from hosts.far.sshd import Sshd
 from hosts.far.stages import FarStage
 from hosts.places import Place
 from weft.hosts.far_program import far_program
-from weft.ports.machines import Carrier, FarError, MachineState, UnreachableError
+from weft.ports.machines import Carrier, FarError, UnreachableError
+from weft.terms import MachineState
 
 pytestmark = pytest.mark.anyio
 
