@@ -81,11 +81,12 @@ def wait_for(condition: Any, what: str, seconds: float = 60) -> None:
 
 
 @contextmanager
-def server(project: Path, *options: str) -> Iterator[str]:
+def server(project: Path, *options: str, passphrase: str = "") -> Iterator[str]:
     """Runs `weft ui`, and yields its address with the token."""
+    environment = {**ENVIRONMENT, **({"WEFT_UI_PASSPHRASE": passphrase} if passphrase else {})}
     process = subprocess.Popen(
         [WEFT, "ui", "--no-open", "--port", "0", *options],
-        cwd=project, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True,
+        cwd=project, env=environment, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
         assert process.stdout is not None

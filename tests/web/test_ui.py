@@ -123,7 +123,7 @@ def test_other_machines_are_let_in_only_with_a_passphrase(project: PlayedProject
 def test_a_person_may_enter_the_passphrase_instead_of_the_token(project: PlayedProject) -> None:
     passphrase = "correct horse & battery"
     with running_ui(project.root, env={"WEFT_UI_PASSPHRASE": passphrase}) as server:
-        assert server.request("GET", "/r/last").headers["location"] == "/login"
+        assert server.request("GET", "/r/last").headers["location"] == "/login?to=%2Fr%2Flast"
         page = server.request("GET", "/login")
         assert b'type="password"' in page.body
         assert b"<script" not in page.body

@@ -87,7 +87,10 @@ class Guard:
                 hint="open the address that `weft ui` printed last",
             )
         query = [(name, value) for name, value in parse_qsl(request.url.query) if name != "token"]
-        target = request.url.path + (f"?{urlencode(query)}" if query else "")
+        return self._let_in(request.url.path + (f"?{urlencode(query)}" if query else ""))
+
+    def _let_in(self, target: str) -> Response:
+        """Gives the browser its session, and leads it to an address of this server."""
         # One slash: two would be the address of another server.
         response = RedirectResponse("/" + target.lstrip("/\\"), 303)
         response.headers["Set-Cookie"] = self._access.cookie()
@@ -110,9 +113,7 @@ class Guard:
         form = dict(parse_qsl(body.decode("utf-8", "replace")))
         if not self._access.accepts_passphrase(form.get("passphrase", "")):
             return HTMLResponse(_login_page("The passphrase is wrong."), 401)
-        response = RedirectResponse("/", 303)
-        response.headers["Set-Cookie"] = self._access.cookie()
-        return response
+        return self._let_in(request.query_params.get("to", "/"))
 
     def _unknown(self, request: Request) -> Response:
         if _is_api(request) or request.method not in _READS:
@@ -121,7 +122,8 @@ class Guard:
                 401, "the token is missing or wrong", hint="open the address that `weft ui` printed"
             )
         if self._access.has_passphrase:
-            return RedirectResponse(LOGIN, 303)
+            query = f"?{request.url.query}" if request.url.query else ""
+            return RedirectResponse(f"{LOGIN}?{urlencode({'to': request.url.path + query})}", 303)
         raise RefusedError(401, "this browser has no session", hint="Open the address that weft ui printed.")
 
 
@@ -134,8 +136,9 @@ def _page(error: RefusedError) -> Response:
 
 
 def _login_page(message: str) -> str:
+    # Without an `action` the form keeps the query, which says where to go.
     form = (
-        '<form method="post" action="/login"><label>Passphrase <input type="password" name="passphrase" '
+        '<form method="post"><label>Passphrase <input type="password" name="passphrase" '
         'autocomplete="current-password" autofocus required></label> <button>Continue</button></form>'
     )
     return plain_page("Weft", message, body=form)

@@ -20,6 +20,8 @@ PORT = 7717
 """The first port that is tried."""
 _TRIES = 50
 LEAST_PASSPHRASE = 12
+_ELSEWHERE = {"0.0.0.0": (socket.AF_INET, "192.0.2.1"), "::": (socket.AF_INET6, "2001:db8::1")}  # noqa: S104
+"""Addresses for documentation, which no machine has."""
 
 
 class ServerAddress(Struct, frozen=True, kw_only=True):
@@ -53,10 +55,12 @@ def serve(  # noqa: PLR0913 - one for each option
     passphrase: str = "",
     read_only: bool = False,
     is_exact: bool = False,
+    shown_port: int | None = None,
 ) -> None:
     """Serves until a signal arrives. `announce` is called as soon as the server takes connections.
 
-    With `is_exact`, another port than the one that was asked for is refused.
+    With `is_exact`, another port than the one that was asked for is refused. `shown_port` is the port that
+    browsers connect to, if something forwards it.
     """
     if not is_loopback(host) and len(passphrase) < LEAST_PASSPHRASE:
         raise InputError(
@@ -66,7 +70,8 @@ def serve(  # noqa: PLR0913 - one for each option
     first = PORT if port is None else port
     sock = _listen(host, first, tries=1 if is_exact else _TRIES)
     number = int(sock.getsockname()[1])
-    access = Access(port=number, host=host, passphrase=passphrase)
+    shown_port = shown_port or number
+    access = Access(port=shown_port, host=host, passphrase=passphrase)
     site = Site(directory, read_only=read_only)
     config = uvicorn.Config(
         application(site, access),
@@ -80,15 +85,30 @@ def serve(  # noqa: PLR0913 - one for each option
         proxy_headers=False,
     )
     server = _Server(config, site)
-    shown = f"[{host}]" if ":" in host else host
+    address_here = _reachable_address(host)
+    shown = f"[{address_here}]" if ":" in address_here else address_here
     address = ServerAddress(
-        url=f"http://{shown}:{number}/?token={access.token}",
+        url=f"http://{shown}:{shown_port}/?token={access.token}",
         port=number,
         is_other_port=port not in {None, 0, number},
     )
     # The socket listens already, so a connection that is faster than the server waits for it.
     announce(address)
     server.run(sockets=[sock])
+
+
+def _reachable_address(host: str) -> str:
+    """Returns the address to open: that of this machine if the server listens on all of them."""
+    if host not in {"0.0.0.0", "::"}:  # noqa: S104 - compared
+        return host
+    family, elsewhere = _ELSEWHERE[host]
+    with socket.socket(family, socket.SOCK_DGRAM) as sock:
+        try:
+            # A datagram socket connects without sending anything; it then has the address of the way there.
+            sock.connect((elsewhere, 9))
+            return str(sock.getsockname()[0])
+        except OSError:  # no network
+            return "127.0.0.1" if family is socket.AF_INET else "::1"
 
 
 def _listen(host: str, first: int, *, tries: int) -> socket.socket:

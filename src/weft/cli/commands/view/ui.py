@@ -1,6 +1,7 @@
 """`weft ui`: shows the runs of the project in a browser."""
 
 import os
+import signal
 import sys
 
 import click
@@ -28,6 +29,7 @@ from weft.cli.plan_options import directory, json_option
 @click.option("--ssh", "remote", metavar="HOST[:DIR]",
               help="Start the server on another machine, by ssh, and show it here.")  # fmt: skip
 @click.option("--child", is_flag=True, hidden=True)
+@click.option("--shown-port", type=click.IntRange(1, 65_535), hidden=True)
 @json_option
 def ui(  # noqa: PLR0913 - one for each option
     *,
@@ -37,6 +39,7 @@ def ui(  # noqa: PLR0913 - one for each option
     opens: bool,
     remote: str | None,
     child: bool,
+    shown_port: int | None,
     as_json: bool,
 ) -> int:
     """Serve a page with the runs of this project, and open it in a browser.
@@ -56,7 +59,10 @@ def ui(  # noqa: PLR0913 - one for each option
         from weft.web.server.remote import show_remote
 
         return show_remote(
-            remote, lambda url: _announce(url, opens=opens, as_json=as_json), read_only=read_only
+            remote,
+            lambda url: _announce(url, opens=opens, as_json=as_json),
+            port=port,
+            read_only=read_only,
         )
 
     def announce(address: ServerAddress) -> None:
@@ -67,7 +73,8 @@ def ui(  # noqa: PLR0913 - one for each option
         _announce(address.url, opens=opens and is_built(), as_json=as_json)
 
     if child:
-        stop_with_input(lambda: os.kill(os.getpid(), 2), sys.stdin.buffer.readline)
+        # Not `sys.stdin`: a thread that reads from it keeps the interpreter from ending.
+        stop_with_input(lambda: os.kill(os.getpid(), signal.SIGINT), lambda: os.read(0, 4_096))
     try:
         serve(
             directory(),
@@ -77,6 +84,7 @@ def ui(  # noqa: PLR0913 - one for each option
             passphrase=os.environ.get("WEFT_UI_PASSPHRASE", ""),
             read_only=read_only,
             is_exact=child,
+            shown_port=shown_port,
         )
     except KeyboardInterrupt:  # the usual end
         note("")
