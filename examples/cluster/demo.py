@@ -1,8 +1,8 @@
 """`make demo-cluster`: the plan of the demo on three machines, over ssh and over Dask, with no key and no network.
 
-The machines are network namespaces of this one, each with its own address, home and sshd. First the plan runs over
-ssh; meanwhile the cable of one machine is pulled and plugged in again. Then it runs on a cluster of Dask. Both runs
-must end with the same files on main as the demo on one machine. If anything goes differently, this fails.
+The machines are network namespaces of this one, each with its own address, home and sshd. First the plan runs
+over ssh; meanwhile the cable of one machine is pulled and plugged in again. Then it runs on a cluster of Dask.
+Both runs must end with the same files on main as the demo on one machine. If anything goes differently, this fails.
 
 Without the right to make namespaces, the machines are directories with supervisors of their own, and Dask is left
 out. With `--quick` the models need no time to think.
@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -126,9 +127,7 @@ def over_dask(lab: Lab) -> Generator[Hosts]:
 
 def make_certificate(lab: Lab) -> str:
     """Writes a key with a certificate that vouches for itself; one file serves as both and as the authority."""
-    from distributed.security import Security
-
-    credentials: Any = Security.temporary()
+    credentials: Any = import_module("distributed.security").Security.temporary()
     place = lab.directory / "dask.pem"
     place.touch(mode=0o600)
     place.write_text(f"{credentials.tls_client_key}\n{credentials.tls_client_cert}\n")

@@ -19,6 +19,7 @@ from weft.engine.messages.facts import (
     Controlled,
     ControlState,
     CoordinatorLeft,
+    HostChanged,
     LimitsEnded,
     MergeAsked,
     Resumed,
@@ -28,8 +29,10 @@ from weft.engine.messages.facts import (
 from weft.engine.messages.orders import AnyOrder
 from weft.ports.host import Host
 from weft.ports.journal import ControlRequest, Journal
+from weft.ports.machines import MachineJobs, Machines, MachineStatus
 from weft.runtime.effects import Effects
 from weft.runtime.inbox import Inbox
+from weft.runtime.machine_states import MachineStates
 from weft.terms import AT_REST, RunState
 
 REQUESTS_EVERY = 0.25
@@ -39,7 +42,7 @@ Listener = Callable[[Sequence[Recorded]], None]
 
 
 class Coordinator:
-    def __init__(
+    def __init__(  # noqa: PLR0913 - by name, all of them
         self,
         run: str,
         engine: Engine,
@@ -48,13 +51,17 @@ class Coordinator:
         host: Host,
         effects: Effects,
         inbox: Inbox,
+        machines: Machines | None = None,
     ) -> None:
+        """`machines` has news of other machines; None if all steps run on this one."""
         self._run = run
         self._engine = engine
         self._journal = journal
         self._host = host
         self._effects = effects
         self._inbox = inbox
+        self._machines = machines
+        self._machine_states = MachineStates()
         self._taken: list[int] = []
         """The ids of requests that were accepted since the last write to the journal."""
         self._state = ""
@@ -75,6 +82,7 @@ class Coordinator:
             async with anyio.create_task_group() as tasks:
                 self._effects.work_in(tasks)
                 tasks.start_soon(self._take_ends)
+                tasks.start_soon(self._take_news)
                 tasks.start_soon(self._poll_requests)
                 tasks.start_soon(self._effects.meter(self._engine).watch)
                 if isinstance(first, Resumed) and first.settles:
@@ -180,6 +188,20 @@ class Coordinator:
         async for ends in self._host.ended():
             for end in ends:
                 self._effects.job_ended(end)
+
+    async def _take_news(self) -> None:
+        """Takes what happens to other machines."""
+        if self._machines is None:
+            return
+        async for news in self._machines.news():
+            match news:
+                case MachineStatus():
+                    state = self._machine_states.take(news)
+                    if state is not None:
+                        at, message = self._effects.now(), news.message
+                        self._inbox.put(HostChanged(at=at, host=news.host, state=state, message=message))
+                case MachineJobs():
+                    self._effects.machine_answered(news.jobs, self._engine.in_flight)
 
     async def _poll_requests(self) -> None:
         while True:

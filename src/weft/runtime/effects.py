@@ -161,6 +161,20 @@ class Effects(StepEffects):
         # forgotten.
         self._host.forget([job for job in known if job not in taken])
 
+    def machine_answered(self, jobs: KnownJobs, orders: Sequence[Ordered]) -> None:
+        """Stops the jobs of another machine that belong to no order: their attempts count as lost.
+
+        The others need nothing here. Their orders are carried out again after a restart; a machine starts no job
+        twice, and then reports the end of a job that has already ended.
+        """
+        launches = [order for order in orders if isinstance(order, Launch)]
+        own = {self._jobs.id(order) for order in orders} | set(map(self._jobs.far_setup_id, launches))
+        stale = [job for job in jobs if job not in own and without_round(job) not in own]
+        for job in stale:
+            if isinstance(jobs[job], Running):
+                self._host.stop(job, grace=0.0)
+        self._host.forget([job for job in stale if isinstance(jobs[job], JobEnded)])
+
     def take_over_work(self, orders: Sequence[Ordered], jobs: KnownJobs) -> None:
         """Takes over only running steps of an earlier coordinator; orders without a process end as stopped."""
         for order in orders:
@@ -318,7 +332,8 @@ class Effects(StepEffects):
         if moves is None:
             return
         self._has_moved(order, moves)
-        launch = self._jobs.setup(order)
+        # On another machine, the set-up runs there before the first step.
+        launch = None if order.host else self._jobs.setup(order)
         if launch is None:
             self._report(self._ended(order, StepOutcome.DONE))
         else:

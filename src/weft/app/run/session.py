@@ -25,8 +25,9 @@ from weft.engine.messages.orders import Launch
 from weft.plan.model import Plan
 from weft.ports.host import Host
 from weft.ports.journal import Journal
+from weft.ports.machines import Machines
 from weft.ports.target import LandingTarget
-from weft.ports.workspaces import ResultMerges, Workspaces
+from weft.ports.workspaces import ResultMerges, WorkspaceCopies, Workspaces
 from weft.runtime.coordinator import Coordinator
 from weft.runtime.effects import Effects
 from weft.runtime.inbox import Inbox
@@ -54,6 +55,10 @@ class RunSetup(Struct, frozen=True, kw_only=True):
     places: Places
     host: Host
     """Runs its processes."""
+    machines: Machines | None = None
+    """Other machines; None if all steps run on this one."""
+    copies: WorkspaceCopies | None = None
+    """The workspaces of slices on other machines; None if there are none."""
     workspaces: Workspaces
     """Provides the directories of its slices."""
     landing_target: LandingTarget | None = None
@@ -181,6 +186,7 @@ class RunSession:
             clock=self._clock,
             inbox=inbox,
             outside=outside_watch(plan, plan_dir, setup.workspaces, self._environ),
+            copies=setup.copies,
         )
         # Only now, since the landing queue needs the effects to run verifies, and the effects need everything
         # above.
@@ -193,6 +199,7 @@ class RunSession:
             host=setup.host,
             effects=effects,
             inbox=inbox,
+            machines=setup.machines,
         )
         async with anyio.create_task_group() as tasks:
             self._scope = tasks.cancel_scope

@@ -18,7 +18,7 @@ from weft.app.isolation.sandboxes import refuse_without
 from weft.app.preflight.preflight import preflight
 from weft.app.project import plans
 from weft.app.project.files import InputSource
-from weft.app.project.hosts import host_of
+from weft.app.project.hosts import host_of, hosts_of
 from weft.app.project.places import Places
 from weft.app.project.plan_agents import agents_of
 from weft.app.run.orphan_cleanup import stop_all_jobs
@@ -33,6 +33,7 @@ from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.digests import plan_digest
 from weft.plan.display.show import record_plan
 from weft.plan.model import Plan
+from weft.plan.placement import used_hosts
 from weft.plan.proof.prove import prove
 from weft.ports.journal import JournalReader, RunRecord
 from weft.store.sqlite import SqliteJournal
@@ -229,11 +230,18 @@ def _make_setup(
     **more: Any,  # noqa: ANN401 - the other fields of what is made
 ) -> RunSetup:
     apart = any(scope.settings.isolation == "dir" for scope in plan.scopes)
+    used = {spec.name: spec for spec in used_hosts(plan)} if plan.hosts else {}
+    host, machines = hosts_of(places, run, used, plan_dir=more["directory"])
+    copies = None
+    if machines is not None and workplace.copies is not None:
+        copies = workplace.copies(machines, run)
     return RunSetup(
         run=run,
         plan=plan,
         places=places,
-        host=host_of(places, run),
+        host=host,
+        machines=machines,
+        copies=copies,
         workspaces=workplace.workspaces,
         landing_target=workplace.landing_target,
         target=workplace.target,

@@ -1,7 +1,10 @@
 """The workspaces of a run and, with git, its base commit and its target branch."""
 
+import platform
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,10 +14,20 @@ from weft.app.project.places import Places
 from weft.engine.messages.facts import RefMove, RunStarted
 from weft.plan.model import Plan
 from weft.plan.settings import BRANCHED
+from weft.ports.machines import MachineCalls
 from weft.ports.target import LandingTarget
-from weft.ports.workspaces import Workspaces
+from weft.ports.workspaces import WorkspaceCopies, Workspaces
 from weft.workspaces.in_place import InPlaceWorkspaces
 from weft.workspaces.per_subplan import MixedWorkspaces
+
+if TYPE_CHECKING:
+    from weft.workspaces.worktrees import WorktreeWorkspaces
+
+
+def _project_name(common: Path) -> str:
+    """Returns the name of a repository on other machines, which serve several projects."""
+    place = f"{platform.node()}:{common}"
+    return blake2b(place.encode(errors="surrogateescape"), digest_size=8).hexdigest()
 
 
 def _nothing() -> Sequence[RefMove]:
@@ -28,6 +41,8 @@ class RunWorkspaces(Struct, frozen=True, kw_only=True):
     target: str = ""
     """The branch that results land on; empty without worktrees."""
     base: str = ""
+    copies: Callable[[MachineCalls, str], WorkspaceCopies] | None = None
+    """Returns the copies of a run on other machines; None without worktrees."""
     landed: tuple[str, ...] = ()
     """The subplans that earlier runs have landed on the target."""
     notes: tuple[str, ...] = ()
@@ -84,6 +99,7 @@ class WorkspaceFactory:
             base=ends.base,
             landed=landed,
             notes=(*notes, *recovered),
+            copies=self._copies_of(worktrees),
             discard_groups=worktrees.discard_groups,
             follow_base=worktrees.follow_base,
         )
@@ -106,8 +122,25 @@ class WorkspaceFactory:
             landing_target=worktrees.target,
             target=ends.target,
             base=ends.base,
+            copies=self._copies_of(worktrees),
             notes=tuple(recovered),
         )
+
+    def _copies_of(self, worktrees: "WorktreeWorkspaces") -> Callable[[MachineCalls, str], WorkspaceCopies]:
+        def copies(calls: MachineCalls, run: str) -> WorkspaceCopies:
+            from weft.workspaces.git.copies.exchange import WorktreeCopies  # noqa: PLC0415 - seldom needed
+
+            repository = worktrees.plan_repository
+            return WorktreeCopies(
+                repository,
+                calls,
+                run=run,
+                project=_project_name(repository.repository.common),
+                fetch={host.name: host.fetch for host in self._plan.hosts.values() if host.fetch},
+                locks=worktrees.locks,
+            )
+
+        return copies
 
     def _without_git(self) -> RunWorkspaces:
         if not self._has_directories:

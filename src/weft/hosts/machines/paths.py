@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from weft.ids import file_name
 from weft.ports.host import Job, OutputPart
 
-_WORKSPACES = "work"
+_WORKSPACES = "files"
 _REPORT = f".{OutputPart.REPORT}"
 
 
@@ -84,10 +84,17 @@ class FarPaths:
         """Returns the directories that a translated job needs: for its report, and its home."""
         report = job.env.get("WEFT_RESULT", "")
         homes = f"{self._run}/homes/"
-        folders = {value for value in job.env.values() if value.startswith(homes) and ":" not in value}
+        in_homes = (value for value in job.env.values() if value.startswith(homes) and ":" not in value)
+        folders = {place for place in in_homes if not _is_file(place.removeprefix(homes))}
         if report.startswith(self._run):
             folders.add(report.rpartition("/")[0])
-        return sorted(folder for folder in folders if not PurePath(folder).suffix)
+        return sorted(folders)
+
+
+def _is_file(place: str) -> bool:
+    """Returns whether a place among the homes is a file in one of them. The name of a home may have a dot."""
+    _, _, inside = place.partition("/")
+    return bool(PurePath(inside).suffix)
 
 
 def report_of(job: Job, logs: str) -> str:

@@ -1,4 +1,4 @@
-"""The server of a scripted model. It listens only on 127.0.0.1, on a free port, and answers by the script.
+"""The server of a scripted model. It listens on 127.0.0.1 or another given address, and answers by the script.
 
     http://127.0.0.1:PORT/s/NAME/v1        the base address for an agent that gets the rules called NAME
     http://127.0.0.1:PORT/s/NAME~TAG/v1    the same, counted separately for TAG, which is also recorded
@@ -33,10 +33,10 @@ _ROUTE = re.compile(r"/s/([^/~]+)(?:~([^/]*))?(/.*)")
 class ModelServer:
     """A running scripted model. Use it as a context manager."""
 
-    def __init__(self, rules: Sequence[ScriptRule] = (), *, port: int = 0) -> None:
-        """`rules` take precedence over the built-in rules in `scenarios`."""
+    def __init__(self, rules: Sequence[ScriptRule] = (), *, host: str = "127.0.0.1", port: int = 0) -> None:
+        """`rules` take precedence over the built-in rules in `scenarios`. Port 0 is a free one."""
         self._state = ScriptState((*rules, *SCENARIOS))
-        self._server = _Server(("127.0.0.1", port), _Handler)
+        self._server = _Server((host, port), _Handler)
         self._server.stage = self._state
         # A short poll interval, so that `shutdown` returns quickly.
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
@@ -44,7 +44,8 @@ class ModelServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        host, port = self._server.server_address[:2]
+        return f"http://{host!s}:{port}"
 
     def scenario(self, name: str, tag: str = "") -> str:
         """Returns the address for agents that append `/v1/…` to it."""
