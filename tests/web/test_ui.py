@@ -195,7 +195,7 @@ def test_a_path_names_subplans_and_never_files(server: Server, path: str) -> Non
     assert b"root:" not in server.request("GET", f"/static/{path}", headers=server.bearer).body
 
 
-@pytest.mark.parametrize("question", ["timeline", "cost", "pools", "conflicts", "events"])
+@pytest.mark.parametrize("question", ["timeline", "graph", "cost", "pools", "conflicts", "events"])
 def test_other_questions_are_answered(server: Server, question: str) -> None:
     assert server.get(f"runs/last/{question}").status == 200
 
