@@ -26,6 +26,7 @@ from weft.engine.messages.event_codec import kinds_of
 from weft.engine.messages.events import StepFinishedEvent
 from weft.engine.messages.facts import EarlierSpending
 from weft.engine.messages.internal_steps import is_internal
+from weft.plan.hosts import LOCAL
 from weft.ports.host import Sighting
 from weft.ports.journal import JournalReader, RawEvent
 from weft.runtime.job_ids import JobId
@@ -101,6 +102,7 @@ def overview(recorded_run: RecordedRun, *, everything: bool = False, now: float 
         uncounted=fold.charges.uncounted,
         wants=bool(fold.control_requests),
         limits=fold.signals.limits(now) if under_way else (),
+        hosts=tuple(fold.hosts.out_of_reach()) if under_way else (),
         verifies=fold.signals.verifies(),
         ahead=fold.ahead(),
         outside=fold.signals.outside(),
@@ -226,6 +228,11 @@ class _StatusFold(RunFold):
         """Returns the first running step of a subplan that has one."""
         return next(iter(self.by_path[path].steps.values()))
 
+    def _host(self, path: str, step: RunningStep | None) -> str:
+        """Returns where a step runs, or where its slice is placed; empty for this machine."""
+        host = self.hosts.placed.get(path, "") if step is None else step.host
+        return "" if host == LOCAL else host
+
     def now(self, subplan: RecordedSubplan, sightings: Mapping[str, Sighting], run: str) -> SubplanNow:
         """Returns the present state of a subplan."""
         path, state = subplan.path, self._states.get(subplan.path, "pending")
@@ -257,6 +264,7 @@ class _StatusFold(RunFold):
             wanted=self.control_requests.of(path),
             step=None if step is None else step.step,
             attempt=None if step is None else step.attempt,
+            host=self._host(path, step),
             question=questions[-1] if questions and state == "running" else None,
             steps_done=subplan.steps if state == "completed" else _count_planned(row.done),
             steps_total=subplan.steps,

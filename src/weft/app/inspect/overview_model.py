@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from weft.app.views.hosts import MachineView
 from weft.app.views.push import PushState
 from weft.app.views.rows import Rejection
 from weft.app.views.signals import ConflictAhead, FailedVerify, OutsideWarning, UsageLimit
@@ -33,6 +34,8 @@ class SubplanNow(Struct, frozen=True, kw_only=True):
     wanted: str = ControlState.GO
     step: str | None = None
     attempt: int | None = None
+    host: str = ""
+    """Where the step runs, or else where the slice is placed; empty for this machine."""
     question: str | None = None
     steps_done: int = 0
     steps_total: int = 0
@@ -84,6 +87,8 @@ class Overview(Struct, frozen=True, kw_only=True):
     """Micro-dollars and tokens that this run spent before its budget was reset."""
     limits: Sequence[UsageLimit] = ()
     """Usage limits of agents that have not ended."""
+    hosts: Sequence[MachineView] = ()
+    """The machines that cannot be reached."""
     verifies: Sequence[FailedVerify] = ()
     ahead: Sequence[ConflictAhead] = ()
     outside: Sequence[OutsideWarning] = ()

@@ -143,7 +143,7 @@ def _gaining(reports: Sequence[WidthReport]) -> Sequence[WidthReport]:
 def name_of(limit: str) -> str:
     """Returns the name of a limit as the plan writes it."""
     kind, _, label = limit.partition(":")
-    return limit_name(limit) if kind == "slots" else label
+    return limit_name(limit) if kind in {"slots", "host"} else label
 
 
 def _bottlenecks(forecast: PlanForecast) -> Iterator[str]:

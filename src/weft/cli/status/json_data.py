@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from msgspec import to_builtins
 
 from weft.app.inspect.overview_model import Overview, SubplanNow
+from weft.app.views.hosts import MachineView
 from weft.app.views.signals import FailedVerify
 from weft.cli.status.next_commands import next_commands
 from weft.terms import MICRO
@@ -41,6 +42,7 @@ def data(overview: Overview, worktrees: Mapping[str, str]) -> dict[str, object]:
         },
         "counts": dict(overview.counts),
         "limits": [{"agents": list(limit.agents), "until": _time(limit.until)} for limit in overview.limits],
+        **({"hosts": [_machine(view) for view in overview.hosts]} if overview.hosts else {}),
         "failed_verifies": [_verify(verify) for verify in overview.verifies],
         "conflicts_ahead": [
             {"subplan": pair.subplan, "other": pair.other, "files": list(pair.files)}
@@ -52,6 +54,16 @@ def data(overview: Overview, worktrees: Mapping[str, str]) -> dict[str, object]:
             {"command": suggestion.command, "does": suggestion.does} for suggestion in next_commands(overview)
         ],
         "subplans": [_row(row, worktrees) for row in overview.subplans],
+    }
+
+
+def _machine(view: MachineView) -> dict[str, object]:
+    return {
+        "host": view.host,
+        "machine": view.machine or None,
+        "state": str(view.state),
+        "since": _time(view.since),
+        "message": view.message or None,
     }
 
 
@@ -85,6 +97,7 @@ def _row(row: SubplanNow, worktrees: Mapping[str, str]) -> dict[str, object]:
         "wanted": row.wanted,
         "step": row.step,
         "attempt": row.attempt,
+        **({"host": row.host} if row.host else {}),
         "question": row.question,
         "steps_done": row.steps_done,
         "steps_total": row.steps_total,

@@ -9,6 +9,7 @@ from weft.app.project.suggestions import suggest
 from weft.app.views.landing_places import VERIFY_FAILED
 from weft.app.views.rows import BECAUSE_OF_OTHERS
 from weft.app.views.wording.activities import join_words, silence_words
+from weft.app.views.wording.hosts import host_line
 from weft.app.views.wording.outside_changes import outside_lines
 from weft.app.views.wording.pushes import push_lines
 from weft.app.views.wording.signs import SIGNS, Sign, counted
@@ -166,6 +167,8 @@ def _unreported(overview: Overview) -> Iterator[str]:
 
 def _cells(row: SubplanNow, now: float, run: str, waits: Mapping[str, str]) -> tuple[str, ...]:
     step = "" if row.step is None else row.step + (f" ({row.attempt})" if (row.attempt or 0) > 1 else "")
+    if row.host and row.state == _RUNNING:
+        step = f"{step} on {row.host}".lstrip()
     if row.question:
         step = f"asks: {row.question.partition(chr(10))[0]}"
     if row.step == InternalStep.LAND:
@@ -252,6 +255,7 @@ def _signals(overview: Overview, now: float, style: Style, workspaces: Sequence[
         *workspaces,
         *_unreported(overview),
         *_limits(overview, now),
+        *(host_line(view, now) for view in overview.hosts),
         *_verifies(overview, style),
         *_push(overview, style),
         *_ahead(overview),

@@ -7,6 +7,8 @@ def limit_name(limit: str) -> str:
     match kind:
         case "slots":
             return f"{label}.max_parallel" if label else "max_parallel"
+        case "host":
+            return f"hosts.{label}.slots"
         case "turn":
             return f"{label}.policy" if label else "policy"
         case "branch":
