@@ -56,7 +56,8 @@ _WIDEST = 1_000
 )
 @click.option(
     "--set", "sizes", metavar="LIMIT=N", multiple=True,
-    help="Assume another size of a limit: pools.NAME, agents.NAME, hosts.NAME.slots, max_parallel or GROUP.max_parallel. "
+    help="Assume another size of a limit: pools.NAME, agents.NAME, hosts.NAME.slots, max_parallel or "
+    "GROUP.max_parallel. "
          "Repeatable.",
 )  # fmt: skip
 @click.option(
