@@ -22,9 +22,10 @@ _THOROUGH = {
     "test_architecture.py",
 }  # fmt: skip
 _WITH_PROCESSES = {
-    "agents", "hosts", "testing", "web", "app/run/test_background.py", "cli/test_steering_commands.py",
-    "cli/commands/project/test_init_command.py", "cli/commands/view/test_attach_command.py",
-    "cli/commands/view/test_top_command.py",
+    "agents", "hosts/far", "hosts/test_ending_jobs.py", "hosts/test_local_contract.py", "hosts/test_recovery.py",
+    "hosts/test_starting_jobs.py", "hosts/test_supervisor.py", "testing", "web",
+    "app/run/test_background.py", "cli/test_steering_commands.py", "cli/commands/project/test_init_command.py",
+    "cli/commands/view/test_attach_command.py", "cli/commands/view/test_top_command.py",
 }  # fmt: skip
 """These cover the modules that run in no process of the tests themselves."""
 _PROCESSES = "COVERAGE_PROCESS_CONFIG"
@@ -75,4 +76,4 @@ def _trace(tracer: Any, of_threads: Any) -> None:
 
 
 def _is_among(path: PurePath, names: set[str]) -> bool:
-    return not names.isdisjoint({path.parts[0], path.as_posix()})
+    return not names.isdisjoint({path.as_posix(), *(folder.as_posix() for folder in path.parents)})

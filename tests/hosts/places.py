@@ -36,6 +36,11 @@ def stands_still(pid: int) -> bool:
 ENV = {"PATH": os.environ["PATH"]}
 
 
+def _as_tested() -> tuple[str, ...]:
+    """The program, which is measured if this test measures its processes; `tests/measurement.py` says which do."""
+    return MEASURED if "COVERAGE_PROCESS_CONFIG" in os.environ else PROGRAM
+
+
 def with_fault(fault: str) -> tuple[str, ...]:
     """A program that fails once; how, see there. It is measured only if it lives to tell, as that takes long."""
     is_measured = IS_MEASURED and fault.startswith(("ENOSPC", "EIO"))
@@ -52,13 +57,20 @@ class Place:
     def host(
         self,
         *,
-        program: Sequence[str] = AS_TESTED,
+        program: Sequence[str] | None = None,
         head: int = 8 << 20,
         tail: int = 1 << 20,
         linger: float = 0.0,
     ) -> LocalHost:
         self._hosts.append(
-            LocalHost(self.directory, self.root, head=head, tail=tail, linger=linger, program=program)
+            LocalHost(
+                self.directory,
+                self.root,
+                head=head,
+                tail=tail,
+                linger=linger,
+                program=program or _as_tested(),
+            )
         )
         return self._hosts[-1]
 
