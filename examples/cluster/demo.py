@@ -2,7 +2,7 @@
 
 The machines are network namespaces of this one, each with its own address, home and sshd. First the plan runs
 over ssh; meanwhile the cable of one machine is pulled and plugged in again. Then it runs on a cluster of Dask.
-Both runs must end with the same files on main as the demo on one machine. If anything goes differently, this fails.
+Both runs must end with the same files on main as the demo on one machine. If anything goes differently, it fails.
 
 Without the right to make namespaces, the machines are directories with supervisors of their own, and Dask is left
 out. With `--quick` the models need no time to think.

@@ -7,9 +7,10 @@ import anyio
 import pytest
 
 from weft.engine.messages.orders import Launch
+from weft.ports.host import EndReason, JobEnded, Running
 from weft.ports.machines import MachineLostError
 from weft.ports.workspaces import PlacedSlice
-from weft.runtime.far_steps import FarSteps, placement_of
+from weft.runtime.far_steps import FarSteps, placement_of, stale_jobs
 from workspaces.copied_world import CopiedWorld
 from workspaces.trees import put
 from workspaces.worlds import repository_in
@@ -80,18 +81,6 @@ async def test_a_copy_in_which_a_step_works_is_not_sent_again(world: CopiedWorld
     assert (world.place("a") / "by the first").exists()
 
 
-async def test_a_step_of_an_earlier_coordinator_counts_as_working_in_its_copy(
-    world: CopiedWorld, steps: FarSteps
-) -> None:
-    await steps.send(step(), "first")
-    await steps.accept(step())
-    world.calls.made.clear()
-    successor = FarSteps(world.copies)
-    successor.register(step(), "first")
-    assert await successor.send(step(), "second")
-    assert world.calls.made == []
-
-
 async def test_a_step_that_did_not_start_does_not_keep_the_copy(world: CopiedWorld, steps: FarSteps) -> None:
     await steps.send(step(), "first")
     await steps.accept(step())
@@ -149,3 +138,11 @@ def test_without_its_files_the_copy_is_made_again(world: CopiedWorld) -> None:
     shutil.rmtree(world.copy("a"))
     assert not world.send("a")
     assert (world.copy("a") / "README").exists()
+
+
+def test_only_jobs_of_present_orders_stay_on_a_machine_that_answers() -> None:
+    jobs: dict[str, Running | JobEnded] = {
+        job: Running(id=job, pid=1, started_at=0.0) for job in ("r.1.1", "r.2.1", "r.setup.3-1")
+    }
+    jobs["r.4.1"] = JobEnded(id="r.4.1", why=EndReason.EXITED)
+    assert stale_jobs(jobs, {"r.1.1", "r.setup.3-1"}) == (["r.2.1"], ["r.4.1"])

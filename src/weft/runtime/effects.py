@@ -37,6 +37,7 @@ from weft.ports.target import LandingTarget
 from weft.ports.workspaces import InfraError, MergeRequest, WorkspaceCopies, Workspaces
 from weft.runtime.bisection import Bisection
 from weft.runtime.conflict_resolution import ConflictResolution
+from weft.runtime.far_steps import stale_jobs
 from weft.runtime.inbox import Inbox
 from weft.runtime.job_ids import round_of, without_round
 from weft.runtime.jobs import JobFactory, not_started
@@ -147,8 +148,6 @@ class Effects(StepEffects):
         taken = set[str]() if self._landing is None else self._landing.take_over(known)
         for order in orders:
             rounds = jobs.get(self._jobs.id(order))
-            if isinstance(order, Launch) and order.host:
-                taken.add(self._jobs.far_setup_id(order))  # the step starts it again, and gets its end
             # A landing starts over: its jobs belong to the queue.
             if rounds is None or isinstance(order, Land):
                 self.carry_out(order)
@@ -162,18 +161,14 @@ class Effects(StepEffects):
         self._host.forget([job for job in known if job not in taken])
 
     def machine_answered(self, jobs: KnownJobs, orders: Sequence[Ordered]) -> None:
-        """Stops the jobs of another machine that belong to no order: their attempts count as lost.
-
-        The others need nothing here. Their orders are carried out again after a restart; a machine starts no job
-        twice, and then reports the end of a job that has already ended.
-        """
+        """Stops the jobs of another machine that belong to no order: their attempts count as lost."""
         launches = [order for order in orders if isinstance(order, Launch)]
-        own = {self._jobs.id(order) for order in orders} | set(map(self._jobs.far_setup_id, launches))
-        stale = [job for job in jobs if job not in own and without_round(job) not in own]
-        for job in stale:
-            if isinstance(jobs[job], Running):
-                self._host.stop(job, grace=0.0)
-        self._host.forget([job for job in stale if isinstance(jobs[job], JobEnded)])
+        running, ended = stale_jobs(
+            jobs, {*map(self._jobs.id, orders), *map(self._jobs.far_setup_id, launches)}
+        )
+        for job in running:
+            self._host.stop(job, grace=0.0)
+        self._host.forget(ended)
 
     def take_over_work(self, orders: Sequence[Ordered], jobs: KnownJobs) -> None:
         """Takes over only running steps of an earlier coordinator; orders without a process end as stopped."""
@@ -197,7 +192,6 @@ class Effects(StepEffects):
         match order:
             case Launch():
                 self._changes.register(order)
-                self._far.register(order, job)
                 return self._bisection.restore(order, rounds, at=self.now())
             case Prepare():
                 launch = self._jobs.setup(order)

@@ -8,7 +8,7 @@ answers or counts as lost. All exchanges can be repeated.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -19,8 +19,10 @@ from msgspec.structs import replace
 from weft.engine.messages.facts import Ended, StepOutcome
 from weft.engine.messages.orders import Launch
 from weft.errors import WeftError
+from weft.ports.host import KnownJobs, Running
 from weft.ports.machines import MachineLostError, UnreachableError
 from weft.ports.workspaces import PlacedSlice, WorkspaceCopies
+from weft.runtime.job_ids import without_round
 from weft.runtime.jobs import not_started
 from weft.threads import run_sync
 
@@ -95,14 +97,6 @@ class FarSteps:
         if event is not None:
             event.set()
 
-    def register(self, launch: Launch, job: str) -> None:
-        """Registers a step that an earlier coordinator has started."""
-        placed = placement_of(launch)
-        if placed is not None:
-            self._working[placed].add(job)
-            self._ready.add(placed)
-            self._of_slice[launch.path].add(placed)
-
     async def fetch(self, launch: Launch, job: str) -> None:
         """Fetches what an ended step has left. Raises as `send` does."""
         placed = placement_of(launch)
@@ -148,6 +142,17 @@ def placement_of(launch: Launch) -> PlacedSlice | None:
     if not launch.host:
         return None
     return PlacedSlice(path=launch.path, host=launch.host, token=launch.token)
+
+
+def stale_jobs(jobs: KnownJobs, own: Collection[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Returns the running and the ended jobs of a machine that are not among those of present orders.
+
+    The others need nothing. Their orders are carried out again after a restart; a machine starts no job twice, and
+    then reports the end of a job that has already ended.
+    """
+    stale = [job for job in jobs if job not in own and without_round(job) not in own]
+    running = [job for job in stale if isinstance(jobs[job], Running)]
+    return running, [job for job in stale if job not in running]
 
 
 def lost_or_not_started(launch: Launch, error: WeftError | OSError, *, at: float) -> Ended:
