@@ -51,6 +51,7 @@ COMPARISONS: Mapping[str, Comparison] = {
     "run-memory": endurance.memory,
     "recovery": endurance.recovery,
     "status": looking.status,
+    "page": looking.page,
     "slices": slices.many,
     "agents": slices.agents,
     "worktrees": worktrees.ready,

@@ -18,13 +18,13 @@ from benchmarks.compare.rivals import NINJA, Rival, installed
 from benchmarks.compare.table import Row, at_least, at_most, exit_code, table, written
 from benchmarks.plan_texts import plan_text
 from benchmarks.repositories import Project
-from benchmarks.suites import dispatcher, exploration, firing, plan_language, structure
+from benchmarks.suites import dispatcher, exploration, firing, plan_language, structure, views
 from benchmarks.suites import running as suite_of_runs
 from benchmarks.suites import worktrees as suite_of_worktrees
 from weft.net.explore import explore
 from weft.net.structure import WorkflowNet, acyclic, free_choice, workflow_net
 
-SUITES = (dispatcher, exploration, firing, plan_language, structure, suite_of_runs, suite_of_worktrees)
+SUITES = (dispatcher, exploration, firing, plan_language, structure, views, suite_of_runs, suite_of_worktrees)
 TOO_LARGE_FOR_A_TEST = {exploration.ExploringMillions}
 
 
@@ -218,8 +218,9 @@ def test_a_rival_may_do_a_part_of_the_work() -> None:
         (endurance.memory, [at_most(1.1), None]),
         (endurance.recovery, [*[at_most(1.5, "s")] * 3, None]),
         (looking.status, [at_most(120, "ms")]),
+        (looking.page, [at_most(60, "MB"), at_most(300, "ms of CPU")] * 2),
     ],
-    ids=["schedules", "waiting", "memory", "recovery", "status"],
+    ids=["schedules", "waiting", "memory", "recovery", "status", "page"],
 )
 def test_runs_are_measured_as_processes(comparison, bars) -> None:
     assert [r.bar for r in comparison(Sizes(quick=True))] == bars

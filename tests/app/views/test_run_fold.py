@@ -84,7 +84,7 @@ def test_a_hold_is_open_until_it_is_retried_and_known_until_it_ends_otherwise() 
     assert folded(HELD, RETRY).by_path["a"].held is None
     assert fold.holds.known.keys() == fold.holds.trying == {("a", "@merge")}
     fold.apply(StepFinishedEvent(subplan="a", step="@merge", firing=1, execution=2), 2.0)
-    assert (fold.holds.known, fold.holds.trying, fold.holds.merged) == ({}, set(), {("a", "@merge")})
+    assert (fold.holds.known, fold.holds.trying, fold.holds.merged) == ({}, set(), {"@merge": {"a"}})
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def _is_merged(plan: Plan, name: str, holds: Holds) -> bool:
     if name not in paths:
         return False
     lands = LandingCourse(plan).landing(paths.index(name), State.COMPLETED) == "unmerged"
-    return (name, InternalStep.LAND if lands else InternalStep.MERGE) in holds.merged
+    return name in holds.merged.get(InternalStep.LAND if lands else InternalStep.MERGE, ())
 
 
 def _unknown(recorded_run: RecordedRun, name: str, held_work: Sequence[HeldWork]) -> str:

@@ -14,7 +14,7 @@ from weft.agents.shared.activity_reader import ActivityReader
 from weft.app.project.places import Places
 from weft.app.record.output import last_line
 from weft.errors import InputError
-from weft.ids import file_name
+from weft.ids import SubplanPath, file_name
 from weft.plan.templates.render import render
 from weft.ports.activity import Activity, DescribeLine
 from weft.ports.host import JobRecords, OutputPart, PartState
@@ -106,12 +106,12 @@ class AgentOutputs:
         self._plan = plan
         self._places = places
         self.records = records
-        self._rows: dict[str, int] = {path: row for row, path in enumerate(plan.outline.paths)}
 
     def of(self, path: str, agent: str, output: str) -> AgentOutput:
         """Returns the output with that name, of a step of the subplan `path` that runs `agent`."""
         plan = self._plan
-        worktrees = plan.scopes[self._rows[path]].settings.worktrees
+        # Asked once for each step, so that an index of all paths would only cost memory.
+        worktrees = plan.scopes[plan.outline.paths.index(SubplanPath(path))].settings.worktrees
         return AgentOutput(
             records=self.records,
             output=output,

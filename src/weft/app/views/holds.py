@@ -52,8 +52,8 @@ class Holds(Struct):
     """The open hold of each subplan; a subplan has at most one."""
     trying: set[Key] = field(default_factory=set[Key])
     """The holds that are being retried."""
-    merged: set[Key] = field(default_factory=set[Key])
-    """The merges and landings that are done."""
+    merged: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    """The subplans with a merge or landing that is done, by its step."""
     frozen: set[Key] = field(default_factory=set[Key])
     """The retries in flight that are frozen."""
     landing: set[str] = field(default_factory=set[str])
@@ -76,7 +76,7 @@ class Holds(Struct):
         if event.outcome is StepEnd.HELD:
             self.known[key] = self.open[event.subplan] = held_of(event)
         elif event.outcome is StepEnd.DONE and event.step in MERGES:
-            self.merged.add(key)
+            self.merged.setdefault(event.step, set()).add(event.subplan)
 
     def step_cancelled(self, event: StepCancelledEvent) -> None:
         self._end_landing(event)
