@@ -156,16 +156,14 @@ class Effects(StepEffects):
                 # counts.
                 taken.update(rounds if isinstance(order, Launch) else rounds[-1:])
                 self._take_over(order, {round_of(job): known[job] for job in rounds})
-        # The ends of all other jobs are in the journal; the previous coordinator died before it had them
-        # forgotten.
+        # The ends of all other jobs are in the journal; the last coordinator did not have them forgotten.
         self._host.forget([job for job in known if job not in taken])
 
     def machine_answered(self, jobs: KnownJobs, orders: Sequence[Ordered]) -> None:
         """Stops the jobs of another machine that belong to no order: their attempts count as lost."""
         launches = [order for order in orders if isinstance(order, Launch)]
-        running, ended = stale_jobs(
-            jobs, {*map(self._jobs.id, orders), *map(self._jobs.far_setup_id, launches)}
-        )
+        own = {*map(self._jobs.id, orders), *map(self._jobs.far_setup_id, launches)}
+        running, ended = stale_jobs(jobs, own)
         for job in running:
             self._host.stop(job, grace=0.0)
         self._host.forget(ended)
