@@ -16,7 +16,7 @@ from app.forecast.projects import PlayedProject, lasting, played_project
 from web.servers import ENVIRONMENT, Server, running_ui
 from weft.engine.messages.events import StepEnd, StepFinishedEvent
 from weft.interpreter import isolated_python
-from weft.web.server.feeds import INTERVAL, Feed, Reader
+from weft.web.server.feeds import INTERVAL, Feed, StreamReader
 from weft.web.server.live_runs import LiveRuns
 
 RUN = "20260101-000000-aaaa"
@@ -303,7 +303,7 @@ def test_a_reader_that_takes_nothing_is_dropped_and_others_are_served(tmp_path: 
 async def drop_slow_reader(project: PlayedProject) -> None:
     runs = LiveRuns(project.root)
     feed = Feed(runs, RUN)
-    slow, quick = Reader(), Reader()
+    slow, quick = StreamReader(), StreamReader()
     waiting = 0
     while slow.put(b"x"):
         waiting += 1

@@ -423,7 +423,7 @@ export interface StepRow {
 }
 
 /** A subplan that another one waits for. */
-export interface ChainLink {
+export interface WaitLink {
   path: string;
   state: ShownState;
   /** Why it has not completed, in one line. */
@@ -447,7 +447,7 @@ export interface LackedPool {
 export interface Why {
   sentence: string;
   /** What it waits for, up to what runs; at most 50. */
-  chain: ReadonlyArray<ChainLink>;
+  chain: ReadonlyArray<WaitLink>;
   /** Dependencies beyond these. */
   more: number;
   /** The pools that it waits for. */
@@ -614,7 +614,7 @@ export interface Bars {
 }
 
 /** What a token of a pool or an agent did: a row of the timeline by pools. */
-export interface Lane {
+export interface TimelineLane {
   pool: string;
   token: string;
   /** Row of the subplan, start and end in seconds since the start of the run. */
@@ -636,7 +636,7 @@ export interface Timeline {
   /** The rows of the chain that ended last, or will, in order. */
   critical: ReadonlyArray<number>;
   /** With `by=pool`; otherwise empty. */
-  lanes: ReadonlyArray<Lane>;
+  lanes: ReadonlyArray<TimelineLane>;
   forecast: FinishForecast | null;
 }
 
@@ -796,7 +796,7 @@ export interface Refusal {
 }
 
 /** The answer to every other request; `data` is one of the shapes of this API. */
-export interface Answer {
+export interface AnswerEnvelope {
   weft: 1;
   data: unknown;
 }
@@ -810,7 +810,7 @@ export interface AnswerRequest {
 }
 
 /** The body of `POST …/merge`. */
-export interface MergeRequest {
+export interface MergeBody {
   /** The subplans; empty for everything that is held. */
   names?: ReadonlyArray<string>;
   now?: boolean;

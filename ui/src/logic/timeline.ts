@@ -1,5 +1,5 @@
 /** The geometry of the timeline: from times and rows to rectangles, without a canvas. */
-import type { Bars, Lane, Timeline, Tone } from "../api/types";
+import type { Bars, Timeline, TimelineLane, Tone } from "../api/types";
 import { nameOf, type Table } from "./table";
 
 /** What is in view: seconds since the start of the run. */
@@ -76,7 +76,7 @@ function startOf(row: TimelineRow): number {
 }
 
 /** Returns a row for each token of a pool, with what used it. */
-export function laneRows(lanes: readonly Lane[], table: Table): TimelineRow[] {
+export function laneRows(lanes: readonly TimelineLane[], table: Table): TimelineRow[] {
   return lanes.map(lane => ({
     label: lane.token ? `${lane.pool} ${lane.token}` : lane.pool,
     level: 0,

@@ -31,7 +31,7 @@ class Bars(Struct, frozen=True, kw_only=True):
     """The numbers of the bars whose step failed."""
 
 
-class Lane(Struct, frozen=True, kw_only=True):
+class TimelineLane(Struct, frozen=True, kw_only=True):
     """What a token of a pool or an agent did: a row of the timeline by pools."""
 
     pool: str
@@ -55,7 +55,7 @@ class Timeline(Struct, frozen=True, kw_only=True):
     """When each row has landed on the target."""
     critical: Sequence[int]
     """The rows of the chain that ended last, or will, in order."""
-    lanes: Sequence[Lane]
+    lanes: Sequence[TimelineLane]
     """With `by=pool`; otherwise empty."""
     forecast: FinishForecast | None
 

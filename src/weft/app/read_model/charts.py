@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct, field
 
-from weft.app.read_model.chart_shapes import Bars, ChromeTrace, Lane, Timeline, Tone
+from weft.app.read_model.chart_shapes import Bars, ChromeTrace, Timeline, TimelineLane, Tone
 from weft.app.read_model.execution_table import ExecutionRecord
 from weft.app.read_model.history import ready_at
 from weft.app.read_model.live_run import LiveRun
@@ -171,7 +171,7 @@ def view_start(spans: dict[int, tuple[float, float]]) -> float:
 # Pools and traces
 
 
-def _lanes(live: LiveRun, now: float) -> Iterator[Lane]:
+def _lanes(live: LiveRun, now: float) -> Iterator[TimelineLane]:
     """Yields what each agent, and each thing of a pool, did."""
     start = live.recorded.run.created_at
     lanes: dict[tuple[str, str], list[tuple[int, float, float]]] = {}
@@ -191,7 +191,7 @@ def _lanes(live: LiveRun, now: float) -> Iterator[Lane]:
             ends[lane : lane + 1] = [end]
             lanes.setdefault((f"agents.{record.agent}", str(lane + 1)), []).append(bar)
     for (pool, token), bars in sorted(lanes.items()):
-        yield Lane(pool=pool, token=token, bars=bars)
+        yield TimelineLane(pool=pool, token=token, bars=bars)
 
 
 def chrome_trace(live: LiveRun) -> ChromeTrace:

@@ -7,7 +7,7 @@ from typing import Literal
 from weft.app.read_model.execution_table import ExecutionRecord
 from weft.app.read_model.live_run import LiveRun
 from weft.app.read_model.pool_uses import lacked_pools, wait_sentence, waits_of
-from weft.app.read_model.subplan_shapes import Attempt, ChainLink, StepRow, SubplanDetail, Why
+from weft.app.read_model.subplan_shapes import Attempt, StepRow, SubplanDetail, WaitLink, Why
 from weft.app.views.rows import RowView
 from weft.app.views.run_view import RunView
 from weft.app.views.snapshot import change_of, shown_state
@@ -159,7 +159,7 @@ def _why(live: LiveRun, row: RowView) -> Why:
     )
 
 
-def _chain(view: RunView, number: int) -> Iterator[ChainLink]:
+def _chain(view: RunView, number: int) -> Iterator[WaitLink]:
     """Yields what a subplan waits for, and what that waits for in turn, each once, the nearest first."""
     if view.rows[number].state is not State.PENDING:
         return
@@ -172,7 +172,7 @@ def _chain(view: RunView, number: int) -> Iterator[ChainLink]:
                 if other not in seen:
                     seen.add(other)
                     following.append(other)
-                    yield ChainLink(
+                    yield WaitLink(
                         path=path,
                         state=shown_state(view, view.rows[other]),
                         why=_reason(view, view.rows[other]),

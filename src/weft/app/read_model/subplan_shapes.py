@@ -51,7 +51,7 @@ class StepRow(Struct, frozen=True, kw_only=True):
     """`agent coder`, `run`, `verify` and so on."""
 
 
-class ChainLink(Struct, frozen=True, kw_only=True):
+class WaitLink(Struct, frozen=True, kw_only=True):
     """A subplan that another one waits for."""
 
     path: str
@@ -78,7 +78,7 @@ class Why(Struct, frozen=True, kw_only=True):
     """Why a subplan is where it is."""
 
     sentence: str
-    chain: Sequence[ChainLink]
+    chain: Sequence[WaitLink]
     """What it waits for, up to what runs; at most 50."""
     more: int
     """Dependencies beyond these."""

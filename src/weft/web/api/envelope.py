@@ -25,7 +25,7 @@ class Refusal(Struct, frozen=True, kw_only=True):
     error: Problem
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class AnswerEnvelope(Struct, frozen=True, kw_only=True):
     """The answer to every other request; `data` is one of the shapes of this API."""
 
     weft: Literal[1] = VERSION
@@ -41,7 +41,7 @@ class AnswerRequest(Struct, frozen=True, kw_only=True):
     text: str = ""
 
 
-class MergeRequest(Struct, frozen=True, kw_only=True):
+class MergeBody(Struct, frozen=True, kw_only=True):
     """The body of `POST …/merge`."""
 
     names: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from weft.web.api.envelope import (
     AnswerRequest,
     CommandResult,
     ControlBody,
-    MergeRequest,
+    MergeBody,
     RefusedError,
     RetryRequest,
 )
@@ -26,11 +26,11 @@ PATIENCE = 20.0
 """Seconds after which the answer says that the command is still under way."""
 _WRONG_INPUT = 2
 _MOST_OUTPUT = 1 << 20
-Body = AnswerRequest | MergeRequest | ControlBody | RetryRequest
+Body = AnswerRequest | MergeBody | ControlBody | RetryRequest
 
 BODIES: dict[str, type[Body]] = {
     "answer": AnswerRequest,
-    "merge": MergeRequest,
+    "merge": MergeBody,
     "pause": ControlBody,
     "resume": ControlBody,
     "stop": ControlBody,
@@ -50,7 +50,7 @@ def words_of(verb: str, body: Body, *, run: str, is_last: bool) -> list[str]:
         case AnswerRequest(name=name, reply=reply, text=text):
             names = [name, reply]
             options += [f"--text={text}"] if text else []
-        case MergeRequest(names=names, now=now):
+        case MergeBody(names=names, now=now):
             options += ["--now"] if now else []
         case ControlBody(names=names, now=now, limits=limits):
             options += _control_options(verb, now=now, limits=limits)

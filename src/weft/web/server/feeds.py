@@ -48,7 +48,7 @@ def activity_message(activity: dict[int, Activity]) -> bytes:
     return b"event: activity\ndata: %b\n\n" % _encode(ActivityUpdate(activity=activity))
 
 
-class Reader:
+class StreamReader:
     """A client of a stream."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Feed:
     def __init__(self, runs: LiveRuns, run: str) -> None:
         self._runs = runs
         self.run = run
-        self.readers: set[Reader] = set()
+        self.readers: set[StreamReader] = set()
         self._seq = -1
         self._needs: Sequence[Need] | None = None
         self._strip: Strip | None = None
@@ -145,14 +145,14 @@ class Feeds:
     async def stream(self, run: str, after: int | None) -> "EventStream":
         """Returns the stream of a run from an event on; without one, from now on."""
         run = await self._runs.ask(run, lambda live: live.id)
-        reader = Reader()
+        reader = StreamReader()
         # The reader joins first, and then gets what it lacks: so there is no moment that neither covers.
         self._join(run, reader)
         first = await self._runs.ask(run, lambda live: _first_message(live, after))
         reader.put(first)
         return EventStream(self, run, reader)
 
-    def _join(self, run: str, reader: Reader) -> None:
+    def _join(self, run: str, reader: StreamReader) -> None:
         feed, task = self._feeds.get(run, (None, None))
         if feed is None or task is None or task.done():
             feed = Feed(self._runs, run)
@@ -170,7 +170,7 @@ class Feeds:
             for reader in feed.readers:
                 reader.end()
 
-    def leave(self, run: str, reader: Reader) -> None:
+    def leave(self, run: str, reader: StreamReader) -> None:
         if run in self._feeds:
             self._feeds[run][0].readers.discard(reader)
 
@@ -191,7 +191,7 @@ def _first_message(live: LiveRun, after: int | None) -> bytes:
 class EventStream(Response):
     """The response with the messages of a reader."""
 
-    def __init__(self, feeds: Feeds, run: str, reader: Reader) -> None:
+    def __init__(self, feeds: Feeds, run: str, reader: StreamReader) -> None:
         super().__init__()
         self._feeds = feeds
         self._run = run

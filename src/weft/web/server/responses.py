@@ -7,7 +7,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from weft.web.api.envelope import Answer, Refusal, RefusedError
+from weft.web.api.envelope import AnswerEnvelope, Refusal, RefusedError
 
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -30,7 +30,7 @@ _encode = msgspec.json.Encoder().encode
 
 def answer(request: Request, data: object) -> Response:
     """Returns data in the envelope."""
-    return json_response(request, Answer(data=data))
+    return json_response(request, AnswerEnvelope(data=data))
 
 
 def refusal(request: Request, error: RefusedError) -> Response:
