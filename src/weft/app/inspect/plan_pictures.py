@@ -15,6 +15,8 @@ from weft.net.plain import unfold
 from weft.plan.compile.compile import compile_plan
 from weft.plan.compile.plan_net import CompiledPlan
 from weft.plan.display.explain import WHOLE, find_row
+from weft.plan.hosts import LOCAL
+from weft.plan.model import Plan
 from weft.plan.order.outline import ROOT
 from weft.plan.pictures import (
     Picture,
@@ -28,6 +30,7 @@ from weft.plan.pictures import (
     picture_to_svg,
     tree_picture,
 )
+from weft.plan.placement import slice_hosts
 
 MOST_NODES = 400
 """The largest net that is drawn for people. Formats for other programs have no limit."""
@@ -91,9 +94,16 @@ def picture_rows(
             depends_on=() if row == group else within(outline.depends_on[row]),
             after=() if row == group else within(compiled.after[row]),
             span=(row, row),
+            note=_hosts(compiled.plan, row) if compiled.plan.hosts and outline.is_leaf(row) else "",
         )
         for row in chosen
     )
+
+
+def _hosts(plan: Plan, row: int) -> str:
+    """Returns where a slice may work, if not only on this machine."""
+    hosts = slice_hosts(plan, row)
+    return "" if hosts == (LOCAL,) else f"on {' or '.join(hosts)}"
 
 
 def _net(compiled: CompiledPlan, as_format: Format, of: str | None) -> str:

@@ -38,11 +38,12 @@ class HostViews:
         )
 
     def _change(self, view: MachineView) -> None:
-        if not view.machine:  # about the whole host, so about all of its machines
-            self.machines = {key: known for key, known in self.machines.items() if key[0] != view.host}
         before = self.machines.get((view.host, view.machine))
-        if before is None or before.state is not view.state:
-            self.machines[view.host, view.machine] = view
+        if before is not None and before.state is view.state:
+            return
+        if not view.machine:  # about the whole host, so about all of its machines
+            self.machines = {key: earlier for key, earlier in self.machines.items() if key[0] != view.host}
+        self.machines[view.host, view.machine] = view
 
     def recovered(self, at: float) -> None:
         """A new coordinator has not reached any machine yet."""
