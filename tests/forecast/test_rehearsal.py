@@ -113,3 +113,9 @@ def test_a_pool_can_have_another_size() -> None:
 def test_an_agent_can_have_more_calls_at_once() -> None:
     original = plan(leaf("a", {"id": "x", "agent": "coder", "prompt": "do"}), isolation="dir")
     assert with_pool(original, "agent:coder", 7).agents["coder"].pool == 7
+
+
+def test_a_host_can_have_more_slots() -> None:
+    original = plan(leaf("a"), hosts={"big": {"use": "ssh", "machine": "big", "slots": 4}})
+    assert with_pool(original, "host:big", 5).hosts["big"].slots == 5
+    assert original.hosts["big"].slots == 4

@@ -19,17 +19,17 @@ def directory_of(context: click.Context) -> Path:
     return Path(context.find_root().params.get("directory") or ".")
 
 
-def _complete_run(context: click.Context, _option: click.Parameter, incomplete: str) -> list[str]:
+def complete_run(context: click.Context, _option: click.Parameter, incomplete: str) -> list[str]:
     from weft.app.record import names
 
     return names.runs(directory_of(context), incomplete)
 
 
 run_option = click.option(
-    "--run", "run_id", metavar="RUN", shell_complete=_complete_run,
+    "--run", "run_id", metavar="RUN", shell_complete=complete_run,
     help="The run; default: the last one.",
 )  # fmt: skip
-run_argument = click.argument("run_id", metavar="[RUN]", required=False, shell_complete=_complete_run)
+run_argument = click.argument("run_id", metavar="[RUN]", required=False, shell_complete=complete_run)
 follow_option = click.option(
     "-f", "--follow", is_flag=True, help="Continue with new output until the run is over."
 )

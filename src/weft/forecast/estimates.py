@@ -175,7 +175,7 @@ class Estimates:
     def _estimate(self, row: int, address: str, step: Step, parts: int) -> WorkEstimate:
         path, history, agent = self._plan.outline.paths[row], self._history, self._agent(row, step)
         own = history.steps.get((path, address), WorkSample())
-        # Other commands tell nothing about this one; the other steps of an agent do.
+        # The durations of other commands say nothing about this one; those of the agent's other steps do.
         group = history.agents.get(agent, WorkSample()) if agent else WorkSample()
         whole = self._plan.subplans[row].estimate if parts else None
         written = step.estimate or Estimate()

@@ -1,4 +1,4 @@
-"""What earlier runs tell about the work of a plan: plain samples, wherever they come from."""
+"""Samples of the executions of earlier runs, from any source."""
 
 from collections.abc import Mapping
 

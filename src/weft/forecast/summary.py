@@ -42,7 +42,7 @@ class Influence(Struct, frozen=True):
 
 
 class ForecastSummary(Struct, frozen=True, kw_only=True):
-    """What the replications of a plan tell together."""
+    """The result of all replications of a plan."""
 
     runs: int
     seed: int

@@ -108,7 +108,7 @@ class Tally(Struct, kw_only=True):
             pool = self.pools.setdefault(name, PoolTally())
             pool.add(use.busy / total if total else 0.0, use.waiting)
         self.bounds.append(bound)
-        # No estimate tells which night it will be, so what all steps have in common is left out.
+        # No estimate can predict the night, so the factor that all steps have in common is left out.
         plain = total / outcome.night
         self.makespan.add(plain, plain)
         for slice_, seconds in outcome.works.items():

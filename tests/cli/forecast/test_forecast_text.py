@@ -84,6 +84,10 @@ def test_the_widths_end_with_the_first_after_which_nothing_is_gained(
     assert len(shown_to_programs) == 5
 
 
+def test_widths_that_were_not_compared_say_why() -> None:
+    assert of_section("Width", forecast_of(rehearsal(leaf("a")))) == "not compared, because Ctrl-C came first"
+
+
 def test_widths_that_a_person_has_asked_for_are_all_shown() -> None:
     reports = [report(width, 40) for width in (1, 2, 4)]
     shown = forecast_lines(

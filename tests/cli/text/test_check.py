@@ -105,6 +105,7 @@ def test_a_small_plan_is_reported_in_a_few_lines() -> None:
             "Chain     Longest chain: store/model → store/disk → cli (3 slices).",
             "Verify    verify runs at most 2 times before landings while it passes, for 2 results: results that",
             "            are ready at the same time are verified together.",
+            "Time      For a forecast, type: weft simulate",
             "Cost      At most 13 agent calls (7 for store/model); worst-case spend $20.00 (the plan's budget).",
             "          Nothing is reserved for 4 agent steps: they have no max_cost and no reserve.",
         ]
@@ -135,6 +136,7 @@ def test_verbose_adds_formal_names_and_assumptions() -> None:
             "Verify    verify runs at most 2 times before landings while it passes, for 2 results: results that",
             "            are ready at the same time are verified together.",
             "Time      No slice has an estimate, so nothing is said about time.",
+            "          For a forecast, type: weft simulate",
             "Cost      At most 13 agent calls (7 for store/model); worst-case spend $20.00 (the plan's budget).",
             "          Nothing is reserved for 4 agent steps: they have no max_cost and no reserve.",
             "          By: the copies of each agent step in the net, with all attempts unrolled.",
@@ -209,6 +211,7 @@ def test_a_large_plan_is_reported_in_as_few_lines() -> None:
             "Chain     Longest chain: s0 → s10 → s20 → … → s290 (30 slices).",
             "Verify    verify runs at most 300 times before landings while it passes, for 300 results: up to 32",
             "            results that are ready at the same time are verified together.",
+            "Time      For a forecast, type: weft simulate",
             "Cost      At most 900 agent calls (3 for one slice); worst-case spend $100.00 (the plan's budget).",
             "          Nothing is reserved for 300 agent steps: they have no max_cost and no reserve.",
         ]

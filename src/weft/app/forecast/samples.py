@@ -69,7 +69,7 @@ class Samples:
         self._runs: list[dict[StepKey, list[float]]] = []
 
     def add_run(self, events: Iterable[tuple[float, AnyEvent]], *, is_same_plan: bool) -> None:
-        """Adds the events of a run. Steps of other plans tell only about agents and kinds of work."""
+        """Adds the events of a run. Of steps of other plans, only the agent and the kind of work count."""
         started: dict[tuple[int, int], StepStartedEvent] = {}
         durations: defaultdict[StepKey, list[float]] = defaultdict(list)
         for at, event in events:
@@ -115,7 +115,7 @@ class Samples:
                 _add_cost(each, end)
 
     def _groups_of(self, start: StepStartedEvent) -> list[_Observations]:
-        """Returns the wider groups that a step tells about. A command tells about no other command."""
+        """Returns the wider groups to which a step belongs. A command belongs to none."""
         if start.agent is not None:
             return [self._agents[start.agent]]
         return [self._kinds[start.step]] if is_internal(start.step) else []

@@ -17,12 +17,12 @@ from weft.terms import UNFINISHED
 
 def start_of(plan: Plan, journal: JournalReader) -> Start:
     """Returns where a run of the plan would start, or where the present run is."""
-    kept = kept_of(plan, journal, earlier_runs(journal, plan.id))
+    completed = kept_of(plan, journal, earlier_runs(journal, plan.id))
     return Start(
-        carried=kept.paths,
-        landed=kept.landed,
+        carried=completed.paths,
+        landed=completed.landed,
         earlier=spent_by(journal, earlier_runs(journal, plan.id)),
-        continued=tuple(map(_without_inputs, kept.continued)),
+        continued=tuple(map(_without_inputs, completed.continued)),
         running=_running(journal, plan.id),
     )
 

@@ -126,6 +126,7 @@ def _cost(forecast: PlanForecast) -> Iterator[str]:
 
 def _widths(forecast: PlanForecast, *, every_width: bool) -> Iterator[str]:
     if not forecast.widths:
+        yield "not compared, because Ctrl-C came first"
         return
     reports = forecast.widths if every_width else _gaining(forecast.widths)
     times = "   ".join(f"{report.width}: {span(report.p50.value)}" for report in reports)

@@ -194,15 +194,14 @@ def _time(report: CheckReport, plan: str, *, verbose: bool) -> Iterator[str]:
     if makespan.best is None:
         if verbose:
             yield "No slice has an estimate, so nothing is said about time."
-        return
-    if makespan.worst is None:
+    elif makespan.worst is None:
         missing = f"{slices - makespan.estimated:,} of {slices:,} slices have no estimate"
         yield f"At least {_minutes(floor(makespan.best))}; {missing}."
     else:
         span = _span((makespan.best, makespan.worst))
         yield f"From {span}." if " to " in span else f"{span}."
     yield f"For a forecast, type: {shlex.join(['weft', 'simulate', *([plan] if plan else [])])}"
-    if verbose:
+    if verbose and makespan.best is not None:
         yield "Best: every first attempt passes in its low estimate, and as many slices run at once as can."
         yield "Worst: one slice after the other, all attempts, each with its high estimate."
         yield "Merges, waiting for people and lost hosts are not counted."

@@ -20,7 +20,7 @@ from weft.cli.plan_options import (
     plan_source,
 )
 from weft.cli.report_files import force_option, write_report
-from weft.cli.run_options import run_option
+from weft.cli.run_options import complete_run
 from weft.errors import InputError
 from weft.garbage import without_gc
 
@@ -71,7 +71,10 @@ _WIDEST = 1_000
     "--confidence", metavar="P", type=click.FloatRange(0, 1),
     help="With --by: exit with 4 if it is less likely than this to be done in time; default: 0.5.",
 )  # fmt: skip
-@run_option
+@click.option(
+    "--run", "run_id", metavar="RUN", shell_complete=complete_run,
+    help="Forecast the rest of a run that is under way, not the plan.",
+)  # fmt: skip
 @click.option(
     "--backtest", is_flag=True,
     help="Compare the forecasts of the completed runs of this project with what happened.",
