@@ -29,7 +29,7 @@ def test_an_agent_that_crashes_is_tried_again_and_its_slice_lands(crash: object)
 def test_the_next_attempt_hears_of_the_exit_code_and_of_the_last_words() -> None:
     (first, second) = direct(CRASH, DONE).prompts("a:work")
     assert "failed" not in first
-    assert "The agent 'coder' of step 'work' failed with exit code 1: exit code 1: out of memory" in second
+    assert "The agent 'coder' of step 'work' failed with exit code 1: out of memory" in second
     assert "I was about to" in second
 
 

@@ -58,6 +58,8 @@ def _head(failure: FailureReport) -> str:
     message = _beginning(failure.message.strip())
     if failure.is_rejected:
         return f"The result of step '{failure.step}' was rejected: {message}"
+    # The message of an agent's failure may begin with its exit code, which is part of the phrase before it.
+    message = message.removeprefix(f"exit code {failure.exit_code}").removeprefix(": ")
     return f"{_subject(failure)} {_how(failure)}{f': {message}' if message else '.'}"
 
 
