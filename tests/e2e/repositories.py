@@ -139,13 +139,16 @@ class Repository(Project):
     def lost(self) -> list[str]:
         """The subjects of commits that no name leads to, and whose files no other commit has.
 
-        Merges are nobody's work: they are tried in memory, again and again.
+        Merges are nobody's work: they are tried in memory, again and again. So are slices without others.
         """
         lines = set(self.git("log", "--all", "--format=%T").splitlines())
         missing = self.commits() - self.reachable()
-        values = (self.git("log", "-1", "--format=%P|%T|%s", commit).split("|", 2) for commit in missing)
+        form = "--format=%(trailers:key=Weft-Without,valueonly,separator=)|%P|%T|%s"
+        values = (self.git("log", "-1", form, commit).split("|", 3) for commit in missing)
         return [
-            subject for parents, tree, subject in values if len(parents.split()) < MERGE and tree not in lines
+            subject
+            for without, parents, tree, subject in values
+            if len(parents.split()) < MERGE and tree not in lines and not without
         ]
 
     def checkout(self) -> dict[str, bytes]:

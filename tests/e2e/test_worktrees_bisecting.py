@@ -3,7 +3,7 @@
 import os
 import signal
 
-from e2e.repositories import Repository
+from e2e.repositories import REMOVES, Repository
 
 TOGETHER = "for one in model disk cache; do until test -e OUTSIDE/at-$one; do sleep 0.02; done; done"
 """All have started, so that none starts with the work of another."""
@@ -147,3 +147,29 @@ def test_after_a_kill_between_two_runs_the_next_coordinator_continues(repository
     assert repository.files() == {"README": "hello", "cache": "fine"}
     assert SAID in ran.stderr
     assert repository.is_whole()
+
+
+BY_CHANCE = """
+merge: {mode: auto}
+failure_mode: continue_on_error
+max_parallel: 1
+subplans:
+  - id: store
+    verify: 'test ! -e bad || { echo they clash; exit 1; }'
+    subplans:
+      - {id: model, steps: [{id: write, run: 'touch bad'}]}
+      - {id: disk, steps: [{id: write, run: 'touch disk'}]}
+      - {id: cache, depends_on: [disk], steps: [{id: write, run: 'touch cache'}]}
+      - {id: more, depends_on: [model], steps: [{id: write, run: 'touch more'}]}
+"""
+"""Each slice but the first starts with the work of the first, and only the last one depends on it."""
+
+
+def test_slices_that_only_started_after_the_culprit_land_without_it(repository: Repository) -> None:
+    repository.head = REMOVES
+    ran = repository.plan(BY_CHANCE).weft("run")
+    assert ran.returncode == 1, ran.stderr
+    assert repository.files().keys() == {"README", "disk", "cache"}
+    assert repository.files(repository.branch("store/disk")).keys() == {"README", "disk"}
+    assert repository.lost() == []
+    assert repository.weft("replay").returncode == 0

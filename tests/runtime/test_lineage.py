@@ -200,9 +200,9 @@ subplans:
   - {id: other, steps: [{id: s, run: x}]}
 """
 PARTS = (
-    GroupPart(path="g/a", subject="Merge g/a: First", take_branch=("*.lock",)),
+    GroupPart(path="g/a", subject="Merge g/a: First", needs=(), take_branch=("*.lock",)),
     GroupPart(path="g/deep", subject="Merge g/deep", after=("g/a",)),
-    GroupPart(path="g/b", subject="Merge g/b", after=("g/deep",)),
+    GroupPart(path="g/b", subject="Merge g/b", after=("g/deep",), needs=("g/a", "g/deep/x", "other")),
 )
 
 

@@ -182,6 +182,69 @@ def test_what_does_not_go_together_without_another_is_in_conflict(world: World) 
     assert error.value.files == ("readme",)
 
 
+# --- slices that hold others by chance ---
+
+
+def movable(*names: str, without: str = "") -> MergeRequest:
+    """Of a group of slices that depend on nothing, and whose worktrees go when they are merged."""
+    asked = request(*names, without=without)
+    return replace(asked, parts=tuple(replace(part, needs=()) for part in asked.parts))
+
+
+def one_after_the_other(world: World, *names: str) -> None:
+    for name in names:
+        world.done(f"group/{name}", {name: name})
+        world.workspaces.release(f"group/{name}")
+
+
+def test_a_slice_that_can_be_repeated_without_another_is_not_built_on_it(world: World) -> None:
+    one_after_the_other(world, "a", "b", "c")
+    asked = movable("a", "b", "c")
+    assert list(world.workspaces.suspects(asked)) == [Suspect(f"group/{name}") for name in "abc"]
+    refs = world.refs()
+    assert gathered(world, movable("a", "b", "c", without="a")) == {"readme", "b", "c"}
+    assert world.refs("refs/heads") == {ref: refs[ref] for ref in world.refs("refs/heads")}
+
+
+def test_a_slice_that_changed_what_another_made_is_built_on_it(world: World) -> None:
+    world.done("group/a", {"a": "a\n"})
+    world.done("group/b", {"a": "changed\n", "b": "b"})
+    assert list(world.workspaces.suspects(movable("a", "b"))) == [
+        Suspect("group/a"),
+        Suspect("group/b", ("group/a",)),
+    ]
+
+
+def test_what_depends_on_a_slice_that_is_repeated_is_repeated_with_it(world: World) -> None:
+    one_after_the_other(world, "a", "b")
+    world.done("group/c", {"c": "c"}, "group/b")
+    asked = movable("a", "b", "c")
+    on_b = replace(asked.parts[2], after=("group/b",), needs=("group/b",))
+    asked = replace(asked, parts=(*asked.parts[:2], on_b))
+    assert list(world.workspaces.suspects(asked))[2] == Suspect("group/c", ("group/b",))
+    assert gathered(world, replace(asked, without=("group/a",))) == {"readme", "b", "c"}
+
+
+def test_a_slice_moves_to_its_repeated_work_when_another_is_left_out(world: World) -> None:
+    one_after_the_other(world, "a", "b", "c")
+    old = world.tip("group/b")
+    asked = movable("a", "b", "c", without="a")
+    gathered(world, asked)
+    moves = world.workspaces.merge(replace(asked, verifies=True)).moves
+    assert heads(moves) == [
+        "weft/notes/group.b",
+        "weft/notes/group.c",
+        "weft/notes/group",
+        "weft/notes/_plan",
+    ]
+    assert world.files(world.tip("group/b")).keys() == {"readme", "b"}
+    assert world.kept("group/b") == {old}
+    assert world.files(world.tip("group")).keys() == world.files(world.tip("")).keys() == {"readme", "b", "c"}
+    refs = world.refs()
+    World(world.top).workspaces.merge(asked)
+    assert world.refs() == refs, "the next coordinator finds it done"
+
+
 # --- moving on ---
 
 

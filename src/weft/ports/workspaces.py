@@ -84,6 +84,8 @@ class GroupPart(Struct, frozen=True, kw_only=True):
     """The subject of its merge commit."""
     after: tuple[str, ...] = ()
     """The other parts of the group that it depends on."""
+    needs: tuple[str, ...] | None = None
+    """All slices that a slice depends on; None if its work cannot be repeated without other parts."""
     take_branch: tuple[str, ...] = ()
     """Globs of files that resolve to the subplan's version in a conflict."""
 

@@ -78,11 +78,17 @@ class Lineage:
                 path=self._outline.paths[row],
                 subject=self.subject(row),
                 after=self._after(row, group),
+                needs=self._needs(row),
                 take_branch=self.settings(row).merge_take_branch,
             )
             for row in self._outline.children(group)
             if self._has_directory(row)
         )
+
+    def _needs(self, row: int) -> tuple[str, ...] | None:
+        # The branch of a slice does not move under a worktree that the plan keeps.
+        is_movable = self.is_slice(row) and self.settings(row).keep_worktrees != "always"
+        return self._paths(self._before(row)) if is_movable else None
 
     def _after(self, row: int, group: int) -> tuple[str, ...]:
         """Returns the siblings that contain dependencies of the row, or of a row inside it."""

@@ -78,7 +78,7 @@ class WorktreeWorkspaces:
         self.target = TargetBranch(plan_repository, self._worktrees, commits, release=self.release)
         self._conflicts = WorktreeConflicts(plan_repository, self._worktrees)
         self._step_changes = StepChanges(plan_repository)
-        self._part_removal = PartRemoval(plan_repository)
+        self._part_removal = PartRemoval(plan_repository, release=self.release)
         self._forecast = ConflictForecast(plan_repository.git)
         self._group_branches = GroupBranches(plan_repository, clear=self._clear)
         self.locks: defaultdict[str, Lock] = defaultdict(Lock)

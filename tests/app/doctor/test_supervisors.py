@@ -151,14 +151,10 @@ def test_a_supervisor_that_died_is_tidied_up_after_and_the_run_continues(patient
     assert patient.run().state == "completed"
 
 
-def test_a_supervisor_that_was_killed_when_it_had_nothing_to_do_is_worth_a_warning(patient: Patient) -> None:
+def test_a_supervisor_that_was_killed_when_it_had_nothing_to_do_is_not_reported(patient: Patient) -> None:
+    """It may be killed between the end of a run and its own; the files that it leaves do no harm."""
     patient.plan(LANDS).run()
-    (pid,) = patient.supervisors()
     patient.kill_supervisors()
-    result = patient.one("supervisor")
-    assert result.state is FindingState.WARNING
-    assert f"process {pid}, was killed" in result.finding.found
-    assert patient.one("supervisor", fix=True).state is FindingState.FIXED
     assert patient.wrong() == []
 
 

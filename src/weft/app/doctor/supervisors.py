@@ -42,17 +42,19 @@ def supervisor(context: DoctorContext) -> Iterator[Finding]:
             continue
         if remains.process is not None:
             yield from _alone(context, remains, run)
-        else:
+        elif remains.unfinished:
             yield _dead(context, remains, run)
+        # Otherwise all its steps have ended: a socket and a heartbeat are left, which mislead nobody. Processes of
+        # its steps would be orphans.
 
 
 def _dead(context: DoctorContext, remains: SupervisorRemains, run: str) -> Finding:
     """Reports a dead supervisor. The fix does the same clean-up as the next supervisor would."""
     fix = partial(clean_up, context.runs_folder, remains.directory)
-    if not remains.unfinished or _is_never_continued(context, run):
+    if _is_never_continued(context, run):
         return warning(
-            f"the supervisor of run {run}, process {remains.pid}, was killed, and has left its socket or "
-            f"heartbeat in {remains.directory}",
+            f"the supervisor of run {run}, process {remains.pid}, was killed, and the end of "
+            f"{_steps(remains.unfinished)} is unknown",
             command="weft doctor --fix",
             subject=run,
             fix=fix,

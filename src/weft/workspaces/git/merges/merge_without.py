@@ -5,32 +5,74 @@ repetition gives the very same commit: everything in it comes from git, includin
 work.
 
 A part is built on another one if it started with that part's work, because it depends on it or because that part
-was merged already. It cannot be merged without the other.
+was merged already. It cannot be merged without the other. A slice that holds the other's work by chance may be
+repeated without it: its own commits are repeated in memory, and its branch moves to them only when the other part
+is left out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+
+from msgspec import Struct
 
 from weft.engine.messages.facts import RefMove
 from weft.engine.suspects import Suspect
-from weft.ports.workspaces import ConflictError, GroupPart, HeldError, MergeRequest
+from weft.ports.workspaces import ConflictError, GroupPart, HeldError, MergeRequest, WorkspaceRequest
 from weft.workspaces.errors import listed
 from weft.workspaces.git.base.merge_tree import try_merge
 from weft.workspaces.git.base.names import dotted
 from weft.workspaces.git.base.refs import tips_below, tree_of
 from weft.workspaces.git.base.unlanded_history import UnlandedHistory
 from weft.workspaces.git.checkouts.branch_checkouts import checkout_of
-from weft.workspaces.git.plan_repository import PlanRepository, RefTips, changes, plan_move
+from weft.workspaces.git.plan_repository import PlanRepository, RefTips, around, changes, plan_move
+from weft.workspaces.git.slices.rebuild import NotApplicableError, Repetition, SliceRebuild
+
+
+class _Relations(Struct, frozen=True):
+    """What the parts of a group hold of each other."""
+
+    built_on: Mapping[str, list[str]]
+    """The parts that each cannot be merged without, in plan order."""
+    by_chance: Mapping[str, AbstractSet[str]]
+    """The other parts in the branch of a slice that can be repeated without them."""
+    repetitions: Mapping[str, Repetition]
+    """The work of these slices without those parts."""
+
+    def head(self, path: str, names: AbstractSet[str]) -> str:
+        """Returns the commit of a slice that is repeated, as others are not among these parts; else nothing."""
+        return "" if self.by_chance.get(path, frozenset()) <= names else self.repetitions[path].head
+
+
+class _Overlay(Mapping[str, str]):
+    """Refs, some of which lead to other commits."""
+
+    def __init__(self, refs: RefTips, replaced: Mapping[str, str]) -> None:
+        self._refs = refs
+        self._replaced = replaced
+
+    def __getitem__(self, ref: str) -> str:
+        return self._replaced[ref] if ref in self._replaced else self._refs[ref]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({*self._replaced, *self._refs})
+
+    def __len__(self) -> int:
+        return len({*self._replaced, *self._refs})
 
 
 class PartRemoval:
     """Removes parts from groups."""
 
-    def __init__(self, plan_repository: PlanRepository) -> None:
+    def __init__(self, plan_repository: PlanRepository, *, release: Callable[[str], object]) -> None:
+        """`release` removes the worktree of a slice that is merged, unless it holds something else."""
         self._repository = plan_repository
         self._git = plan_repository.git
         self._names = plan_repository.names
+        self._release = release
+        self._rebuild = SliceRebuild(plan_repository)
         # A bisection asks for many subsets of the same parts, so relations and merges are cached.
-        self._relations: dict[tuple[tuple[GroupPart, str], ...], dict[str, list[str]]] = {}
+        self._relations: dict[tuple[tuple[GroupPart, str], ...], _Relations] = {}
         self._merges: dict[tuple[GroupPart, str, str], str] = {}
 
     def suspects(self, request: MergeRequest) -> Sequence[Suspect]:
@@ -40,40 +82,50 @@ class PartRemoval:
         parts = self._with_work(request.parts, start, refs)
         if start is None or head is None or not parts:
             return ()
-        built_on = self._built_on(parts, refs)
+        relations = self._relations_of(parts, refs)
         try:
-            whole = self._merge_parts(request, built_on, start, refs)
+            whole = self._merge_parts(request, relations, start, refs)
         except ConflictError:
             return ()
         # The repetition must give the tree that failed. A person's commit or a resolved conflict on the branch
         # would be lost in it, and the bisection would blame parts for something else.
         if self._added(parts, head, start, refs) or tree_of(self._git, whole) != tree_of(self._git, head):
             return ()
-        return [Suspect(path, tuple(others)) for path, others in built_on.items()]
+        return [Suspect(path, tuple(others)) for path, others in relations.built_on.items()]
 
     def without(self, request: MergeRequest) -> str:
         """Returns a commit without some parts. Raises `ConflictError` if the others conflict."""
         refs = self._repository.refs()
         start = refs.get(self._names.start(request.path)) or self._repository.head(request.path)
-        parts = self._with_work(request.parts, start, refs)
-        built_on = self._built_on(parts, refs)
-        remaining = {path: others for path, others in built_on.items() if path not in request.without}
-        return self._merge_parts(request, remaining, start, refs)
+        relations = self._relations_of(self._with_work(request.parts, start, refs), refs)
+        return self._merge_parts(request, relations, start, refs)
+
+    def repeated(self, request: MergeRequest) -> Mapping[str, Repetition]:
+        """Returns the slices that are repeated because others are left out."""
+        refs = self._repository.refs()
+        start = refs.get(self._names.start(request.path)) or self._repository.head(request.path)
+        relations = self._relations_of(self._with_work(request.parts, start, refs), refs)
+        names = relations.built_on.keys() - {*request.without}
+        return {path: relations.repetitions[path] for path in sorted(names) if relations.head(path, names)}
 
     def leave_out(self, request: MergeRequest) -> list[RefMove]:
         """Moves the branch of a group to a commit without some parts, and keeps the old commit."""
         path, names, refs = request.path, self._names, self._repository.refs()
-        commit, current = self.without(request), refs[names.head(path)]
+        commit, repeated, current = self.without(request), self.repeated(request), refs[names.head(path)]
         if refs.get(names.tip(path)) == commit:  # an earlier coordinator did it; later commits are a person's
             return changes(
                 [RefMove(ref=names.head(path), before=refs.get(names.reported(path), ""), after=commit)]
             )
-        checkout = checkout_of(self._git, names.head(path))
-        if checkout is not None:
-            raise HeldError(
-                f"{names.branch(path)} is checked out in {checkout}, so {', '.join(request.without)} cannot be "
-                f"removed from it; switch to another branch there (git switch), then type: weft merge {path}"
-            )
+        for part in repeated:
+            self._release(part)  # usually that has happened already, or happens at this moment
+        for each in (path, *repeated):
+            checkout = checkout_of(self._git, names.head(each))
+            if checkout is not None:
+                parts = ", ".join(request.without)
+                raise HeldError(
+                    f"{names.branch(each)} is checked out in {checkout}, so {parts} cannot be "
+                    f"removed from it; switch to another branch there (git switch), then type: weft merge {path}"
+                )
         if self._added(request.parts, current, refs.get(names.start(path), commit), refs):
             keep, last = f"{names.plan}-{dotted(path)}", refs.get(names.tip(path), commit)
             raise HeldError(
@@ -82,14 +134,20 @@ class PartRemoval:
                 f"{names.branch(path)}, then: git branch --force {names.branch(path)} {last[:12]}, then: "
                 f"weft merge {path}"
             )
+        slice_moves = [plan_move(refs, names.head(part), repeated[part].head) for part in repeated]
+        # Old commits are kept first, and the note that the group has moved comes last: a kill while git moves the
+        # refs may leave only the first of them moved, and then all of this is done again.
         ref_moves = [
             *self._repository.kept(path, current),
+            *(move for part in repeated for move in self._repository.kept(part, refs[names.head(part)])),
+            *(plan_move(refs, names.start(part), repeated[part].start) for part in repeated),
+            *slice_moves,
+            plan_move(refs, names.reported(path), current),
             plan_move(refs, names.head(path), commit),
             plan_move(refs, names.tip(path), commit),
-            plan_move(refs, names.reported(path), current),
         ]
         self._repository.move(ref_moves, f"{path} without {', '.join(request.without)}")
-        return [RefMove(ref=names.head(path), before=current, after=commit)]
+        return [*slice_moves, RefMove(ref=names.head(path), before=current, after=commit)]
 
     def _added(self, parts: Sequence[GroupPart], head: str, start: str, refs: RefTips) -> bool:
         """Returns whether a commit holds anything besides the work of these parts and their merges.
@@ -116,12 +174,30 @@ class PartRemoval:
                 relevant.append(part)
         return relevant
 
-    def _built_on(self, parts: Sequence[GroupPart], refs: RefTips) -> dict[str, list[str]]:
-        """Returns, for each part, the parts it is built on, all in plan order."""
+    def _relations_of(self, parts: Sequence[GroupPart], refs: RefTips) -> _Relations:
         key = tuple((part, refs[self._names.head(part.path)]) for part in parts)
         if key not in self._relations:
-            self._relations[key] = {part.path: self._others_in(part, parts, refs) for part in parts}
+            self._relations[key] = self._find_relations(parts, refs)
         return self._relations[key]
+
+    def _find_relations(self, parts: Sequence[GroupPart], refs: RefTips) -> _Relations:
+        built_on = {part.path: self._others_in(part, parts, refs) for part in parts}
+        by_chance: dict[str, AbstractSet[str]] = {}
+        repetitions: dict[str, Repetition] = {}
+        # A part comes after those that it is built on, so that it is repeated on their repetitions.
+        for part in sorted(parts, key=lambda part: len(built_on[part.path])):
+            needed = _reached(part.path, {each.path: each.after for each in parts})
+            others = frozenset(built_on[part.path]) - needed
+            if not others or part.needs is None:
+                continue
+            replaced = {self._names.head(path): each.head for path, each in repetitions.items()}
+            request = WorkspaceRequest(path=part.path, after=part.needs, without=tuple(sorted(others)))
+            with suppress(NotApplicableError, HeldError):
+                outer = refs[self._names.head(around(part.path))]
+                repetitions[part.path] = self._rebuild.repeat(request, outer, _Overlay(refs, replaced))
+                by_chance[part.path] = others
+                built_on[part.path] = [path for path in built_on[part.path] if path in needed]
+        return _Relations(built_on, by_chance, repetitions)
 
     def _others_in(self, part: GroupPart, parts: Sequence[GroupPart], refs: RefTips) -> list[str]:
         head = refs[self._names.head(part.path)]
@@ -133,16 +209,17 @@ class PartRemoval:
             if other in part.after or (ref in merged and refs[ref] != head)
         ]
 
-    def _merge_parts(
-        self, request: MergeRequest, built_on: dict[str, list[str]], start: str, refs: RefTips
-    ) -> str:
-        """Merges the parts, each after those it is built on, which have fewer such parts themselves."""
+    def _merge_parts(self, request: MergeRequest, relations: _Relations, start: str, refs: RefTips) -> str:
+        """Merges the remaining parts, each after those it is built on, which have fewer such parts themselves."""
         parts = {part.path: part for part in request.parts}
+        names = relations.built_on.keys() - {*request.without}
         commit = start
         # "Is built on" is transitive, so a part has strictly more such parts than each of those it is built on.
         # Sorting by their number is therefore a topological order.
-        for path in sorted(built_on, key=lambda path: len(built_on[path])):
-            commit = self._with(parts[path], commit, refs[self._names.head(path)])
+        remaining = [path for path in relations.built_on if path in names]
+        for path in sorted(remaining, key=lambda path: len(relations.built_on[path])):
+            head = relations.head(path, names) or refs[self._names.head(path)]
+            commit = self._with(parts[path], commit, head)
         return commit
 
     def _with(self, part: GroupPart, ours: str, theirs: str) -> str:
@@ -160,3 +237,14 @@ class PartRemoval:
         dates = self._git.line("show", "--no-patch", "--format=%ct", ours, theirs).split()
         date = f"{max(map(int, dates))} +0000"
         return self._repository.commit(trial.tree, (ours, theirs), part.subject, part.path, date)
+
+
+def _reached(path: str, after: Mapping[str, Sequence[str]]) -> AbstractSet[str]:
+    """Returns a part and all parts that it depends on, directly or indirectly."""
+    reached = {path}
+    waiting = [path]
+    while waiting:
+        new = set(after.get(waiting.pop(), ())) - reached
+        reached |= new
+        waiting += new
+    return reached

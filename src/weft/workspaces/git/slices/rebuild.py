@@ -35,16 +35,14 @@ _TRIES = 20
 """How often a slice is rebuilt because the branch around it has moved meanwhile."""
 
 
-class _Repetition(Struct, frozen=True, kw_only=True):
+class Repetition(Struct, frozen=True, kw_only=True):
     """The commits that replace those of a slice."""
 
     start: str
     head: str
-    around: str
-    """The branch around the slice, with the new commits."""
 
 
-class _NotApplicableError(Exception):
+class NotApplicableError(Exception):
     """The work of a slice cannot be repeated without the others."""
 
 
@@ -65,7 +63,7 @@ class SliceRebuild:
         for _ in range(_TRIES):
             try:
                 kept = self._try(request)
-            except (_NotApplicableError, HeldError):
+            except (NotApplicableError, HeldError):
                 return ""
             if kept:
                 return kept
@@ -74,42 +72,46 @@ class SliceRebuild:
     def _try(self, request: WorkspaceRequest) -> str:
         """Rebuilds once; empty if another result was merged into the branch around the slice meanwhile."""
         refs, names, path = self._repository.refs(), self._names, request.path
-        repetition = self._repetition(request, refs)
-        head, group = refs[names.head(path)], around(path)
+        head, group = refs.get(names.head(path)), around(path)
+        outer = refs.get(names.head(group))
+        if head is None or outer is None or not is_ancestor(self._git, head, outer):
+            raise NotApplicableError
+        # Moving a branch under a checkout would look as if a person had changed all of its files.
+        if any(checkout_of(self._git, names.head(each)) is not None for each in (path, group)):
+            raise NotApplicableError
+        repetition = self.repeat(request, outer, refs)
+        with_new = self._with_new(path, outer, repetition.head)
         moves = [
             *self._repository.kept(path, head),
-            plan_move(refs, names.head(group), repetition.around),
-            plan_move(refs, names.tip(group), repetition.around),
+            plan_move(refs, names.head(group), with_new),
+            plan_move(refs, names.tip(group), with_new),
             plan_move(refs, names.start(path), repetition.start),
             plan_move(refs, names.head(path), repetition.head),
         ]
         reason = f"weft: {path} without {', '.join(request.without)}"
         return names.kept(path, head) if move(self._git, changes(moves), reason=reason) else ""
 
-    def _repetition(self, request: WorkspaceRequest, refs: RefTips) -> _Repetition:
+    def repeat(self, request: WorkspaceRequest, outer: str, refs: RefTips) -> Repetition:
+        """Repeats the work of a slice in memory. `outer` is the commit of the branch around it.
+
+        Raises `NotApplicableError` or `HeldError` if that is not possible.
+        """
         names, path = self._names, request.path
-        head, outer = refs.get(names.head(path)), refs.get(names.head(around(path)))
-        if head is None or outer is None or not is_ancestor(self._git, head, outer):
-            raise _NotApplicableError
-        # Moving a branch under a checkout would look as if a person had changed all of its files.
-        if any(checkout_of(self._git, names.head(each)) is not None for each in (path, around(path))):
-            raise _NotApplicableError
+        head, start = refs[names.head(path)], refs.get(names.start(path))
         apart = self._starts.apart(request, SliceStart(commit=outer), refs)
         if apart is None:
-            raise _NotApplicableError  # it depends on the others
+            raise NotApplicableError  # it depends on the others
         old_start, own = self._own_commits(path, head, request.without)
+        # Below the own commits there must be the start: a resolved conflict, or a branch that a person merged, has
+        # more work of the slice or of a person in its history. After a kill the note of the start may be the new
+        # one, and then the old commits are kept already.
+        was_killed = start == apart.commit and own and not self._repository.kept(path, head)
+        if old_start != start and not was_killed:
+            raise NotApplicableError
         new = apart.commit
         for commit, parent in own:
             new = self._repeated(commit, parent, new, request.without)
-        # Below the own commits there must be the start: a resolved conflict, or a branch that a person merged, has
-        # more work of the slice or of a person in its history. After a kill the note of the start may be the new
-        # one, and then the branch around the slice has the new commits.
-        was_killed = (
-            bool(own) and refs.get(names.start(path)) == apart.commit and is_ancestor(self._git, new, outer)
-        )
-        if old_start != refs.get(names.start(path)) and not was_killed:
-            raise _NotApplicableError
-        return _Repetition(start=apart.commit, head=new, around=self._with_new(path, outer, new))
+        return Repetition(start=apart.commit, head=new)
 
     def _own_commits(
         self, path: str, head: str, without: tuple[str, ...]
@@ -118,7 +120,7 @@ class SliceRebuild:
         target = tip(self._git, self._repository.ends.target_ref) or self._repository.ends.base
         history = UnlandedHistory.read(self._git, self._repository.plan, [head], target)
         if not history.brings(head, frozenset(without).__contains__):
-            raise _NotApplicableError  # there is nothing to leave out
+            raise NotApplicableError  # there is nothing to leave out
         own: list[tuple[str, str]] = []
         # A slice starts on a merge commit, or on the target. Steps and people commit on top of that.
         while head in history.commits and history.commits[head].subplan in {"", path}:
@@ -129,13 +131,13 @@ class SliceRebuild:
             head = parents[0]
         # Below its commits there must be a state of the branch around it, and no merge of a person.
         if head in history.commits and history.commits[head].subplan == "":
-            raise _NotApplicableError
+            raise NotApplicableError
         return head, own[::-1]
 
     def _repeated(self, commit: str, parent: str, onto: str, without: tuple[str, ...]) -> str:
         tree = reapply(self._git, commit, parent, onto)
         if not tree:
-            raise _NotApplicableError
+            raise NotApplicableError
         *values, text = self._git.line(
             "show", "--no-patch", f"--format={'%x00'.join(_FIELDS)}", commit
         ).split("\0", len(_NAMES))
@@ -156,7 +158,7 @@ class SliceRebuild:
             return outer
         trial = try_merge(self._git, outer, new)
         if trial.conflicts:
-            raise _NotApplicableError
+            raise NotApplicableError
         dates = self._git.line("show", "--no-patch", "--format=%ct", outer, new).split()
         date = f"{max(map(int, dates))} +0000"
         return self._repository.commit(trial.tree, (outer, new), f"Merge {path} once more", path, date)
