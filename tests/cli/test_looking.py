@@ -40,6 +40,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "events": (("events",),),
     "graph": (("graph",),),
     "help": (("help", "run"),),
+    "hosts": (("hosts",), ("hosts", "--json")),
     "logs": (("logs", "model"),),
     "net check": (("net", "check", "net.json"),),
     "net convert": (("net", "convert", "net.json", "--to", "dot"),),

@@ -34,7 +34,7 @@ EXIT_INTERRUPTED = 130
 EXIT_PIPE = 141
 
 COMMANDS = {
-    "project": ("init", "config", "agents", "doctor", "clean", "help"),
+    "project": ("init", "config", "agents", "hosts", "doctor", "clean", "help"),
     "plan": ("decompose", "convert", "check", "show", "graph", "simulate", "schema", "net"),
     "run": ("run", "start", "stop", "pause", "resume", "retry", "answer", "merge", "coordinate"),
     "view": ("status", "top", "ui", "attach", "logs", "diff", "open", "events", "report", "replay"),

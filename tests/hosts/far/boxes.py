@@ -50,6 +50,11 @@ class Box:
     def command(self) -> tuple[str, ...]:
         return ("env", "-i", *(f"{name}={value}" for name, value in self._variables.items()))
 
+    @property
+    def entrance(self) -> tuple[str, ...]:
+        """What runs a command in the box."""
+        return (str(self._entrance), *self.command)
+
     def carrier(self, *prefix: str, place: FarPlace | None = None) -> CommandCarrier:
         """`prefix` stands before the command that enters the box."""
         return CommandCarrier((*prefix, str(self._entrance), *self.command), place or self.place, os.environ)

@@ -123,7 +123,8 @@ def begin(
         return resume_run(last, compiled, journal, workplaces, fresh_budget=request.fresh_budget)
     kept = _kept(request, plan, journal, choice)
     checks = preflight(plan, folder, environ, done=kept.paths).require()
-    workplace = workplaces.new(checks, kept.landed, kept.target, choice.notes)
+    machine_notes = _machine_notes(plan, environ)
+    workplace = workplaces.new(checks, kept.landed, kept.target, (*choice.notes, *machine_notes))
     # Only after the preflight: a refusal must leave the unfinished run as it was.
     if last is not None and unfinished:
         _abandon(journal, places, last)
@@ -173,6 +174,15 @@ def begin(
         paused=_paused_paths(request, journal, setup),
     )
     return setup, Engine(compiled), started
+
+
+def _machine_notes(plan: Plan, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns warnings about the other machines of the plan; raises `PreflightError` if steps there would fail."""
+    if not plan.hosts:
+        return ()
+    from weft.app.machines.survey import require_machines  # noqa: PLC0415 - most plans have no other machines
+
+    return require_machines(plan, environ)
 
 
 def _kept(request: RunRequest, plan: Plan, journal: SqliteJournal, choice: SubplanChoice) -> CompletedWork:
