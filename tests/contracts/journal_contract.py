@@ -31,6 +31,7 @@ from weft.errors import InputError
 from weft.ports.journal import Journal, JournalReader, RawEvent, RunRecord
 from weft.store.errors import BusyError, LeaseLostError
 from weft.store.rows import to_json
+from weft.terms import MachineState
 
 NOT_UTF_8 = b"caf\xe9".decode(errors="surrogateescape")
 MORE_THAN_A_PAGE = 600
@@ -67,6 +68,7 @@ _BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     float: _FLOAT,
     StepOutcome: st.sampled_from(StepOutcome),
     ControlState: st.sampled_from(ControlState),
+    MachineState: st.sampled_from(MachineState),
     bool | None: st.none() | _BOOL,
     int | None: st.none() | _INT64,
     str | None: st.none() | _TEXT,
