@@ -49,11 +49,11 @@ READERS = LIBRARIES | LOOP | LANGUAGE | ENGINE | GIT | TERMINAL | SANDBOX | RARE
 BARS = {
     ("--version",): (2, READERS | {"click", "msgspec", "typing", "re", "pathlib", "sqlite3"}),
     ("status", "--help"): (20, READERS | {"sqlite3"}),
-    ("status",): (114, READERS | {"shutil"}),
-    ("status", "--json"): (114, READERS | {"shutil"}),
+    ("status",): (117, READERS | {"shutil"}),
+    ("status", "--json"): (117, READERS | {"shutil"}),
     ("events", "--json"): (80, READERS | {"shutil"}),
-    ("check",): (197, LIBRARIES | LOOP | ENGINE | GIT | TERMINAL | RARE),
-    ("run", "--quiet", "--fresh"): (330, LIBRARIES | GIT | TERMINAL | SANDBOX | RARE),
+    ("check",): (201, LIBRARIES | LOOP | ENGINE | GIT | TERMINAL | RARE),
+    ("run", "--quiet", "--fresh"): (344, LIBRARIES | GIT | TERMINAL | SANDBOX | RARE),
 }
 """For each command, the most modules of Weft that it loads, and modules that it never loads."""
 

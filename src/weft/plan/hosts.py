@@ -4,8 +4,6 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from weft.plan.language.records import Values
-
 LOCAL = "local"
 """The name of this machine."""
 
@@ -65,10 +63,3 @@ class HostChoice(Struct, frozen=True):
         if self.names:
             return tuple(name for name in self.names if name in hosts or name == LOCAL)
         return tuple(name for name, host in hosts.items() if set(self.labels) <= set(host.labels))
-
-
-def host_choice(value: str | tuple[str, ...] | Values) -> HostChoice:
-    """Returns the choice for a value of `host` as it was read: a name, a list of names, or labels."""
-    if isinstance(value, Values):
-        return HostChoice(labels=value.get("labels", ()))
-    return HostChoice(names=(value,) if isinstance(value, str) else tuple(dict.fromkeys(value)))

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import fields
 
-from weft.plan.hosts import LOCAL, HostChoice, host_choice
+from weft.plan.hosts import LOCAL, HostChoice
 from weft.plan.language.isolation import SANDBOX, SANDBOX_KEY
 from weft.plan.language.kinds_of_many import Either
 from weft.plan.language.merge import MERGE
@@ -192,6 +192,13 @@ def own_settings(values: Values) -> dict[str, Any]:
         if isinstance(own.get(name), Values):
             own.update(_amounts(name, own.pop(name)))
     return own
+
+
+def host_choice(value: str | tuple[str, ...] | Values) -> HostChoice:
+    """Returns the choice for a value of `host` as it was read: a name, a list of names, or labels."""
+    if isinstance(value, Values):
+        return HostChoice(labels=value.get("labels", ()))
+    return HostChoice(names=(value,) if isinstance(value, str) else tuple(dict.fromkeys(value)))
 
 
 def _amounts(name: str, values: Values) -> Iterator[tuple[str, int]]:

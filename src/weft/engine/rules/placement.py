@@ -11,8 +11,6 @@ placement has a number, and its *token* is what the far side knows it by, so tha
 be refused.
 """
 
-from fractions import Fraction
-
 from weft.engine.messages.facts import Ended, HostChanged, StepOutcome
 from weft.engine.messages.orders import Launch
 from weft.engine.rules.event_writer import EventWriter
@@ -42,7 +40,7 @@ class Placement:
         if not reachable:
             return False
         loads = self._loads() if len(reachable) > 1 else {}
-        subplan.host = min(reachable, key=lambda host: Fraction(loads.get(host, 0), self._slots(host)))
+        subplan.host = min(reachable, key=lambda host: loads.get(host, 0) / self._slots(host))
         subplan.placement += 1
         if candidates != (LOCAL,):
             self._events.placed(subplan, state.token(subplan))

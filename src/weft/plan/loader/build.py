@@ -8,7 +8,7 @@ loader, so the stand-ins never run.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from weft.plan.hosts import LOCAL, HostSpec, host_choice
+from weft.plan.hosts import LOCAL, HostSpec
 from weft.plan.language.kinds import MOST
 from weft.plan.language.notify import EVENTS
 from weft.plan.language.reader import Reader
@@ -35,7 +35,7 @@ from weft.plan.notify import Notify
 from weft.plan.pipelines.unroll import MOST_STEPS
 from weft.plan.prices import Price
 from weft.plan.sandbox import sandbox_parts
-from weft.plan.settings import own_settings
+from weft.plan.settings import host_choice, own_settings
 from weft.plan.text.document import Document, Items, Node, Scalar, Table
 
 
