@@ -13,7 +13,7 @@ COMPILE := $(BIN)/uv pip compile pyproject.toml --all-extras $(LOCK)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup environments page demo test test-ui test-oracle test-agents prefetch soak soak-clones format bench compare lock clean
+.PHONY: help setup environments page demo demo-cluster test test-ui test-oracle test-agents prefetch soak soak-clones format bench compare lock clean
 .PHONY: check check-ruff check-mypy check-basedpyright check-structure check-ui
 
 help: ## this list
@@ -33,6 +33,9 @@ page: $(VENV)/ready
 
 demo: $(VENV)/ready page ## two agents and a plan, from YAML to what landed on main; no key, no network
 	@$(BIN)/python examples/demo/demo.py
+
+demo-cluster: $(VENV)/ready ## the plan of the demo on three machines, which are network namespaces: over ssh and over Dask
+	@$(BIN)/python examples/cluster/demo.py
 
 test: $(VENV)/ready page ## all tests that need no other tool, with coverage
 	@$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term
