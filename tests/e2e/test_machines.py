@@ -1,0 +1,121 @@
+"""A plan on other machines ends with what it ends with here, whatever is cut off or killed meanwhile."""
+
+import signal
+
+from e2e.boxes import boxes_of
+from e2e.repositories import Repository
+
+PLAN = """
+merge: {mode: auto}
+subplans:
+  - id: a
+    steps:
+      - {id: write, run: 'echo a > a; git add a; git commit --quiet -m own; echo more >> a; chmod +x a; MARK'}
+      - {id: test, run: 'test "$(cat a)" = "$(printf "a\\nmore")" && test -z "$(git status --porcelain)"'}
+  - {id: b, steps: [{id: write, run: 'mkdir -p d; echo b > d/b; ln -s d/b link; MARK'}]}
+  - id: c
+    depends_on: [a, b]
+    verify: test -e link
+    steps: [{id: write, run: 'cat a d/b > c; rm README; MARK'}]
+"""
+GATED = """
+merge: {mode: auto}
+subplans:
+  - id: a
+    steps:
+      - {id: write, run: 'touch OUTSIDE/started; until test -e OUTSIDE/go; do sleep 0.02; done; echo a > a; MARK'}
+"""
+
+
+def is_started(repository: Repository) -> bool:
+    return (repository.outside / "started").exists()
+
+
+def has_event(repository: Repository, kind: str, outcome: str) -> bool:
+    return any(event.outcome == outcome for event in repository.told(kind))
+
+
+def test_the_same_files_land_as_on_one_machine(repository: Repository) -> None:
+    repository.plan(PLAN).run()
+    expected = repository.files()
+    repository.git("reset", "--quiet", "--hard", repository.git("rev-list", "--max-parents=0", "main"))
+    with boxes_of(repository, "near", "spare") as boxes:
+        repository.plan(boxes.yaml() + PLAN)
+        boxes.approve()
+        done = repository.weft("run", "--fresh")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert repository.files() == expected
+        assert not [*repository.outside.glob("*/weft/runs/*/.weft/files/*")], "no copy is left there"
+    assert {event.outcome for event in repository.told("slice_placed")} <= {"near", "spare", ""}
+
+
+def test_a_step_continues_while_its_machine_is_out_of_reach(repository: Repository) -> None:
+    with boxes_of(repository, "near") as boxes:
+        repository.plan(boxes.yaml() + GATED)
+        boxes.approve()
+        with repository.started("run") as process:
+            repository.wait_for(lambda: is_started(repository), process)
+            boxes.cut("near")
+            repository.wait_for(lambda: has_event(repository, "host_changed", "unreachable"), process)
+            (repository.outside / "go").touch()
+            repository.wait_for(repository.marks, process)
+            assert "unreachable" in repository.weft("status").stdout
+            boxes.connect("near")
+            assert process.wait(60) == 0
+        assert repository.files() == {"README": "hello", "a": "a"}
+        assert len(repository.marks()) == 1
+
+
+def test_the_next_coordinator_takes_over_a_step_on_another_machine(repository: Repository) -> None:
+    with boxes_of(repository, "near") as boxes:
+        repository.plan(boxes.yaml() + GATED)
+        boxes.approve()
+        with repository.started("run") as process:
+            repository.wait_for(lambda: is_started(repository), process)
+            process.send_signal(signal.SIGKILL)
+        (repository.outside / "go").touch()
+        done = repository.weft("run")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert repository.files() == {"README": "hello", "a": "a"}
+        assert len(repository.marks()) == 1
+
+
+LOST = """
+merge: {mode: auto}
+failure_mode: continue_on_error
+subplans:
+  - id: a
+    steps: [{id: write, run: '
+      case $HOME in */near)
+        echo stale > stale; touch OUTSIDE/started; until test -e OUTSIDE/go; do sleep 0.02; done;;
+      esac; echo a > a; MARK'}]
+  - {id: z, host: local, steps: [{id: wait, run: 'until test -e OUTSIDE/end; do sleep 0.02; done'}]}
+"""
+
+
+def test_a_lost_step_runs_elsewhere_and_is_stopped_where_it_was(repository: Repository) -> None:
+    with boxes_of(repository, "near", "spare") as boxes:
+        boxes.cut("spare")
+        repository.plan(boxes.yaml(lost_after="1s", slots=1) + LOST)
+        boxes.approve()
+        with repository.started("run") as process:
+            repository.wait_for(lambda: is_started(repository), process)
+            boxes.connect("spare")
+            boxes.cut("near")
+            repository.wait_for(repository.marks, process)
+            assert boxes.steps("near"), "what counts as lost may be alive"
+            boxes.connect("near")
+            repository.wait_for(lambda: not boxes.steps("near"), process)
+            (repository.outside / "end").touch()
+            assert process.wait(60) == 0
+        assert repository.files() == {"README": "hello", "a": "a"}
+        assert len(repository.marks()) == 1
+
+
+def test_a_host_that_is_not_approved_gets_nothing(repository: Repository) -> None:
+    with boxes_of(repository, "near") as boxes:
+        repository.plan(boxes.yaml() + GATED)
+        refused = repository.weft("run")
+        assert refused.returncode == 2
+        assert "weft config approve --plan weft.yaml" in refused.stderr
+        assert not [*repository.outside.glob("near/*")]
