@@ -59,7 +59,7 @@ def test_a_step_continues_while_its_machine_is_out_of_reach(repository: Reposito
             repository.wait_for(lambda: has_event(repository, "host_changed", "unreachable"), process)
             (repository.outside / "go").touch()
             repository.wait_for(repository.marks, process)
-            assert "unreachable" in repository.weft("status").stdout
+            assert "near cannot be reached" in repository.weft("status").stdout
             boxes.connect("near")
             assert process.wait(60) == 0
         assert repository.files() == {"README": "hello", "a": "a"}
