@@ -24,8 +24,8 @@ def no_blocking() -> None:
     """The coordinator makes and reads small files of agents between its turns."""
 
 
-FULL = OSError(28, "No space left on device", "/some/file")
-FREE = "; free some space (df -h, df -i), then type the command again"
+BROKEN = OSError(5, "Input/output error", "/some/file")
+CHECK = "; check the disk (dmesg), then type the command again"
 GROUP = """
 infra_retries: 0
 subplans:
@@ -63,23 +63,23 @@ async def test_a_setup_that_fails_fails_the_slice(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("what", ["prepare", "accept", "gather"])
 async def test_a_machine_that_fails_is_no_failure_of_the_work(tmp_path: Path, what: str) -> None:
-    theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, failures={what: FULL}))
+    theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, failures={what: BROKEN}))
     assert await theatre.run() == "failed"
     values = [
         entry for entry in theatre.events() if entry.kind == "step_finished" and entry.outcome == "infra"
     ]
-    assert [item.data["message"] for item in values] == [f"/some/file: No space left on device{FREE}"]
+    assert [item.data["message"] for item in values] == [f"/some/file: Input/output error{CHECK}"]
 
 
 async def test_a_merge_that_the_machine_cannot_do_is_held(tmp_path: Path) -> None:
-    theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, failures={"merge": FULL}))
+    theatre = Theatre(tmp_path, GROUP, workspaces=NoWorkspaces(tmp_path, failures={"merge": BROKEN}))
     assert await theatre.run() == "waiting"
     assert theatre.outcomes("@merge") == ["held"]
-    assert theatre.ends("@merge")[0]["message"] == f"/some/file: No space left on device{FREE}"
+    assert theatre.ends("@merge")[0]["message"] == f"/some/file: Input/output error{CHECK}"
 
 
 async def test_a_machine_that_fails_once_is_tried_again(tmp_path: Path) -> None:
-    workspaces = NoWorkspaces(tmp_path, failures={"prepare": FULL})
+    workspaces = NoWorkspaces(tmp_path, failures={"prepare": BROKEN})
     theatre = Theatre(tmp_path, GROUP.replace("infra_retries: 0", "infra_retries: 1"), workspaces=workspaces)
     assert await theatre.run() == "completed"
     assert workspaces.asked[:2] == ["prepare g/a", "prepare g/a"]

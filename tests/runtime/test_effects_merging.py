@@ -157,7 +157,7 @@ async def test_what_cannot_be_removed_after_a_red_verify_is_reported_and_changes
 # --- what goes wrong without a verify, or after it ---
 
 WRONG = [
-    (OSError(28, "No space", "/f"), "held", "/f: No space"),
+    (OSError(5, "It is broken", "/f"), "held", "/f: It is broken"),
     (InfraError("git is gone"), "held", "git is gone"),
     (WeftError("no"), "failed", "no"),
     (HeldError("do it", ["f"], waits_for=["b"]), "held", "do it"),

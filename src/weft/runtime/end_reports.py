@@ -15,6 +15,7 @@ from weft.ports.workspaces import ConflictError, HeldError, InfraError, Workspac
 from weft.runtime.conflict_outlook import Outlook
 from weft.runtime.inbox import Inbox
 from weft.runtime.jobs import not_started
+from weft.runtime.patience import Patience, raise_shortage
 from weft.runtime.precedence import Precedence, Urgency
 
 _T = TypeVar("_T")
@@ -31,6 +32,7 @@ class EndReports:
         """The start times of orders that Weft carries out itself."""
         self._outlook = Outlook()
         self._precedence = Precedence(len(os.sched_getaffinity(0)))
+        self._patience = Patience(clock, self._precedence)
         self._to_forget: list[str] = []
         """Jobs with a reported end that may not be in the journal yet."""
 
@@ -63,10 +65,14 @@ class EndReports:
     async def _in_thread(
         self, order: Order, work: Callable[[], _T], urgency: Urgency = Urgency.SLICE
     ) -> _T | None:
-        """Returns the result of the work; None if it failed, after reporting the failure."""
+        """Returns the result of the work; None if it failed, after reporting the failure.
+
+        Raises the `OSError` of a lasting shortage.
+        """
         try:
-            return await self._precedence.run_sync(urgency, work)
+            return await self._patience.do(work, urgency)
         except (WeftError, OSError) as error:
+            raise_shortage(error)
             self._report(self._failed(order, error))
             return None
 

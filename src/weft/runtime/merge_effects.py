@@ -18,6 +18,7 @@ from weft.runtime.end_reports import EndReports
 from weft.runtime.inbox import Inbox
 from weft.runtime.jobs import JobFactory, with_error
 from weft.runtime.lineage import Lineage
+from weft.runtime.patience import raise_shortage
 from weft.runtime.precedence import Urgency
 from weft.runtime.upkeep import Upkeep
 from weft.threads import run_sync
@@ -70,6 +71,7 @@ class MergeEffects(EndReports, ABC):
         try:
             merged = await self._publish(order, job)
         except (WeftError, OSError) as error:
+            raise_shortage(error)
             self._report_end(self._failed(order, error), job)
             return
         if merged is None:  # the branch has moved, so the merge is repeated on the new tip
@@ -94,7 +96,7 @@ class MergeEffects(EndReports, ABC):
             # An earlier coordinator may have repeated the merge before it died. The merge that exists now is then
             # another one than this job verified.
             return None
-        return await run_sync(self._workspaces.publish, order.path)
+        return await self._patience.do(partial(self._workspaces.publish, order.path))
 
     async def _discard_result(self, order: Merge, fact: Ended) -> Ended:
         try:

@@ -1,8 +1,9 @@
-"""Work on the results of ended steps, which waits while the machine lacks processes, space or memory.
+"""Work on workspaces, which waits while the machine lacks processes, space or memory.
 
-The step has been paid for, so a shortage must not count as its failure. Most shortages are over in a moment. If
-one lasts, its `OSError` ends the coordinator, as a full disk under the journal does: the end of the step is not in
-the journal, and the host keeps it. The next coordinator takes it over and repeats the work, which is harmless.
+A shortage says nothing about a step: neither may the next one fail for it, nor the work of the last one be lost.
+Most shortages are over in a moment. If one lasts, its `OSError` ends the coordinator, as a full disk under the
+journal does: the end of the order is not in the journal. The next coordinator repeats the order, or takes over the
+end of the step, which the host keeps, and repeats the work. Both are harmless.
 """
 
 from collections.abc import Callable
@@ -23,16 +24,16 @@ class Patience:
         self._clock = clock
         self._precedence = precedence
 
-    async def do(self, work: Callable[[], _T]) -> _T:
+    async def do(self, work: Callable[[], _T], urgency: Urgency = Urgency.END) -> _T:
         """Returns the result of the work, which runs in a thread; repeats it during a shortage."""
         for pause in PAUSES:
             try:
-                return await self._precedence.run_sync(Urgency.END, work)
+                return await self._precedence.run_sync(urgency, work)
             except OSError as error:
                 if not may_pass(error):
                     raise
             await self._clock.sleep_until(self._clock.now() + pause)
-        return await self._precedence.run_sync(Urgency.END, work)
+        return await self._precedence.run_sync(urgency, work)
 
 
 def raise_shortage(error: Exception) -> None:

@@ -20,7 +20,6 @@ from weft.runtime.jobs import JobFactory, as_failure, with_error
 from weft.runtime.lineage import Lineage
 from weft.runtime.merge_effects import MergeEffects
 from weft.runtime.outside_watch import OutsideWatch
-from weft.runtime.patience import Patience
 
 
 class StepEffects(MergeEffects, ABC):
@@ -36,7 +35,6 @@ class StepEffects(MergeEffects, ABC):
         copies: WorkspaceCopies | None,
     ) -> None:
         super().__init__(workspaces=workspaces, jobs=jobs, lineage=lineage, clock=clock, inbox=inbox)
-        self._patience = Patience(clock, self._precedence)
         self._changes = Changes(
             workspaces, lineage, jobs, precedence=self._precedence, patience=self._patience
         )

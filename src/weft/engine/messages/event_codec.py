@@ -160,11 +160,11 @@ def to_event(  # noqa: C901, PLR0913 - the columns of the journal
         event = UnknownEvent(kind=kind, outcome=outcome, data=_decode_plain(data))
     # The decoder made the event just now, and nothing else has it: it may still be changed. This costs a fraction
     # of another construction, and journals have tens of thousands of events.
-    # Interned, as each slice has a dozen events, and readers keep the names.
+    # Interned, as each slice has a dozen events, and readers keep the names. In memory, a name may be of an enum.
     if subplan:
-        force_setattr(event, "subplan", intern(subplan))
+        force_setattr(event, "subplan", intern(str(subplan)))
     if step:
-        force_setattr(event, "step", intern(step))
+        force_setattr(event, "step", intern(str(step)))
     if attempt:
         force_setattr(event, "attempt", attempt)
     if cost is not None:
