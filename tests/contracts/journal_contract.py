@@ -78,7 +78,6 @@ _BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
         tuple
     ),
     dict[str, str]: st.dictionaries(_TEXT, _TEXT, max_size=3),
-    MachineState: st.sampled_from(MachineState),
 }
 _JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | _BOOL | _INT64 | _FLOAT | _TEXT,
