@@ -479,3 +479,37 @@ def test_where_there_is_no_configuration_nothing_of_this_is_loaded(project: Proj
         "weft.cli.approval_prompt",
         "weft.cli.commands.project.config", "weft.plan.language.commands", "weft.plan.loader.variables",
     }.isdisjoint(loaded)  # fmt: skip
+
+
+# The hosts of a plan.
+
+HOSTS = f"hosts: {{local: {{slots: 2}}, near: {{use: ssh, machine: big3}}}}\n{ONE}"
+NEAR = ["  + hosts.near.use: ssh", "  + hosts.near.machine: big3"]
+
+
+def test_a_plan_that_names_machines_is_not_run_before_they_are_approved(project: Project) -> None:
+    project.plan(HOSTS)
+    refused = project.weft("run")
+    assert refused.exit_code == 2
+    lines = refused.stderr.splitlines()
+    assert lines[:3] == ["error: weft.yaml sends work to hosts that you have not approved:", *NEAR]
+    assert " config approve --plan weft.yaml (in a script: " in lines[3]
+    assert not (project.root / ".weft").exists()
+    approved = project.weft("config", "approve", "--plan", "weft.yaml", "--yes")
+    assert (approved.exit_code, approved.stderr.splitlines()[1:]) == (0, [*NEAR, "approved"])
+    assert project.weft("run", "--quiet").exit_code == 0
+
+
+def test_commands_and_hosts_are_approved_one_by_one(project: Project) -> None:
+    configured(project.plan(HOSTS), COMMANDS)
+    hashes = data(project.weft("config", "approvals", "--json"))
+    of_commands, of_hosts = hashes["here"]["hash"], hashes["hosts"]["hash"]
+    assert project.weft("config", "approve", "--hash", of_hosts).exit_code == 0
+    after = data(project.weft("config", "approvals", "--json"))
+    assert (after["here"]["approved"], after["hosts"]["approved"]) == (False, True)
+    assert [approval["plan"] for approval in after["approvals"]] == ["weft.yaml"]
+    wrong = project.weft("config", "approve", "--hash", "0123")
+    assert wrong.stderr == (
+        f"error: the commands of .weft/config.yaml have the hash {of_commands}; the hosts of weft.yaml have "
+        f"the hash {of_hosts}, and not 0123\n"
+    )
