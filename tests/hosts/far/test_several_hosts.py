@@ -16,7 +16,7 @@ from weft.hosts.local import LocalHost
 from weft.hosts.machines.several_hosts import SeveralHosts
 from weft.hosts.records import RunRecords
 from weft.ports.host import EndReason, JobEnded, OutputPart, Running
-from weft.ports.machines import MachineJobs, MachineStatus, UnreachableError
+from weft.ports.machines import ByteStream, MachineJobs, MachineStatus, UnreachableError
 from weft.terms import MachineState
 
 pytestmark = pytest.mark.anyio
@@ -201,4 +201,32 @@ async def test_a_run_whose_files_have_gone_starts_nothing_again(stage: SeveralSt
     end = await end_of(host, "a")
     assert (end.why, end.message) == (EndReason.LOST, "the files of the run on box have gone")
     assert stage.marks("a") == 1
+    await host.close()
+
+
+class BrokenCarrier:
+    """A carrier with a bug."""
+
+    async def machines(self) -> list[str]:
+        return ["box"]
+
+    async def connect(self, *_: object) -> ByteStream:
+        raise ZeroDivisionError
+
+    async def has_gone(self, machine: str) -> bool:
+        return False
+
+    async def close(self) -> None:
+        pass
+
+
+async def test_a_bug_ends_the_run_and_is_not_waited_for(
+    stage: SeveralStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stage, "carrier", BrokenCarrier)
+    host = stage.host()
+    await host.open()
+    with pytest.raises(ZeroDivisionError), anyio.fail_after(60):
+        async for _ in host.ended():
+            pass
     await host.close()

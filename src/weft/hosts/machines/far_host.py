@@ -12,12 +12,11 @@ from pathlib import Path
 
 from anyio import CapacityLimiter
 
-from weft.errors import WeftError
 from weft.hosts.far.frames import Header
 from weft.hosts.machines.far_machine import FarMachine, MachineEvents
 from weft.hosts.machines.job_table import JobTable
 from weft.hosts.machines.paths import LocalPaths, report_of
-from weft.hosts.machines.session import MachineSession, SessionEvents, wait_for
+from weft.hosts.machines.session import MachineSession, SessionEvents, failure_to, wait_for
 from weft.hosts.machines.settings import FarSettings
 from weft.hosts.records import LocalRecords
 from weft.ports.host import EndReason, Job, JobEnded, KnownJobs, Running
@@ -72,7 +71,7 @@ class FarHost(LocalRecords):
         self._end_event = asyncio.Event()
         self._news_event = asyncio.Event()
         self._writing = asyncio.Event()
-        self._failure: WeftError | None = None
+        self._failure: BaseException | None = None
         self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._disk = CapacityLimiter(1)
@@ -91,6 +90,8 @@ class FarHost(LocalRecords):
         await run_sync(self._make, limiter=self._disk)
         self._loop = loop = asyncio.get_running_loop()
         self._tasks = [loop.create_task(self._look_for_machines()), loop.create_task(self._write_table())]
+        for task in self._tasks:
+            task.add_done_callback(failure_to(self._fail))
 
     def _make(self) -> None:
         replace_file(self._directory / "made", b"")
@@ -300,6 +301,7 @@ class FarHost(LocalRecords):
             on_connected=lambda _: self._on_connected(name),
             on_frame=lambda _, header, payload: self._on_frame(name, header, payload),
             on_status=lambda _: self._machines[name].status_changed(),
+            on_failure=self._fail,
         )
         return MachineSession(
             self._carrier,
@@ -345,7 +347,7 @@ class FarHost(LocalRecords):
         self._machine_news.append(news)
         self._news_event.set()
 
-    def _fail(self, error: WeftError) -> None:
+    def _fail(self, error: BaseException) -> None:
         self._failure = error
         self._end_event.set()
         self._news_event.set()

@@ -20,7 +20,7 @@ from weft.hosts.machines.far_link import FarLink
 from weft.hosts.machines.job_table import JobTable
 from weft.hosts.machines.mirror import OutputMirror
 from weft.hosts.machines.paths import FarPaths, LocalPaths
-from weft.hosts.machines.session import FIRST_PAUSE, LONGEST_PAUSE, MachineSession
+from weft.hosts.machines.session import FIRST_PAUSE, LONGEST_PAUSE, MachineSession, failure_to
 from weft.hosts.submitted_jobs import SubmittedJobs
 from weft.ports.host import EndReason, Job, JobEnded, KnownJobs
 from weft.ports.machines import (
@@ -43,7 +43,7 @@ class MachineEvents(Struct, frozen=True, kw_only=True):
     on_known: Callable[["FarMachine", KnownJobs], None]
     """Its first answer."""
     on_status: Callable[["FarMachine"], None]
-    on_failure: Callable[[WeftError], None]
+    on_failure: Callable[[BaseException], None]
     on_running: Callable[["FarMachine"], None]
     """The jobs that run, or the time of the last report, have changed."""
 
@@ -104,6 +104,7 @@ class FarMachine:
         task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(failure_to(self._events.on_failure))
 
     @property
     def load(self) -> int:

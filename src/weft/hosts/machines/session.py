@@ -46,6 +46,8 @@ class SessionEvents(Struct, frozen=True, kw_only=True):
     """A frame that is no answer to a call."""
     on_status: Callable[["MachineSession"], None]
     """The state has changed."""
+    on_failure: Callable[[BaseException], None] | None = None
+    """A bug has ended the session."""
 
 
 class MachineSession:
@@ -96,6 +98,9 @@ class MachineSession:
         self._out_since = self._loop.time()
         self._task = self._loop.create_task(self._keep_connected())
         self._watch = self._loop.create_task(self._watch_for_loss())
+        if self._events.on_failure is not None:
+            for task in (self._task, self._watch):
+                task.add_done_callback(failure_to(self._events.on_failure))
 
     async def close(self) -> None:
         self._closed = True
@@ -277,6 +282,17 @@ class MachineSession:
         if self._loop is None or self._closed:
             raise UnreachableError(f"the connection to {self.machine} has been closed")
         return wait_for(self.call(operation, arguments, payload, sink=sink), self._loop, self._is_closed)
+
+
+def failure_to(report: Callable[[BaseException], None]) -> Callable[[asyncio.Task[None]], None]:
+    """Returns a callback of tasks that reports an error, which would otherwise show only when the program ends."""
+
+    def check(task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            report(error)
+
+    return check
 
 
 def wait_for(
