@@ -254,6 +254,7 @@ In force at store/model, step code:
   copy                  []                                        default
   link                  []                                        default
   sparse                []                                        default
+  host                  local                                     default
   isolated_home         false                                     default
   sandbox.use           none                                      default
   sandbox.network       true                                      default
