@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from weft.plan.hosts import HostSpec
 from weft.ports.machines import FarError, UnreachableError
+from weft.threads import run_sync
 
 _ENCRYPTED = ("tls", "wss")
 _PATIENCE = 30.0
@@ -44,7 +45,7 @@ class ClusterConnection:
 
 async def connect(spec: HostSpec) -> ClusterConnection:
     """Connects to the cluster of a host, or starts it. Raises `UnreachableError` or `FarError`."""
-    _require_dask(spec)
+    await run_sync(_require_dask, spec)  # importing it takes a second, in which the run must not stand still
     if spec.address is not None:
         return await _connect_to(spec, spec.address)
     start = _start_over_ssh if spec.ssh else _start_class
