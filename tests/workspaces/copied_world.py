@@ -36,10 +36,11 @@ class DirectCalls:
         payload: Path | bytes = b"",
         *,
         into: Path | None = None,
+        machine: str = "",
     ) -> Reply:
         assert host
         assert into is None
-        assert subplan == arguments["path"]
+        assert machine or subplan == arguments["path"]
         self.made.append(operation)
         is_cut = self._cut is not None and len(self.made) == self._cut[0]
         if is_cut and self._cut == (len(self.made), False):

@@ -209,7 +209,7 @@ def test_a_machine_that_returns_after_its_slice_was_placed_elsewhere_loses_nothi
 ) -> None:
     world.begin("a")
     put(world.copy("a"), {"late": "1"})
-    world.copies.keep_stale_work(world.placed("a"))
+    world.copies.keep_stale_work("near", "near", {"a": "r.1.2"})
     assert [world.files(commit)["late"] for commit in world.kept("a")] == ["1"]
     assert not world.copy("a").exists()
 

@@ -1,6 +1,6 @@
 """The questions that a driver can ask an engine. None of them changes anything."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from weft.engine.messages.facts import ControlState
@@ -83,6 +83,12 @@ class EngineView:
     def far_hosts(self) -> Sequence[str]:
         """The other machines on which something of the plan may run."""
         return self._state.hosts.names
+
+    @property
+    def placements(self) -> Mapping[str, str]:
+        """The token of each slice that is placed, by its path."""
+        placed = (subplan for subplan in self._state.active.values() if subplan.host is not None)
+        return {subplan.path: self._state.token(subplan) for subplan in placed}
 
     @property
     def on_target(self) -> AbstractSet[int]:

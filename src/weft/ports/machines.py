@@ -115,7 +115,7 @@ class Reply(Struct, frozen=True):
 class MachineCalls(Protocol):
     """Calls to the far programs of a run, from threads."""
 
-    def call(
+    def call(  # noqa: PLR0913 - what a call needs
         self,
         host: str,
         subplan: str,
@@ -124,6 +124,7 @@ class MachineCalls(Protocol):
         payload: Path | bytes = b"",
         *,
         into: Path | None = None,
+        machine: str = "",
     ) -> Reply:
         """Calls the machine on which a subplan is placed, and blocks until it answers.
 

@@ -316,8 +316,11 @@ class WorkspaceCopies(Protocol):
         """Brings the workspace to the state of the copy."""
         ...
 
-    def keep_stale_work(self, placed: PlacedSlice) -> None:
-        """Keeps the work of a placement that counts as lost as refs, and removes its copy."""
+    def keep_stale_work(self, host: str, machine: str, tokens: Mapping[str, str]) -> None:
+        """Keeps the work in copies there that belong to other placements than these, and removes the copies.
+
+        `tokens` has the present placement of each slice by its path.
+        """
         ...
 
     def remove(self, placed: PlacedSlice) -> None:

@@ -201,7 +201,7 @@ class Coordinator:
                         at, message = self._effects.now(), news.message
                         self._inbox.put(HostChanged(at=at, host=news.host, state=state, message=message))
                 case MachineJobs():
-                    self._effects.machine_answered(news.jobs, self._engine.in_flight)
+                    self._effects.machine_answered(news, self._engine.in_flight, self._engine.placements)
 
     async def _poll_requests(self) -> None:
         while True:

@@ -33,6 +33,7 @@ from weft.errors import WeftError
 from weft.plan.model import Plan
 from weft.ports.clock import Clock
 from weft.ports.host import Host, JobEnded, KnownJobs, Running
+from weft.ports.machines import MachineJobs
 from weft.ports.target import LandingTarget
 from weft.ports.workspaces import InfraError, MergeRequest, WorkspaceCopies, Workspaces
 from weft.runtime.bisection import Bisection
@@ -152,21 +153,22 @@ class Effects(StepEffects):
             if rounds is None or isinstance(order, Land):
                 self.carry_out(order)
             else:
-                # A bisection needs the answers of all its earlier rounds; of a merge only the last round
-                # counts.
+                # A bisection needs all its earlier rounds; of a merge only the last one counts.
                 taken.update(rounds if isinstance(order, Launch) else rounds[-1:])
                 self._take_over(order, {round_of(job): known[job] for job in rounds})
         # The ends of all other jobs are in the journal; the last coordinator did not have them forgotten.
         self._host.forget([job for job in known if job not in taken])
 
-    def machine_answered(self, jobs: KnownJobs, orders: Sequence[Ordered]) -> None:
-        """Stops the jobs of another machine that belong to no order: their attempts count as lost."""
-        launches = [order for order in orders if isinstance(order, Launch)]
-        own = {*map(self._jobs.id, orders), *map(self._jobs.far_setup_id, launches)}
-        running, ended = stale_jobs(jobs, own)
+    def machine_answered(
+        self, news: MachineJobs, orders: Sequence[Ordered], tokens: Mapping[str, str]
+    ) -> None:
+        """Stops the jobs of another machine that belong to no order, and keeps the work of lost attempts."""
+        setups = (self._jobs.far_setup_id(order) for order in orders if isinstance(order, Launch))
+        running, ended = stale_jobs(news.jobs, {*map(self._jobs.id, orders), *setups})
         for job in running:
             self._host.stop(job, grace=0.0)
         self._host.forget(ended)
+        self._soon(self._far.keep_stale_work, news.host, news.machine, tokens)
 
     def take_over_work(self, orders: Sequence[Ordered], jobs: KnownJobs) -> None:
         """Takes over only running steps of an earlier coordinator; orders without a process end as stopped."""
@@ -392,8 +394,6 @@ class Effects(StepEffects):
             self._report(self._ended(order, StepOutcome.DONE))
         else:
             self._landing.add(order)
-
-    # Time
 
     async def _wake(self, at: float) -> None:
         await self._clock.sleep_until(at)

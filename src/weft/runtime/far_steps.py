@@ -8,8 +8,9 @@ answers or counts as lost. All exchanges can be repeated.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 import anyio
@@ -120,6 +121,13 @@ class FarSteps:
             if self._copies is not None and not self._working.pop(placed, ()):
                 with suppress(WeftError, OSError):
                     await run_sync(self._copies.remove, placed, limiter=self._limiter)
+
+    async def keep_stale_work(self, host: str, machine: str, placements: Mapping[str, str]) -> None:
+        """Keeps what a machine has of other placements. If it does not answer now, it will be asked again."""
+        if self._copies is not None:
+            work = partial(self._copies.keep_stale_work, host, machine, placements)
+            with suppress(WeftError, OSError):
+                await run_sync(work, limiter=self._limiter)
 
     async def _repeat(self, exchange: Callable[[PlacedSlice], _T], placed: PlacedSlice) -> _T:
         pause = _FIRST_PAUSE

@@ -205,11 +205,15 @@ class FarHost(LocalRecords):
         payload: Path | bytes = b"",
         *,
         into: Path | None = None,
+        machine: str = "",
     ) -> Reply:
         """Calls the machine of a slice, from a thread; see `MachineCalls`."""
         if self._loop is None or self._closed:
             raise UnreachableError(f"the connection to {self.name} has been closed")
-        session = wait_for(self._session_of(subplan), self._loop, lambda: self._closed)
+        if machine:
+            session = self._machines[machine].session
+        else:
+            session = wait_for(self._session_of(subplan), self._loop, lambda: self._closed)
         return session.call_from_thread(operation, arguments, payload, into=into)
 
     async def _session_of(self, subplan: str) -> MachineSession:

@@ -95,7 +95,7 @@ class SeveralHosts:
     def statuses(self) -> Sequence[MachineStatus]:
         return [status for host in self._others.values() for status in host.statuses()]
 
-    def call(
+    def call(  # noqa: PLR0913 - what a call needs
         self,
         host: str,
         subplan: str,
@@ -104,10 +104,11 @@ class SeveralHosts:
         payload: Path | bytes = b"",
         *,
         into: Path | None = None,
+        machine: str = "",
     ) -> Reply:
         if host not in self._others:
             raise UnreachableError(f"there is no host {host}")
-        return self._others[host].call(subplan, operation, arguments, payload, into=into)
+        return self._others[host].call(subplan, operation, arguments, payload, into=into, machine=machine)
 
 
 async def _merged(sources: Sequence[AsyncIterator[_Item]]) -> AsyncIterator[_Item]:

@@ -34,7 +34,7 @@ from weft.safe_files import read_file, replace_file
 from weft.workspaces.errors import WorkspaceError
 from weft.workspaces.git.base.commit_object import SigningFailure
 from weft.workspaces.git.base.locks import explain_lock_errors
-from weft.workspaces.git.base.refs import is_ancestor, tip, tree_of
+from weft.workspaces.git.base.refs import is_ancestor, tip, tips_of, tree_of
 from weft.workspaces.git.base.sparse import settings
 from weft.workspaces.git.base.worktree_links import git_dir_of, text_of
 from weft.workspaces.git.checkouts.commits import keep_logged, stage
@@ -272,27 +272,38 @@ class WorktreeCopies:
 
     # Work of attempts that count as lost
 
-    def keep_stale_work(self, placed: PlacedSlice) -> None:
-        """Keeps the work in a copy of an attempt that counts as lost, and removes the copy."""
-        with self._locks[placed.path]:
-            self._keep_stale(placed, {"name": file_name(placed.path), "token": placed.token})
+    def keep_stale_work(self, host: str, machine: str, tokens: Mapping[str, str]) -> None:
+        """Keeps the work in copies of other placements than these, as refs, and removes the copies."""
+        reply = self._calls.call(host, "", "work.list", {"run": self._run}, machine=machine)
+        for copy in reply.data["workspaces"]:
+            path = str(copy["path"])
+            if tokens.get(path) != copy["token"]:
+                placed = PlacedSlice(path=path, host=host, token=str(copy["token"]))
+                with self._locks[path]:
+                    self._keep_stale(placed, copy, machine)
 
-    def _keep_stale(self, placed: PlacedSlice, stale: Mapping[str, str]) -> None:
+    def _keep_stale(self, placed: PlacedSlice, stale: Mapping[str, str], machine: str = "") -> None:
         where = {"name": stale["name"], "token": stale["token"]}
         start = tip(self._git, self._names.start(placed.path))
         base = () if start is None else (start,)
-        reply = self._call(placed, "work.take", {**where, "have": list(base)})
+        reply = self._call(placed, "work.take", {**where, "have": list(base)}, machine=machine)
         copy_state = msgspec.convert(dict(reply.data), CopyState)
         self._admit(placed, reply, copy_state, known=base)
-        _, git_dir = self._worktree(placed.path)
-        keep_logged(
-            self._git,
-            git_dir,
-            placed.path,
-            self._names,
-            seen=[copy_state.state, copy_state.head, *copy_state.undone],
-        )
-        self._call(placed, "work.remove", where)
+        self._keep(placed.path, [copy_state.state, copy_state.head, *copy_state.undone])
+        self._call(placed, "work.remove", where, machine=machine)
+
+    def _keep(self, path: str, commits: Sequence[str]) -> None:
+        """Keeps what no branch of the slice leads to. Its worktree may be gone, as it has ended."""
+        refs = tips_of(self._git, self._names.head(path), self._names.start(path), self._names.tip(path))
+        branches = [
+            *refs.values(),
+            tip(self._git, self._repository.ends.target_ref) or self._repository.ends.base,
+        ]
+        for commit in dict.fromkeys(filter(None, commits)):
+            has_it = any(is_ancestor(self._git, commit, branch) for branch in branches)
+            has_files = any(tree_of(self._git, commit) == tree_of(self._git, branch) for branch in branches)
+            if not has_it and not has_files:
+                self._repository.move(self._repository.kept(path, commit), f"{path} was lost")
 
     def remove(self, placed: PlacedSlice) -> None:
         """Removes the copy of a slice that has ended."""
@@ -310,6 +321,8 @@ class WorktreeCopies:
         operation: str,
         arguments: Mapping[str, object],
         payload: Path | bytes = b"",
+        *,
+        machine: str = "",
     ) -> Reply:
         identity = {
             "project": self._project,
@@ -319,7 +332,8 @@ class WorktreeCopies:
             "name": file_name(placed.path),
             "token": placed.token,
         }
-        return self._calls.call(placed.host, placed.path, operation, identity | dict(arguments), payload)
+        details = identity | dict(arguments)
+        return self._calls.call(placed.host, placed.path, operation, details, payload, machine=machine)
 
 
 @contextmanager
