@@ -33,7 +33,7 @@ from weft.ports.machines import MachineJobs, Machines, MachineStatus
 from weft.runtime.effects import Effects
 from weft.runtime.inbox import Inbox
 from weft.runtime.machine_states import MachineStates
-from weft.terms import AT_REST, RunState
+from weft.terms import AT_REST, MachineState, RunState
 
 REQUESTS_EVERY = 0.25
 """Seconds between checks for requests of people."""
@@ -196,12 +196,14 @@ class Coordinator:
         async for news in self._machines.news():
             match news:
                 case MachineStatus():
+                    if news.state is MachineState.REACHABLE:
+                        self._effects.machine_returned(news, self._engine.placements)
                     state = self._machine_states.take(news)
                     if state is not None:
                         at, message = self._effects.now(), news.message
                         self._inbox.put(HostChanged(at=at, host=news.host, state=state, message=message))
                 case MachineJobs():
-                    self._effects.machine_answered(news, self._engine.in_flight, self._engine.placements)
+                    self._effects.machine_answered(news, self._engine.in_flight)
 
     async def _poll_requests(self) -> None:
         while True:

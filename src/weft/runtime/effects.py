@@ -33,7 +33,7 @@ from weft.errors import WeftError
 from weft.plan.model import Plan
 from weft.ports.clock import Clock
 from weft.ports.host import Host, JobEnded, KnownJobs, Running
-from weft.ports.machines import MachineJobs
+from weft.ports.machines import MachineJobs, MachineStatus
 from weft.ports.target import LandingTarget
 from weft.ports.workspaces import InfraError, MergeRequest, WorkspaceCopies, Workspaces
 from weft.runtime.bisection import Bisection
@@ -159,16 +159,16 @@ class Effects(StepEffects):
         # The ends of all other jobs are in the journal; the last coordinator did not have them forgotten.
         self._host.forget([job for job in known if job not in taken])
 
-    def machine_answered(
-        self, news: MachineJobs, orders: Sequence[Ordered], tokens: Mapping[str, str]
-    ) -> None:
-        """Stops the jobs of another machine that belong to no order, and keeps the work of lost attempts."""
+    def machine_answered(self, news: MachineJobs, orders: Sequence[Ordered]) -> None:
+        """Stops the jobs of another machine that belong to no order: their attempts count as lost."""
         setups = (self._jobs.far_setup_id(order) for order in orders if isinstance(order, Launch))
         running, ended = stale_jobs(news.jobs, {*map(self._jobs.id, orders), *setups})
         for job in running:
             self._host.stop(job, grace=0.0)
         self._host.forget(ended)
-        self._soon(self._far.keep_stale_work, news.host, news.machine, tokens)
+
+    def machine_returned(self, status: MachineStatus, placements: Mapping[str, str]) -> None:
+        self._soon(self._far.keep_stale_work, status.host, status.machine, placements)
 
     def take_over_work(self, orders: Sequence[Ordered], jobs: KnownJobs) -> None:
         """Takes over only running steps of an earlier coordinator; orders without a process end as stopped."""
