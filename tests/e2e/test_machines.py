@@ -121,3 +121,45 @@ def test_a_host_that_is_not_approved_gets_nothing(repository: Repository) -> Non
         assert refused.returncode == 2
         assert "weft config approve --plan weft.yaml" in refused.stderr
         assert not [*repository.outside.glob("near/*")]
+
+
+AGENT = """
+merge: {mode: auto}
+agents:
+  coder:
+    use: command
+    command: "touch OUTSIDE/started; until test -e OUTSIDE/go; do sleep 0.02; done; echo a > a; MARK"
+subplans:
+  - {id: a, steps: [{id: code, agent: coder, prompt: Write it}]}
+"""
+
+
+def test_an_edited_plan_waits_for_an_agent_on_another_machine(repository: Repository) -> None:
+    with boxes_of(repository, "near") as boxes:
+        repository.plan(boxes.yaml() + AGENT)
+        boxes.approve()
+        with repository.started("run") as process:
+            repository.wait_for(lambda: is_started(repository), process)
+            process.send_signal(signal.SIGKILL)
+        repository.plan(
+            boxes.yaml() + AGENT + "  - {id: b, host: local, steps: [{id: write, run: 'echo b > b'}]}\n"
+        )
+        with repository.started("run") as process:
+            repository.wait_for(lambda: boxes.steps("near"), process)
+            (repository.outside / "go").touch()
+            assert process.wait(60) == 0
+        assert repository.files() == {"README": "hello", "a": "a", "b": "b"}
+        assert len(repository.marks()) == 1, "nothing is paid for twice"
+
+
+def test_weft_stop_ends_the_steps_on_another_machine_without_a_coordinator(repository: Repository) -> None:
+    with boxes_of(repository, "near") as boxes:
+        repository.plan(boxes.yaml() + GATED)
+        boxes.approve()
+        with repository.started("run") as process:
+            repository.wait_for(lambda: is_started(repository), process)
+            process.send_signal(signal.SIGKILL)
+        assert boxes.steps("near")
+        stopped = repository.weft("stop")
+        assert stopped.returncode == 0, stopped.stdout + stopped.stderr
+        assert not boxes.steps("near")

@@ -32,6 +32,7 @@ from weft.ports.journal import ControlRequest, Journal
 from weft.ports.machines import MachineJobs, Machines, MachineStatus
 from weft.runtime.effects import Effects
 from weft.runtime.inbox import Inbox
+from weft.runtime.known_jobs import open_all
 from weft.runtime.machine_states import MachineStates
 from weft.terms import AT_REST, MachineState, RunState
 
@@ -77,7 +78,8 @@ class Coordinator:
         """
         # Before the first fact: opening the host ends the processes of a dead supervisor, and the engine must
         # know which of its jobs still run.
-        jobs = await self._host.open()
+        settles = isinstance(first, Resumed) and bool(first.settles)
+        jobs = await (open_all(self._host, self._machines) if settles else self._host.open())
         try:
             async with anyio.create_task_group() as tasks:
                 self._effects.work_in(tasks)
@@ -85,7 +87,7 @@ class Coordinator:
                 tasks.start_soon(self._take_news)
                 tasks.start_soon(self._poll_requests)
                 tasks.start_soon(self._effects.meter(self._engine).watch)
-                if isinstance(first, Resumed) and first.settles:
+                if settles:
                     self._effects.take_over_work(self._engine.in_flight, jobs)
                 else:
                     self._effects.take_over(self._engine.in_flight, jobs)

@@ -4,9 +4,12 @@ import time
 
 import anyio
 
-from weft.app.project.hosts import host_of, records_of
+from weft.app.project.hosts import records_of
 from weft.app.record.journal import RecordedRun
+from weft.app.run.recorded_hosts import hosts_of_record
 from weft.ports.host import Host, Running
+from weft.ports.machines import Machines
+from weft.runtime.known_jobs import open_all
 from weft.store.sqlite import open_journal
 from weft.terms import AT_REST
 
@@ -26,16 +29,19 @@ def stop_orphaned_jobs(recorded_run: RecordedRun) -> int:
         return 0
     journal = open_journal(places.journal, now=time.time(), command="weft stop")
     try:
-        stopped_jobs = anyio.run(stop_all_jobs, host_of(places, run))
+        stopped_jobs = anyio.run(stop_all_jobs, *hosts_of_record(places, recorded_run.run))
         journal.set_run_state(run, "stopped")
     finally:
         journal.close()
     return stopped_jobs
 
 
-async def stop_all_jobs(host: Host) -> int:
-    """Stops all running jobs, waits until each has ended, and returns their number."""
-    jobs = await host.open()  # which has already ended the processes of a dead supervisor
+async def stop_all_jobs(host: Host, machines: Machines | None = None) -> int:
+    """Stops all running jobs, waits until each has ended, and returns their number.
+
+    A machine that cannot be reached keeps its jobs; they end by their time limits.
+    """
+    jobs = await open_all(host, machines)  # which has already ended the processes of a dead supervisor
     # Ends that the supervisor recorded while there was no coordinator are also in `jobs`; they need no stop.
     running = {job for job, state in jobs.items() if isinstance(state, Running)}
     count = len(running)

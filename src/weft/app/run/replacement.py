@@ -14,8 +14,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from weft.app.history.completed_work import changed_paths
-from weft.app.project.hosts import host_of
 from weft.app.project.places import Places
+from weft.app.run.recorded_hosts import hosts_of_record
 from weft.app.run.session import LEFT, RunObserver, RunSession, RunSetup
 from weft.app.run.setup import resume_run
 from weft.app.run.workspaces import WorkspaceFactory
@@ -29,7 +29,9 @@ from weft.plan.loader.load import Surroundings, load_plan
 from weft.plan.model import Plan
 from weft.ports.host import Host, KnownJobs, Running
 from weft.ports.journal import RunRecord
+from weft.ports.machines import Machines
 from weft.runtime.job_ids import parse_job_id
+from weft.runtime.known_jobs import open_all
 from weft.store.sqlite import SqliteJournal
 
 
@@ -57,7 +59,7 @@ def settle(
     # Nothing is running or half done, so no session and no supervisor need to start.
     if not engine.in_flight:
         return ""
-    steps = _finishing_steps(engine, anyio.run(_open_jobs, host_of(places, last.run)), ends)
+    steps = _finishing_steps(engine, anyio.run(_open_jobs, *hosts_of_record(places, last)), ends)
     setup = replace(setup, settles=steps)
     # Without a step to wait for, settling takes a moment and would only confuse the display.
     listener = _Listener(observer if steps else None)
@@ -69,9 +71,9 @@ def settle(
     return state if listener.is_stopped or state == LEFT else ""
 
 
-async def _open_jobs(host: Host) -> KnownJobs:
+async def _open_jobs(host: Host, machines: Machines | None) -> KnownJobs:
     try:
-        return await host.open()
+        return await open_all(host, machines)
     finally:
         await host.close()
 
