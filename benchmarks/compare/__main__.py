@@ -18,6 +18,7 @@ from benchmarks.compare import (
     forecasts,
     landing,
     looking,
+    machines,
     plan_files,
     plans,
     running,
@@ -61,6 +62,8 @@ COMPARISONS: Mapping[str, Comparison] = {
     "clones": clones.beside_worktrees,
     "landing": landing.landing,
     "foresight": landing.foresight,
+    "machines": machines.overhead,
+    "machines-spread": machines.spread,
     "forecast-speed": forecasts.speed,
     "forecast-accuracy": forecasts.accuracy,
 }

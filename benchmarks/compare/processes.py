@@ -45,11 +45,12 @@ def environment() -> Mapping[str, str]:
     }
 
 
-def cost_of(command: Sequence[str], folder: Path) -> Cost:
+def cost_of(command: Sequence[str], folder: Path, *, more: Mapping[str, str] = {}) -> Cost:
+    """`more`: further variables of its environment."""
     done = subprocess.run(
         [sys.executable, __file__, *command],
         cwd=folder,
-        env=environment(),
+        env={**environment(), **more},
         capture_output=True,
         text=True,
         check=False,

@@ -53,7 +53,7 @@ def agents(sizes: Sizes) -> list[Row]:
     """Steps that only wait, as for the model of an agent: what Weft adds until all of them have landed."""
     count, width, seconds = sizes(15, 3), sizes(10, 2), sizes(2_000, 10) / 1e3
     ideal = seconds * -(-count // width)
-    with _repository() as top:
+    with repository() as top:
         work = f"sleep {seconds}; date > d0"
         slices = "\n".join(f"  - {{id: s{n}, steps: [{{id: t, run: {work}/s{n}}}]}}" for n in range(count))
         (top / "weft.yaml").write_text(
@@ -70,7 +70,7 @@ def agents(sizes: Sizes) -> list[Row]:
 
 def _run(slices: int) -> tuple[Cost, int]:
     """What it costs, and the most worktrees that were there at once."""
-    with _repository() as top:
+    with repository() as top:
         (top / "weft.yaml").write_text(_plan(slices), "utf-8")
         with _counted(top / ".git" / "worktrees") as seen:
             cost = cost_of(_RUN, top)
@@ -80,7 +80,7 @@ def _run(slices: int) -> tuple[Cost, int]:
 
 
 def _looped(slices: int) -> Cost:
-    with _repository() as top:
+    with repository() as top:
         return cost_of(("bash", "-c", _LOOP.format(last=slices - 1, files=_FILES)), top)
 
 
@@ -93,7 +93,7 @@ def _plan(slices: int) -> str:
 
 
 @contextmanager
-def _repository() -> Iterator[Path]:
+def repository() -> Iterator[Path]:
     with TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as parent:
         top = Path(parent, "project")
         for number in range(_FILES):
