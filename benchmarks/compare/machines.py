@@ -1,8 +1,8 @@
 """Steps on other machines, which are network namespaces of this one: the price of a step there, over ssh and Dask.
 
-The overhead of a step is the difference between the same step there and here, without the price of connecting: that
-of a plan with many steps beyond one with few. The steps of one slice run one after the other, so each pays the whole
-way: the workspace goes there, the process starts, and its end, its output and its work come back.
+The overhead of a step is the difference between the same step there and here, without the price of connecting
+(a plan with many steps is compared with one with few). The steps of a slice run one after the other, so each pays
+the whole way: the workspace goes there, the process starts, and its end, its output and its work come back.
 """
 
 import os
