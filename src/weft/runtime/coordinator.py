@@ -32,8 +32,8 @@ from weft.ports.journal import ControlRequest, Journal
 from weft.ports.machines import MachineJobs, Machines, MachineStatus
 from weft.runtime.effects import Effects
 from weft.runtime.inbox import Inbox
-from weft.runtime.known_jobs import open_all
-from weft.runtime.machine_states import MachineStates
+from weft.runtime.machines.known_jobs import open_all
+from weft.runtime.machines.machine_states import MachineStates
 from weft.terms import AT_REST, MachineState, RunState
 
 REQUESTS_EVERY = 0.25

@@ -38,12 +38,12 @@ from weft.ports.target import LandingTarget
 from weft.ports.workspaces import InfraError, MergeRequest, WorkspaceCopies, Workspaces
 from weft.runtime.bisection import Bisection
 from weft.runtime.conflict_resolution import ConflictResolution
-from weft.runtime.far_steps import stale_jobs
 from weft.runtime.inbox import Inbox
 from weft.runtime.job_ids import round_of, without_round
 from weft.runtime.jobs import JobFactory, not_started
 from weft.runtime.landing_queue.assembly import LandingAssembly
 from weft.runtime.lineage import Lineage
+from weft.runtime.machines.far_steps import stale_jobs
 from weft.runtime.meter import Meter
 from weft.runtime.outside_watch import OutsideWatch
 from weft.runtime.step_effects import StepEffects

@@ -14,10 +14,10 @@ from weft.ports.clock import Clock
 from weft.ports.machines import MachineLostError
 from weft.ports.workspaces import WorkspaceCopies, Workspaces
 from weft.runtime.changes import Changes
-from weft.runtime.far_steps import FarSteps, lost_or_not_started, setup_failed
 from weft.runtime.inbox import Inbox
 from weft.runtime.jobs import JobFactory, as_failure, with_error
 from weft.runtime.lineage import Lineage
+from weft.runtime.machines.far_steps import FarSteps, lost_or_not_started, setup_failed
 from weft.runtime.merge_effects import MergeEffects
 from weft.runtime.outside_watch import OutsideWatch
 

@@ -9,7 +9,7 @@ from weft.app.record.journal import RecordedRun
 from weft.app.run.recorded_hosts import hosts_of_record
 from weft.ports.host import Host, Running
 from weft.ports.machines import Machines
-from weft.runtime.known_jobs import open_all
+from weft.runtime.machines.known_jobs import open_all
 from weft.store.sqlite import open_journal
 from weft.terms import AT_REST
 

@@ -31,7 +31,7 @@ from weft.ports.host import Host, KnownJobs, Running
 from weft.ports.journal import RunRecord
 from weft.ports.machines import Machines
 from weft.runtime.job_ids import parse_job_id
-from weft.runtime.known_jobs import open_all
+from weft.runtime.machines.known_jobs import open_all
 from weft.store.sqlite import SqliteJournal
 
 

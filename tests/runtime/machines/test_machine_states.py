@@ -3,7 +3,7 @@
 import pytest
 
 from weft.ports.machines import MachineStatus
-from weft.runtime.machine_states import MachineStates
+from weft.runtime.machines.machine_states import MachineStates
 from weft.terms import MachineState
 
 

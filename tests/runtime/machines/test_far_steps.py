@@ -10,7 +10,7 @@ from weft.engine.messages.orders import Launch
 from weft.ports.host import EndReason, JobEnded, Running
 from weft.ports.machines import MachineLostError
 from weft.ports.workspaces import PlacedSlice
-from weft.runtime.far_steps import FarSteps, placement_of, stale_jobs
+from weft.runtime.machines.far_steps import FarSteps, placement_of, stale_jobs
 from workspaces.copied_world import CopiedWorld
 from workspaces.trees import put
 from workspaces.worlds import repository_in

@@ -1,0 +1,1 @@
+"""Other machines, as the coordinator of a run sees them."""
