@@ -204,6 +204,22 @@ async def test_a_run_whose_files_have_gone_starts_nothing_again(stage: SeveralSt
     await host.close()
 
 
+async def test_the_next_reader_gets_the_ends_that_came_after_the_last_one_stopped(
+    stage: SeveralStage,
+) -> None:
+    host = stage.host()
+    await host.open()
+    host.start(stage.job("a", ["exit 0"]))
+    first = host.ended()
+    assert [end.id for end in await anext(first)] == ["a"]
+    host.start(stage.job("b", ["mark", "wait"]))
+    await stage.reached("b")
+    stage.release("b")
+    with anyio.fail_after(60):
+        assert (await end_of(host, "b")).exit_code == 0
+    await host.close()
+
+
 class BrokenCarrier:
     """A carrier with a bug."""
 

@@ -1,9 +1,9 @@
 """This machine and others as one host: each job goes to the host that it names."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from weft.hosts.machines.far_host import FarHost
 from weft.ports.host import Host, Job, JobEnded, KnownJobs, OutputPart, PartState, Sighting
@@ -19,6 +19,8 @@ class SeveralHosts:
         """All keep their output in the same directory, so the local records are those of all."""
         self._local = local
         self._others = others
+        self._ends = _Merger[Sequence[JobEnded]]()
+        self._news = _Merger[MachineNews]()
 
     # --- records ---
 
@@ -76,12 +78,15 @@ class SeveralHosts:
             host.forget(jobs)
 
     async def ended(self) -> AsyncIterator[Sequence[JobEnded]]:
-        async for ends in _merged([self._local.ended(), *(host.ended() for host in self._others.values())]):
+        hosts = (self._local, *self._others.values())
+        async for ends in self._ends.items([host.ended for host in hosts]):
             yield ends
 
     async def close(self) -> None:
         # All at the same time: each may wait for a connection that takes nothing.
         await asyncio.gather(self._local.close(), *(host.close() for host in self._others.values()))
+        await self._ends.close()
+        await self._news.close()
 
     def wait_until_gone(self) -> None:
         self._local.wait_until_gone()
@@ -89,7 +94,7 @@ class SeveralHosts:
     # --- machines ---
 
     async def news(self) -> AsyncIterator[MachineNews]:
-        async for news in _merged([host.news() for host in self._others.values()]):
+        async for news in self._news.items([host.news for host in self._others.values()]):
             yield news
 
     def statuses(self) -> Sequence[MachineStatus]:
@@ -111,30 +116,39 @@ class SeveralHosts:
         return self._others[host].call(subplan, operation, arguments, payload, into=into, machine=machine)
 
 
-async def _merged(sources: Sequence[AsyncIterator[_Item]]) -> AsyncIterator[_Item]:
-    """Yields what any of these yields, until all have ended or one fails."""
-    items: asyncio.Queue[_Item | None] = asyncio.Queue()
+class _Merger(Generic[_Item]):
+    """The items of several sources, in one queue. After a reader has stopped, the next one continues."""
 
-    async def read(source: AsyncIterator[_Item]) -> None:
-        try:
-            async for item in source:
-                items.put_nowait(item)
-        finally:
-            items.put_nowait(None)
+    def __init__(self) -> None:
+        self._items: asyncio.Queue[_Item | None] = asyncio.Queue()
+        """None when a source has ended."""
+        self._tasks: list[asyncio.Task[None]] = []
+        self._open_sources = 0
 
-    tasks = [asyncio.get_running_loop().create_task(read(source)) for source in sources]
-    open_sources = len(tasks)
-    try:
-        while open_sources:
-            item = await items.get()
+    async def items(self, sources: Sequence[Callable[[], AsyncIterator[_Item]]]) -> AsyncIterator[_Item]:
+        """Yields what any of the sources yields, until all have ended or one fails."""
+        if not self._tasks:
+            loop = asyncio.get_running_loop()
+            self._tasks = [loop.create_task(self._read(source())) for source in sources]
+            self._open_sources = len(self._tasks)
+        while self._open_sources:
+            item = await self._items.get()
             if item is not None:
                 yield item
                 continue
-            open_sources -= 1
-            for task in tasks:
-                if task.done():
+            self._open_sources -= 1
+            for task in self._tasks:
+                if task.done() and not task.cancelled():
                     task.result()
-    finally:
-        for task in tasks:
+
+    async def _read(self, source: AsyncIterator[_Item]) -> None:
+        try:
+            async for item in source:
+                self._items.put_nowait(item)
+        finally:
+            self._items.put_nowait(None)
+
+    async def close(self) -> None:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.wait(tasks)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
