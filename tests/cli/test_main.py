@@ -98,6 +98,13 @@ def test_a_file_that_is_not_there_or_a_folder_is_exit_code_2(tmp_path: Path, com
         assert re.fullmatch(rf"error: cannot read {re.escape(name)}: [a-z ]+\n", result.stderr)
 
 
+@pytest.mark.parametrize("words", [["hosts", "\ud800"], ["check", "\ud800"], ["-C", "\ud800", "status"]])
+def test_an_argument_that_no_system_can_pass_is_a_usage_error(words: list[str]) -> None:
+    refused = run(*words)
+    assert refused.exit_code == 2
+    assert "is not valid text: '\\ud800'" in refused.stderr
+
+
 def test_a_mistyped_command_gets_a_suggestion() -> None:
     for args, meant in ((["nte"], "net"), (["net", "explroe"], "explore")):
         result = run(*args)

@@ -67,6 +67,15 @@ class Root(WeftGroup):
         extra.setdefault("terminal_width", text_width(sys.stdout))
         return super().make_context(*args, **extra)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # Here for all commands: click would look for a file of that name, and fail in the middle of it.
+        for word in args:
+            try:
+                os.fsencode(word)
+            except UnicodeEncodeError:
+                raise click.UsageError(f"an argument is not valid text: {word!r}", ctx) from None
+        return super().parse_args(ctx, args)
+
     def main(self, *args: Any, **extra: Any) -> NoReturn:  # noqa: ANN401 - as click has it
         extra["standalone_mode"] = False  # otherwise click prints errors and exits with its own codes
         if os.environ.get(COMPLETES):
