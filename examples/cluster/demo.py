@@ -22,7 +22,8 @@ from typing import Any
 
 import yaml
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+if not __package__:  # it is run as a script
+    sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from examples.cluster.lab import Lab, NoLabError, laboratory
 from examples.demo import demo

@@ -53,7 +53,7 @@ BARS = {
     ("status", "--json"): (117, READERS | {"shutil"}),
     ("events", "--json"): (80, READERS | {"shutil"}),
     ("check",): (201, LIBRARIES | LOOP | ENGINE | GIT | TERMINAL | RARE),
-    ("run", "--quiet", "--fresh"): (344, LIBRARIES | GIT | TERMINAL | SANDBOX | RARE),
+    ("run", "--quiet", "--fresh"): (346, LIBRARIES | GIT | TERMINAL | SANDBOX | RARE),
 }
 """For each command, the most modules of Weft that it loads, and modules that it never loads."""
 

@@ -158,7 +158,8 @@ REFUSED = frozenset({2, 70})
         (PASSES, ["weft run other.yaml", "weft answer a yes"], ["weft events"]),
         (COSTS, ["weft run other.yaml -q"], ["weft run other.yaml --fresh-budget"]),
         (COSTS, ["weft run other.yaml -q", "weft status"], ["weft run other.yaml --fresh-budget"]),
-        (COSTS, ["weft run other.yaml -q", "weft check other.yaml"], ["weft run other.yaml --fresh-budget"]),
+        (COSTS, ["weft run other.yaml -q", "weft check other.yaml"],
+         ["weft simulate other.yaml", "weft run other.yaml --fresh-budget"]),
     ],
     ids=lambda value: " | ".join(value) if isinstance(value, list) else "",
 )  # fmt: skip

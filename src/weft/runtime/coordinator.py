@@ -27,12 +27,11 @@ from weft.engine.messages.facts import (
     answer_result,
 )
 from weft.engine.messages.orders import AnyOrder
-from weft.ports.host import Host
+from weft.ports.host import Host, KnownJobs
 from weft.ports.journal import ControlRequest, Journal
 from weft.ports.machines import MachineJobs, Machines, MachineStatus
 from weft.runtime.effects import Effects
 from weft.runtime.inbox import Inbox
-from weft.runtime.machines.known_jobs import open_all
 from weft.runtime.machines.machine_states import MachineStates
 from weft.terms import AT_REST, MachineState, RunState
 
@@ -79,7 +78,7 @@ class Coordinator:
         # Before the first fact: opening the host ends the processes of a dead supervisor, and the engine must
         # know which of its jobs still run.
         settles = isinstance(first, Resumed) and bool(first.settles)
-        jobs = await (open_all(self._host, self._machines) if settles else self._host.open())
+        jobs = await (self._open_all() if settles else self._host.open())
         try:
             async with anyio.create_task_group() as tasks:
                 self._effects.work_in(tasks)
@@ -104,6 +103,11 @@ class Coordinator:
             with anyio.CancelScope(shield=True):
                 await self._host.close()
         return self._engine.state
+
+    async def _open_all(self) -> KnownJobs:
+        from weft.runtime.machines.known_jobs import open_all  # noqa: PLC0415 - seldom needed
+
+        return await open_all(self._host, self._machines)
 
     async def _turn_for(self, listener: Listener) -> None:
         events = self._turn()

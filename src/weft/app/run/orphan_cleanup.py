@@ -6,10 +6,8 @@ import anyio
 
 from weft.app.project.hosts import records_of
 from weft.app.record.journal import RecordedRun
-from weft.app.run.recorded_hosts import hosts_of_record
 from weft.ports.host import Host, Running
 from weft.ports.machines import Machines
-from weft.runtime.machines.known_jobs import open_all
 from weft.store.sqlite import open_journal
 from weft.terms import AT_REST
 
@@ -27,6 +25,8 @@ def stop_orphaned_jobs(recorded_run: RecordedRun) -> int:
         or not records_of(places, run).exists()
     ):
         return 0
+    from weft.app.run.recorded_hosts import hosts_of_record  # noqa: PLC0415 - seldom needed
+
     journal = open_journal(places.journal, now=time.time(), command="weft stop")
     try:
         stopped_jobs = anyio.run(stop_all_jobs, *hosts_of_record(places, recorded_run.run))
@@ -41,6 +41,8 @@ async def stop_all_jobs(host: Host, machines: Machines | None = None) -> int:
 
     A machine that cannot be reached keeps its jobs; they end by their time limits.
     """
+    from weft.runtime.machines.known_jobs import open_all  # noqa: PLC0415 - seldom needed
+
     jobs = await open_all(host, machines)  # which has already ended the processes of a dead supervisor
     # Ends that the supervisor recorded while there was no coordinator are also in `jobs`; they need no stop.
     running = {job for job, state in jobs.items() if isinstance(state, Running)}

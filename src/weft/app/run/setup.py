@@ -22,7 +22,6 @@ from weft.app.project.hosts import hosts_of
 from weft.app.project.places import Places
 from weft.app.project.plan_agents import agents_of
 from weft.app.run.orphan_cleanup import stop_all_jobs
-from weft.app.run.recorded_hosts import hosts_of_record
 from weft.app.run.selection import WHOLE, SubplanChoice
 from weft.app.run.session import RunSetup
 from weft.app.run.workspaces import RunWorkspaces, WorkspaceFactory
@@ -290,6 +289,8 @@ def recover_engine(compiled: CompiledPlan, journal: JournalReader, run: str) -> 
 def _abandon(journal: SqliteJournal, places: Places, last: RunRecord) -> None:
     """Abandons an unfinished run and stops its jobs."""
     # First the jobs, then the state: after a crash in between, the run is still unfinished and is abandoned again.
+    from weft.app.run.recorded_hosts import hosts_of_record  # noqa: PLC0415 - seldom needed
+
     anyio.run(stop_all_jobs, *hosts_of_record(places, last))
     journal.set_run_state(last.run, "abandoned")
 
