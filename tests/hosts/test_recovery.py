@@ -66,6 +66,9 @@ async def test_a_job_of_which_nothing_but_its_session_is_left_is_found_even_then
     unmark = "env -i prlimit --locks=unlimited:unlimited"
     host.start(place.shell("a", f"exec {unmark} /bin/sh -c '{script}'"))
     await place.reached("a")
+    # The session is recorded after the process has started; when the next job has ended, it is.
+    host.start(place.shell("fence", "exit 0"))
+    await end_of(host, "fence")
     place.kill()
     await end_of(host, "a")
     assert not is_alive(int((place.root / "a.pid").read_text()))
