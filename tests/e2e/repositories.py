@@ -139,7 +139,7 @@ class Repository(Project):
     def lost(self) -> list[str]:
         """The subjects of commits that no name leads to, and whose files no other commit has.
 
-        Merges are nobody's work: they are tried in memory, again and again. So are slices without others.
+        Merges are no work of a step: they are tried in memory again and again. So are slices without others.
         """
         lines = set(self.git("log", "--all", "--format=%T").splitlines())
         missing = self.commits() - self.reachable()

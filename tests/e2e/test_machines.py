@@ -46,7 +46,9 @@ def test_the_same_files_land_as_on_one_machine(repository: Repository) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         assert repository.files() == expected
         assert not [*repository.outside.glob("*/weft/runs/*/.weft/files/*")], "no copy is left there"
-    assert {event.outcome for event in repository.told("slice_placed")} <= {"near", "spare", ""}
+    placed = {event.subplan: event.data["host"] for event in repository.story().of("placed")}
+    assert placed.keys() == {"a", "b", "c"}
+    assert {*placed.values()} <= {"near", "spare"}
 
 
 def test_a_step_continues_while_its_machine_is_out_of_reach(repository: Repository) -> None:

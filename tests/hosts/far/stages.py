@@ -71,7 +71,7 @@ class FarStage(ProcessStage):
         self.box.gate.touch()
 
     def lose_everything(self) -> None:
-        """The machine is made anew, with nothing on its disk and no process."""
+        """The machine comes back with an empty disk and no process."""
         self.box.clean()
         shutil.rmtree(self.box.directory)
 

@@ -152,7 +152,7 @@ async def test_a_lock_is_held_by_one_operation_at_a_time_of_all_far_programs(
         await run_sync(Path(gates[0]["there"]).read_bytes)
         tasks.start_soon(partial(_call, second, "hold", b"", **gates[1]))
         await _call(second, "echo")  # comes after it on the same way
-        with pytest.raises(OSError):  # nobody writes there yet
+        with pytest.raises(OSError):  # no process writes there yet
             os.open(gates[1]["gate"], os.O_WRONLY | os.O_NONBLOCK)
         await run_sync(Path(gates[0]["gate"]).write_bytes, b"")
         await run_sync(Path(gates[1]["there"]).read_bytes)

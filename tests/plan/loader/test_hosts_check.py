@@ -1,4 +1,4 @@
-"""What is told about hosts, and about slices and steps that are to run there."""
+"""Messages about hosts, and about slices and steps that run there."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def load(*subplans: str, top: str = HOSTS, **how: object) -> Plan:
     return load_plan(with_subplans(*subplans, top=top), **how)  # type: ignore[arg-type]
 
 
-def told(*subplans: str, top: str = HOSTS) -> list[str]:
+def messages_of(*subplans: str, top: str = HOSTS) -> list[str]:
     return problems(with_subplans(*subplans, top=top))
 
 
@@ -118,7 +118,7 @@ def test_an_entry_is_read_with_the_slots_that_its_machines_have(entry: str, expe
     ],
 )
 def test_a_wrong_entry_is_reported_in_a_plan_and_in_a_configuration(entry: str, message: str) -> None:
-    of_plan = told(SLICE, top=f"hosts: {{{entry}}}\n")
+    of_plan = messages_of(SLICE, top=f"hosts: {{{entry}}}\n")
     assert any(message in problem for problem in of_plan), of_plan
     with pytest.raises(PlanError) as caught:
         read_config(f"hosts: {{{entry}}}\n", "c.yaml", "user")
@@ -139,7 +139,7 @@ def test_a_wrong_entry_is_reported_in_a_plan_and_in_a_configuration(entry: str, 
     ],
 )
 def test_a_value_that_another_program_would_misread_is_refused(entry: str) -> None:
-    (problem,) = told(SLICE, top=f"hosts: {{near: {entry}}}\n")
+    (problem,) = messages_of(SLICE, top=f"hosts: {{near: {entry}}}\n")
     assert "it must be" in problem
 
 
@@ -202,12 +202,12 @@ def test_the_choice_nearest_to_the_work_counts() -> None:
     ],
 )
 def test_an_unknown_host_or_label_is_reported_where_it_stands(subplan: str, message: str) -> None:
-    (problem,) = told(subplan)
+    (problem,) = messages_of(subplan)
     assert problem.endswith(message)
 
 
 def test_without_hosts_the_message_says_how_to_define_one() -> None:
-    (problem,) = told(f"{{id: a, host: near, {STEPS}}}", top="")
+    (problem,) = messages_of(f"{{id: a, host: near, {STEPS}}}", top="")
     assert problem.endswith("unknown host 'near'; define it, as in hosts: {near: {use: ssh, machine: big3}}")
 
 
@@ -220,7 +220,7 @@ def test_an_unknown_host_of_a_configuration_is_reported_once_with_its_place() ->
 
 
 def test_hosts_that_cannot_be_read_cause_no_other_errors() -> None:
-    problems_ = told(f"{{id: a, host: [near, big], {STEPS}}}", top="hosts: [near]\n")
+    problems_ = messages_of(f"{{id: a, host: [near, big], {STEPS}}}", top="hosts: [near]\n")
     assert len(problems_) == 1
 
 
@@ -230,11 +230,11 @@ def test_hosts_that_cannot_be_read_cause_no_other_errors() -> None:
 @pytest.mark.parametrize("isolation", ["dir", "none"])
 def test_a_slice_without_a_branch_stays_on_this_machine(isolation: str) -> None:
     message = f"a slice with isolation: {isolation} has no branch, so it stays on this machine"
-    (problem,) = told(f"{{id: a, host: near, isolation: {isolation}, {STEPS}}}")
+    (problem,) = messages_of(f"{{id: a, host: near, isolation: {isolation}, {STEPS}}}")
     assert f"{message}; set host: local, or isolation: worktree" in problem
-    (of_step,) = told(f"{{id: a, isolation: {isolation}, steps: [{{id: x, run: ls, host: near}}]}}")
+    (of_step,) = messages_of(f"{{id: a, isolation: {isolation}, steps: [{{id: x, run: ls, host: near}}]}}")
     assert f"with isolation: {isolation} step 'x' stays on this machine" in of_step
-    assert told(f"{{id: a, host: local, isolation: {isolation}, {STEPS}}}") == []
+    assert messages_of(f"{{id: a, host: local, isolation: {isolation}, {STEPS}}}") == []
 
 
 def test_a_sandbox_is_only_on_this_machine() -> None:
@@ -243,16 +243,16 @@ def test_a_sandbox_is_only_on_this_machine() -> None:
         f"{{id: a, host: [local, near], sandbox: bwrap, {STEPS}}}",
         "{id: a, steps: [{id: x, run: ls, host: near, sandbox: {network: false}}]}",
     ):
-        (problem,) = told(subplan)
+        (problem,) = messages_of(subplan)
         assert message in problem
     agents = "agents: {coder: {use: claude, sandbox: bwrap}}\n"
-    (problem,) = told("{id: a, host: near, steps: [{id: x, prompt: p}]}", top=HOSTS + agents)
+    (problem,) = messages_of("{id: a, host: near, steps: [{id: x, prompt: p}]}", top=HOSTS + agents)
     assert message in problem
-    assert told("{id: a, host: near, sandbox: bwrap, steps: [{id: x, run: ls, sandbox: none}]}") == []
+    assert messages_of("{id: a, host: near, sandbox: bwrap, steps: [{id: x, run: ls, sandbox: none}]}") == []
 
 
 def test_links_are_not_made_elsewhere() -> None:
-    (problem,) = told(f"{{id: a, host: near, link: [node_modules], {STEPS}}}")
+    (problem,) = messages_of(f"{{id: a, host: near, link: [node_modules], {STEPS}}}")
     assert problem.endswith(
         "link has no effect on other machines, to which only what copy names travels: node_modules"
     )
@@ -266,5 +266,5 @@ def test_a_plan_outside_of_git_says_why_it_cannot_travel() -> None:
 
 def test_the_steps_of_nested_pipelines_are_checked() -> None:
     top = HOSTS + "pipelines: {inner: [{id: x, run: ls, host: near, sandbox: bwrap}]}\n"
-    (problem,) = told("{id: a, steps: [{id: o, pipeline: inner}]}", top=top)
+    (problem,) = messages_of("{id: a, steps: [{id: o, pipeline: inner}]}", top=top)
     assert "step 'x' has a sandbox" in problem

@@ -44,7 +44,7 @@ def supervisor(context: DoctorContext) -> Iterator[Finding]:
             yield from _alone(context, remains, run)
         elif remains.unfinished:
             yield _dead(context, remains, run)
-        # Otherwise all its steps have ended: a socket and a heartbeat are left, which mislead nobody. Processes of
+        # Otherwise all its steps have ended: a socket and a heartbeat are left, which do no harm. Processes of
         # its steps would be orphans.
 
 

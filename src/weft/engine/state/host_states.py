@@ -22,8 +22,8 @@ class HostStates:
     def change(self, host: str, machine: str, state: MachineState) -> None:
         """Records the state of a machine; without a machine, that of the host as a whole."""
         if host in self._machines:
-            known = self._machines[host]
-            self._machines[host] = {**known, machine: state} if machine else {"": state}
+            machines = self._machines[host]
+            self._machines[host] = {**machines, machine: state} if machine else {"": state}
 
     def forget(self) -> None:
         """Forgets all states: nothing has been reached yet."""

@@ -90,8 +90,8 @@ class JobTable:
 
     def lose(self, machine: str, jobs: Iterable[str]) -> None:
         """Records that jobs of a machine count as lost, and that its slices may move."""
-        known = self._contents.lost.setdefault(machine, [])
-        known.extend(job for job in jobs if job not in known)
+        lost_jobs = self._contents.lost.setdefault(machine, [])
+        lost_jobs.extend(job for job in jobs if job not in lost_jobs)
         placements = self._contents.placements
         self._contents.placements = {path: each for path, each in placements.items() if each != machine}
         self.has_changed = True

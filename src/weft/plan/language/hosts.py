@@ -52,8 +52,8 @@ class NeedsOneOf(Struct, frozen=True):
             reader.wrong(table.key(extra), f"{name} cannot have both {present[0]!r} and {extra!r}")
 
     def schema(self) -> Schema:
-        one = [{"required": [key]} for key in self.keys]
-        return {"if": self.condition.schema(), "then": {"oneOf": one}}
+        alternatives = [{"required": [key]} for key in self.keys]
+        return {"if": self.condition.schema(), "then": {"oneOf": alternatives}}
 
 
 TLS = Record(
